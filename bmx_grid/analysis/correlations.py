@@ -6,20 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from bmx_grid.analysis.base import Cell, Column, Table
-from bmx_grid.analysis.table import Frames
-from bmx_grid.core.wording import file_stem
-from bmx_grid.measures.multiplicity import partial_conjunction
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.table import PAIR, Frames
+from bmx_grid.core.wording import UNDEFINED, file_stem
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.05
 BASE = "base"  # the point of comparisons of metrics alone
-P = ("p", "p_holm", "p_bh")  # of a test: uncorrected, and corrected in its family
-PAIR = ["dataset", "language_pair"]
 LEVELS = ["segment", "system"]
 NAMES = [*PAIR, "metric"]
 # level, grouping, statistic of correlations.parquet, and the name of the column
@@ -63,20 +57,18 @@ OF_CEILINGS = (
 def compute(given: Frames) -> dict[str, Any]:
     """correlations: of each metric alone with the primary human score, a row per data set, language pair and metric.
 
-    systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach;
-    families: counts of every family of tests.
+    systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach.
     """
     frames = given.frames
     return {
         "correlations": _correlations(given) if "correlations" in frames else None,
         "systems": _systems(frames["systems"]) if "systems" in frames else None,
         "ceilings": frames.get("ceilings"),
-        "families": _families(frames["tests"]) if "tests" in frames else None,
     }
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """All metrics in brief, and per data set; what any metric can reach; systems in their clusters; tests."""
+    """All metrics in brief, and per data set; what any metric can reach; systems in their clusters."""
     frame = result["correlations"]
     if frame is not None and len(frame):
         title = "correlation of the metrics alone with human judgements"
@@ -93,12 +85,9 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
             Column("ceiling", form=".3f"),
         )
         yield Table.of("ceilings", "What any metric can reach", result["ceilings"], columns, [OF_CEILINGS], names=3)
-    if result["systems"] is not None:
-        for pair, part in result["systems"].groupby(PAIR, sort=False):
-            if part["system"].nunique() > 1:
-                yield _table_of_systems(" ".join(pair), "_".join(pair), part)
-    if result["families"] is not None and len(result["families"]):
-        yield _table_of_families(result["families"])
+    for pair, part in () if result["systems"] is None else result["systems"].groupby(PAIR, sort=False):
+        if part["system"].nunique() > 1:
+            yield _table_of_systems(pair, part)
 
 
 def _primary(frame: pd.DataFrame, human: str) -> pd.DataFrame:
@@ -114,26 +103,21 @@ def _correlations(given: Frames) -> pd.DataFrame:
     rows = _primary(given.frames["correlations"], "human")
     keys = zip(rows["level"], rows["grouping"], rows["statistic"], strict=True)
     rows = rows.assign(name=[STATISTICS.get(key, "") for key in keys])
-    rows = rows[rows["name"] != ""]
-    rows = rows.drop_duplicates([*NAMES, "name"])  # the same for every explainer
+    rows = rows[rows["name"] != ""].drop_duplicates([*NAMES, "name"])  # the same for every explainer
     if "held_out" in rows:
         halves = rows[rows["name"] == "acc_eq"].assign(name=HALVES, low=math.nan, high=math.nan)
         rows = pd.concat([rows, halves.assign(value=halves["held_out"])])
     wide = rows.pivot(index=NAMES, columns="name", values=["value", "low", "high"])
-    ends = {"value": "", "low": "_low", "high": "_high"}
     columns: Any = wide.columns
-    wide.columns = [f"{name}{ends[value]}" for value, name in columns]
+    wide.columns = [f"{name}_{value}".removesuffix("_value") for value, name in columns]
     ranking = given.frames.get("ranking", pd.DataFrame(columns=[*NAMES, "level", "rank"]))
-    ranks = (
-        ranking[ranking["rank"] > 0]
-        .drop_duplicates([*NAMES, "level"])
-        .pivot(index=NAMES, columns="level", values="rank")
-    )
+    ranks = ranking[ranking["rank"] > 0].drop_duplicates([*NAMES, "level"])
+    ranks = ranks.pivot(index=NAMES, columns="level", values="rank").astype(float)
     ranks = ranks.reindex(columns=LEVELS).add_suffix(" rank").dropna(axis="columns", how="all")
-    frame = wide.join(ranks.astype(float))
-    first = next((name for name in STATISTICS.values() if name in frame), None)
+    first = next((name for name in STATISTICS.values() if name in wide), None)
+    frame = wide.join(ranks).reset_index()
     order = frame.assign(rank=frame[ranks.columns[0]] if len(ranks.columns) else 0.0, strength=-frame[first].abs())
-    return frame.loc[order.sort_values([*PAIR, "rank", "strength", "metric"]).index].reset_index()
+    return frame.loc[order.sort_values([*PAIR, "rank", "strength", "metric"]).index].reset_index(drop=True)
 
 
 def _table(stem: str, title: str, frame: pd.DataFrame, *, brief: bool) -> Table:
@@ -156,56 +140,22 @@ def _systems(systems: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(order=order).sort_values(["order", "system"], kind="stable").drop(columns="order")
 
 
-def _table_of_systems(pair: str, stem: str, part: pd.DataFrame) -> Table:
+def _table_of_systems(pair: tuple[str, ...], part: pd.DataFrame) -> Table:
     metrics = list(dict.fromkeys(part.sort_index()["metric"]))
-    groups: dict[int, list[tuple[Cell, ...]]] = {}
-    for system, rows in part.groupby("system", sort=False):
-        by_metric = {row["metric"]: row for row in rows.to_dict("records")}
-        first = rows.to_dict("records")[0]
-        ranks = [_range(by_metric.get(name), "rank") for name in metrics]
-        cells = (Cell(str(system)), Cell(float(first["human"]), ".3f"), _range(first, "human_rank"), *ranks)
-        groups.setdefault(int(first["human_rank_cluster"]), []).append(cells)
-    header = ("system", "human score", "rank by people", *metrics)
-    notes = (f"Human score: {part['human_name'].iloc[0]}.", *OF_SYSTEMS[len(groups) < 2 :])
-    title = f"{pair}: ranks of the systems by people and by metrics"
-    return Table(file_stem(f"systems_{stem}"), title, header, tuple(map(tuple, groups.values())), notes)
+    part = part.assign(shown=_ranges(part, "rank"), people=_ranges(part, "human_rank"))
+    ranks = part.pivot(index="system", columns="metric", values="shown").fillna(UNDEFINED)
+    first = part.drop_duplicates("system")[["system", "human", "people", "human_rank_cluster"]]
+    columns = ("system", Column("human", "human score", ".3f"), Column("people", "rank by people"), *metrics)
+    by = ["human_rank_cluster"]
+    notes = (f"Human score: {part['human_name'].iloc[0]}.", *OF_SYSTEMS[first[by[0]].nunique() < 2 :])
+    title = f"{' '.join(pair)}: ranks of the systems by people and by metrics"
+    stem = file_stem(f"systems_{'_'.join(pair)}")
+    return Table.of(stem, title, first.join(ranks, on="system"), columns, notes, by=by)
 
 
-def _range(row: Mapping[Any, Any] | None, name: str) -> Cell:
-    if row is None or not row[name]:
-        return Cell(math.nan, ".0f")
-    low, high = int(row[f"{name}_low"]), int(row[f"{name}_high"])
-    return Cell(float(row[name]), ".0f", words=f"{low}-{high}" if high else None)
-
-
-def _families(tests: pd.DataFrame) -> pd.DataFrame:
-    """Of each family of tests: n, defined comparisons; real, holm, fdr: with p below .05, uncorrected and corrected.
-
-    Of boosts gains are counted, of metrics against each other differences of either sign. at_least: in how many the
-    difference is real, with 95 % confidence (partial conjunction by Bonferroni, which needs no independence).
-    """
-    import pandas as pd
-
-    of_metrics, gains = tests["point"] == BASE, tests["difference"] > 0
-    one_tailed = tests["p"].where(
-        of_metrics | (tests["alternative"] == "greater"), np.where(gains, tests["p"] / 2, 1 - tests["p"] / 2)
-    )
-    counted = of_metrics | gains
-    flags = {name: (tests[column] < LEVEL) & counted for name, column in zip(("real", "holm", "fdr"), P, strict=True)}
-    frame = pd.DataFrame({"family": tests["family"], "n": tests["p"].notna(), **flags})
-    counts = frame.groupby("family", sort=False).sum()
-    at_least = one_tailed.groupby(tests["family"]).apply(partial_conjunction)
-    return counts.assign(at_least=at_least).reset_index()
-
-
-def _table_of_families(families: pd.DataFrame) -> Table:
-    notes = (
-        "Counted are gains of boosts, and differences of either sign between metrics, with p below .05: uncorrected, "
-        "after Holm's correction (no false one, with 95 % confidence) and Benjamini and Hochberg's (at most 5 % false "
-        "ones, on average).",
-        "At least: in so many comparisons the difference is real, with 95 % confidence; it does not say in which "
-        "(partial conjunction, Dror et al. 2017, by Bonferroni).",
-    )
-    headers = {"n": "comparisons", "real": "p < .05", "holm": "Holm", "fdr": "BH", "at_least": "at least"}
-    columns = ("family", *(Column(name, header, ",") for name, header in headers.items()))
-    return Table.of("families", "Families of tests", families, columns, notes)
+def _ranges(rows: pd.DataFrame, name: str) -> list[str]:
+    """Ranks with their ranges, as "1-6"; a rank alone where nothing could be drawn."""
+    return [
+        UNDEFINED if not rank else f"{low:.0f}-{high:.0f}" if high else f"{rank:.0f}"
+        for rank, low, high in rows[[name, f"{name}_low", f"{name}_high"]].to_numpy()
+    ]

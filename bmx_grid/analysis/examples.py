@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,6 @@ from bmx_grid.analysis.table import CONTROL
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.grid import GridSpec, boosted_scores
-from bmx_grid.measures.word_scores import Ranking
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.alignment import align, carry_labels
@@ -45,9 +44,8 @@ class Example:
     """A segment before and after boosting.
 
     names: data set, language pair, metric, explainer; w, p: the point it is boosted with.
-    score, boosted, human: the metric's, the boosted and the human score.
-    score_rank, boosted_rank, human_rank: ranks among the n rated segments of the setting, 1 is the best; equal scores
-        share their mean rank.
+    scores: of "metric", "boosted" and "human" each the score and its rank among the n rated segments of the setting; 1
+        is the best, equal scores share their mean rank.
     """
 
     segment: str
@@ -55,12 +53,7 @@ class Example:
     w: float
     p: float
     sides: tuple[Side, ...]
-    score: float
-    boosted: float
-    human: float
-    score_rank: float
-    boosted_rank: float
-    human_rank: float
+    scores: Mapping[str, tuple[float, float]]
     n: int
 
 
@@ -70,27 +63,15 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: Gri
     The (w, p) is the fixed one of the explainer, or the best of the setting where it has none.
     Raises StoreError when attributions are missing.
     """
-    return [
-        example
-        for result, setting in _best(results, plan, lambda result: _point(result)[2])
-        for example in _movers(result, setting, spec)
-    ]
-
-
-def _best(
-    results: Iterable[SettingResult], plan: SweepPlan, value_of: Callable[[SettingResult], float]
-) -> list[tuple[SettingResult, Setting]]:
-    """Per explainer the planned setting with the highest value, controls and undefined values left out."""
-    planned = {one.setting.names: one.setting for one in plan.settings}
-    known = [
-        (value_of(result), result)
-        for result in results
-        if CONTROL not in result.names and result.names in planned and math.isfinite(value_of(result))
-    ]
-    chosen: dict[str, SettingResult] = {}
-    for _, result in sorted(known, key=lambda item: -item[0]):
-        chosen.setdefault(result.explainer, result)
-    return [(chosen[name], planned[chosen[name].names]) for name in sorted(chosen)]
+    planned = {planned.setting.names: planned.setting for planned in plan.settings}
+    best: dict[str, SettingResult] = {}
+    for result in results:
+        gain = _point(result)[2]
+        if CONTROL in result.names or result.names not in planned or not math.isfinite(gain):
+            continue
+        if result.explainer not in best or gain > _point(best[result.explainer])[2]:
+            best[result.explainer] = result
+    return [example for _, result in sorted(best.items()) for example in _movers(result, planned[result.names], spec)]
 
 
 def _point(result: SettingResult) -> tuple[float, float, float]:
@@ -108,38 +89,31 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
     used = np.flatnonzero(np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human))
     if len(used) == 0:
         return []
-    before, after, wanted = (ranks(scores[used]) for scores in (base, boosted, human))
-    rise = before - after
-    moved = [int(np.argmax(rise)), int(np.argmin(rise))]
-    examples = []
+    scores = {"metric": base[used], "boosted": boosted[used], "human": human[used]}
+    ranks = {name: average_ranks(-values) for name, values in scores.items()}  # 1 is the best
+    rise = ranks["metric"] - ranks["boosted"]
     words = setting.attributed()
-    for at in [one for one in moved if rise[one] != 0]:
-        row = int(used[at])
-        examples.append(
-            Example(
-                segment=setting.segments.segments[row].id,
-                names=result.names,
-                w=w,
-                p=p,
-                sides=sides_of(setting, stored, words, row),
-                score=float(base[row]),
-                boosted=float(boosted[row]),
-                human=float(human[row]),
-                score_rank=float(before[at]),
-                boosted_rank=float(after[at]),
-                human_rank=float(wanted[at]),
-                n=len(used),
-            )
+    return [
+        Example(
+            segment=setting.segments.segments[int(used[row])].id,
+            names=result.names,
+            w=w,
+            p=p,
+            sides=sides_of(setting, stored, words, int(used[row])),
+            scores={name: (float(scores[name][row]), float(ranks[name][row])) for name in scores},
+            n=len(used),
         )
-    return examples
+        for row in (int(np.argmax(rise)), int(np.argmin(rise)))
+        if rise[row] != 0
+    ]
 
 
 def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> tuple[Side, ...]:
     """The sides of one segment with their attributions, and what people marked of these words."""
     tags = setting.segments.judgements.tags
     return tuple(
-        Side(role, words[role][row], found[row], marked(tags[role], row, words[role][row]) if role in tags else ())
-        for role, found in stored.by_role.items()
+        Side(role, words[role][row], values[row], marked(tags[role], row, words[role][row]) if role in tags else ())
+        for role, values in stored.by_role.items()
     )
 
 
@@ -148,13 +122,8 @@ def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
     tokens, bad = tags.words[row], tags.labels[row]
     if tokens and tokens[-1] == EOS:  # no word of the text; its letters would be looked for there
         tokens, bad = tokens[:-1], bad[:-1]
-    found, _ = carry_labels(align(tokens, words), bad)
-    return tuple(found.tolist())
-
-
-def ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64[n] ranks, 1 for the highest score; equal scores share their mean rank."""
-    return average_ranks(-scores)
+    carried, _ = carry_labels(align(tokens, words), bad)
+    return tuple(carried.tolist())
 
 
 def strengths(sides: Sequence[Side]) -> list[NDArray[np.float64]]:
@@ -162,83 +131,3 @@ def strengths(sides: Sequence[Side]) -> list[NDArray[np.float64]]:
     finite = [np.where(np.isfinite(side.attributions), np.abs(side.attributions), 0.0) for side in sides]
     largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
     return [values / largest if largest > 0 else values for values in finite]
-
-
-WORDS, TARGET = "words", "target"
-FEWEST_WORDS = 5  # of two words the one that is marked is found half of the time
-WORD_RULE = (
-    "Per explainer: in the setting with the highest mean AUC on the target, the segment with the highest AUC and the "
-    f"one with the lowest, of those with at least {FEWEST_WORDS} tagged words; of equal ones that with most marked "
-    "words, then by order in the data. They are extreme; the table of measures has the averages."
-)
-
-
-@dataclass(frozen=True, eq=False)
-class WordExample:
-    """A segment with word tags.
-
-    right: whether it is the best of its setting, not the worst. names: data set, language pair, metric, explainer.
-    auc, recall: of its target; n_marked: its marked words, of n_words with a tag. mean_auc: of the setting.
-    """
-
-    segment: str
-    names: tuple[str, str, str, str]
-    right: bool
-    sides: tuple[Side, ...]
-    auc: float
-    recall: float
-    n_marked: int
-    n_words: int
-    mean_auc: float
-
-
-def choose_word_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[WordExample]:
-    """The segments that WORD_RULE names; none where no setting has tags of its target and scores of its words.
-
-    Raises StoreError when attributions are missing.
-    """
-    return [
-        example
-        for result, setting in _best(results, plan, _mean_auc)
-        for ranking in [_ranking(result)]
-        if ranking is not None
-        for example in _extremes(result, setting, ranking)
-    ]
-
-
-def _mean_auc(result: SettingResult) -> float:
-    """Of the target; NaN without a segment that can be shown."""
-    ranking = _ranking(result)
-    return math.nan if ranking is None or not usable(ranking).any() else float(np.nanmean(ranking.auc))
-
-
-def usable(ranking: Ranking) -> NDArray[np.bool_]:
-    """bool[N] segments with an AUC and enough words."""
-    return np.isfinite(ranking.auc) & (ranking.words >= FEWEST_WORDS)
-
-
-def _ranking(result: SettingResult) -> Ranking | None:
-    ranking: Ranking | None = result.evaluated.get(WORDS, {}).get("rankings", {}).get(TARGET)
-    return ranking
-
-
-def _extremes(result: SettingResult, setting: Setting, ranking: Ranking) -> list[WordExample]:
-    rows = np.flatnonzero(usable(ranking))
-    n_marked = np.rint(ranking.share_bad[rows] * ranking.words[rows])
-    best = rows[np.lexsort((rows, -n_marked, -ranking.auc[rows]))[0]]
-    worst = rows[np.lexsort((rows, -n_marked, ranking.auc[rows]))[0]]
-    stored, words = setting.explanations(), setting.attributed()
-    return [
-        WordExample(
-            segment=setting.segments.segments[row].name,
-            names=result.names,
-            right=right,
-            sides=sides_of(setting, stored, words, row),
-            auc=float(ranking.auc[row]),
-            recall=float(ranking.recall_at_k[row]),
-            n_marked=round(float(ranking.share_bad[row] * ranking.words[row])),
-            n_words=int(ranking.words[row]),
-            mean_auc=_mean_auc(result),
-        )
-        for right, row in dict.fromkeys(((True, int(best)), (False, int(worst))))
-    ]

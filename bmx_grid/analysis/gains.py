@@ -8,8 +8,7 @@ clusters, not settings: 15 of 18 settings on six language pairs are 5 of 6 pairs
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
-from bmx_grid.analysis.table import CONTROL, FACTORS, Flags, Floats, Given, GridTable
+from bmx_grid.analysis.table import CONTROL, FACTORS, Floats, Given, GridTable
 from bmx_grid.measures.best import better, worse
-from bmx_grid.measures.cluster_means import BOOTSTRAPPED, MeanOfClusters, cluster_mean
+from bmx_grid.measures.cluster_means import BOOTSTRAPPED, cluster_mean
 from bmx_grid.measures.correlation import pearson
 from bmx_grid.measures.grid import Point
 
@@ -36,26 +35,22 @@ SURVIVES = f"it survives Holm's correction at {ALPHA:.2f} within its family".rep
 MARKED = f"Bold, and † in plain text: a gain above 0 where {SURVIVES}; nothing else is marked."
 COUNTED = "Better: gain above 1e-5; equal or worse: gain of 0 or less; between: a gain up to 1e-5."
 CLUSTERED = (
-    "Low, high: 95 % interval of the mean gain over the language pairs of all data sets: by Student's t, from "
-    f"{BOOTSTRAPPED} pairs on by a bootstrap of them (n/a with fewer than 3)."
+    "In brackets: 95 % interval of the mean gain over the language pairs of all data sets: by Student's t, from "
+    f"{BOOTSTRAPPED} pairs on by a bootstrap of them (none with fewer than 3)."
 )
 SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of these counts."
-COUNTS = (
+MEAN = ("mean_gain", "mean_low", "mean_high")
+SUMMARY = (
     "n",
     "better",
     Column("worse", "equal or worse"),
     Column("unchanged", "between"),
     "undefined",
-    Column("mean_gain", "mean gain", "+.5f"),
-)
-SURE = (
-    Column("mean_low", "low", "+.5f"),
-    Column("mean_high", "high", "+.5f"),
+    Column("mean_gain", "mean gain", "+.5f", MEAN[1:]),
     Column("clusters", "pairs"),
     Column("clusters_better", "above 0"),
     Column("sign_p", "sign test p", ".3g"),
 )
-MEAN = ("mean_gain", "mean_low", "mean_high")
 OF_TEST = ("test", "family", "low", "high", "p_value", "p_holm", "n", "clusters")
 
 
@@ -106,19 +101,12 @@ def summaries(settings: pd.DataFrame, by: str | Sequence[str], seed: int, gain: 
     return pd.DataFrame(rows, columns=columns).set_index(factors)
 
 
-def share(which: Flags, settings: pd.DataFrame, seed: int = 0) -> MeanOfClusters:
-    """The share of settings, bool[n], with its 95 % interval over clusters, inside [0, 1]."""
-    found = cluster_mean(which.astype(np.float64), settings["cluster"].to_numpy(), seed=seed)
-    low, high = np.clip([found.low, found.high], 0.0, 1.0)  # Student's t knows no bounds
-    return replace(found, low=float(low), high=float(high))
-
-
 def declared_points(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Every setting at each of its declared points, with what was tested of its gain there; NaN where nothing was.
 
     Columns: those of points.parquet, low, high: 95 % interval of the gain, by a bootstrap of clusters of segments;
-    p_value, p_holm: of the test `test`, alone and corrected within `family`; survives, lost: gains above and below 0
-    that survive the correction; n, clusters: segments and clusters behind the test.
+    p_value, p_holm: of the test `test`, alone and corrected within `family`; survives: a gain above 0 that survives the
+    correction; n, clusters: segments and clusters behind the test.
     Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's speaks
     of another gain, whose interval must not stand beside this one: its rows are left out.
     """
@@ -137,8 +125,7 @@ def declared_points(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     test = next((name for name in PREFERRED if (both["test"] == name).any()), "")
     best = both[both["test"] == test].drop_duplicates(key)[[*key, *OF_TEST]]
     frame = points.merge(best, on=key, how="left")
-    corrected = frame["p_holm"].astype(float) <= ALPHA
-    return frame.assign(survives=corrected & (frame["gain"] > 0), lost=corrected & (frame["gain"] < 0))
+    return frame.assign(survives=(frame["p_holm"].astype(float) <= ALPHA) & (frame["gain"] > 0))
 
 
 def declared(given: Given) -> pd.DataFrame:
@@ -149,11 +136,8 @@ def declared(given: Given) -> pd.DataFrame:
     real = given.real.frame.drop(columns="baseline")
     points = real.merge(declared_points(given.frames), on=list(FACTORS))
     known = points[points["gain"].notna()]
-    kinds = {
-        explainer: next(kind for kind in DECLARED if (group["point"] == kind).any())
-        for explainer, group in known.groupby("explainer")
-    }
-    return points[points["point"] == points["explainer"].map(kinds)]
+    first = known["point"].map(DECLARED.index).groupby(known["explainer"]).min()
+    return points[points["point"].map(DECLARED.index) == points["explainer"].map(first)]
 
 
 def at_points(given: Given) -> pd.DataFrame:
@@ -169,13 +153,13 @@ def at_points(given: Given) -> pd.DataFrame:
     frame.loc[frame["control"], ["fixed_w", "fixed_p"]] = math.nan
     frame["fixed_gain"] = gains_of(given.table, frame["explainer"].where(~frame["control"]), points)
     frame["fixed"] = frame["baseline"] + frame["fixed_gain"]
-    names = {"low": "low", "high": "high", "p_value": "p", "p_holm": "p_holm"}
-    names = {column: f"fixed_gain_{name}" for column, name in names.items()}
-    tested = declared_points(given.frames).rename(columns=names)[[*FACTORS, "w", "p", *names.values(), "survives"]]
-    both = frame[[*FACTORS, "fixed_w", "fixed_p"]].merge(tested, on=list(FACTORS))
-    same = (both["w"] == both["fixed_w"]) & ((both["p"] == both["fixed_p"]) | (both["w"] == 1))
-    first = both[same].drop_duplicates(list(FACTORS)).drop(columns=["w", "p", "fixed_w", "fixed_p"])
-    frame = frame.merge(first, on=list(FACTORS), how="left")
+    of_test = {"low": "low", "high": "high", "p_value": "p", "p_holm": "p_holm"}
+    names = {"w": "fixed_w", "p": "fixed_p", **{column: f"fixed_gain_{name}" for column, name in of_test.items()}}
+    tested = declared_points(given.frames).astype({"w": float, "p": float}).rename(columns=names)
+    tested["fixed_p"] = tested["fixed_p"].where(tested["fixed_w"] != 1)  # the metric alone, whatever its p
+    key = [*FACTORS, "fixed_w", "fixed_p"]
+    tested = tested.drop_duplicates(key)[[*key, *(f"fixed_gain_{name}" for name in of_test.values()), "survives"]]
+    frame = frame.merge(tested, on=key, how="left")
     return frame.assign(survives=frame["survives"].fillna(False).astype(bool))
 
 
@@ -212,14 +196,12 @@ def compute(given: Given) -> dict[str, Any]:
     real, points, seed = given.ask(real_at_points), given.ask(chosen_points), given.options.seed
     fixed = points.join(summaries(real, "explainer", seed))
     by = {factor: summaries(real, ["explainer", factor], seed) for factor in FACTORS[:3]}
-    known = fixed[fixed["n"] > 0].reset_index()
-    known = known.assign(share=known["better"] / known["n"]).sort_values(
-        ["share", "mean_gain", "explainer"], ascending=[False, False, True]
-    )
+    ranked = fixed[fixed["n"] > 0].assign(share=fixed["better"] / fixed["n"]).reset_index()
+    ranked = ranked.sort_values(["share", "mean_gain", "explainer"], ascending=[False, False, True])
     return {
         "fixed": fixed,
         "fixed_by": pd.concat(by, names=["factor"]).rename_axis(["factor", "explainer", "name"]),
-        "best_explainer": str(known["explainer"].iloc[0]) if len(known) else None,
+        "best_explainer": next(iter(ranked["explainer"]), None),
         "gain_baseline_pearson": _of_baseline(real, 0.0),
         "gain_baseline_oldham": _of_baseline(real, 0.5),
         "controls": _controls(given),
@@ -228,44 +210,60 @@ def compute(given: Given) -> dict[str, Any]:
 
 
 def _of_baseline(real: pd.DataFrame, part: float) -> dict[str, float]:
-    """Pearson's r of the gain with the baseline plus this part of the gain, of all settings and by explainer."""
-    groups = {"all": real, **dict(list(real.groupby("explainer")))}
-    return {
-        str(name): pearson(gain.to_numpy(), (group["baseline"] + part * gain).to_numpy())
-        for name, group in groups.items()
-        for gain in [group["fixed_gain"]]
-    }
+    """Pearson's r of the gain with the baseline plus this part of the gain, by explainer and of all settings."""
+    correlations = {}
+    for name, group in [*real.groupby("explainer"), ("all", real)]:
+        gain = group["fixed_gain"]
+        correlations[str(name)] = pearson(gain.to_numpy(), (group["baseline"] + part * gain).to_numpy())
+    return correlations
 
 
 def _controls(given: Given) -> pd.DataFrame:
     import pandas as pd
 
-    table, points, seed = given.table, given.ask(chosen_points), given.options.seed
-    settings = given.ask(at_points)
+    table, points, settings = given.table, given.ask(chosen_points), given.ask(at_points)
     random_metric, random = settings["metric"] == CONTROL, settings["explainer"] == CONTROL
     parts = {}
     if (random & ~random_metric).any():
-        read_at = {name: gains_of(table, [name] * len(table), points) for name in points.index}
-        every = [settings.assign(explainer=name, gain=gain)[random & ~random_metric] for name, gain in read_at.items()]
+        every = [
+            settings.assign(explainer=name, gain=gains_of(table, [name] * len(table), points))[random & ~random_metric]
+            for name in points.index
+        ]
         parts["random explainer"] = pd.concat([settings[:0], *every])
         parts["best of the grid"] = settings[~random_metric]
     if (random_metric & ~random).any():
         gain = gains_of(table, settings["explainer"], points)
         parts["random metric"] = settings.assign(gain=gain)[random_metric & ~random]
-    frames = {name: summaries(part, "explainer", seed, "gain") for name, part in parts.items()}
+    frames = {name: summaries(part, "explainer", given.options.seed, "gain") for name, part in parts.items()}
     return pd.concat(frames, names=["control"]) if frames else pd.DataFrame()
 
 
-def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """Gains by data set, language pair and metric, with what weak metrics gain; control settings."""
+    import pandas as pd
+
     notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
-    by, made = result["fixed_by"].reset_index(), []
-    if len(by):
-        columns = ("factor", "name", "explainer", *COUNTS, *SURE, Column("mean_baseline", "mean baseline", ".4f"))
+    by_factor, controls = result["fixed_by"].reset_index(), result["controls"].reset_index()
+    if len(by_factor):
+        columns: tuple[Any, ...] = (
+            "factor",
+            "name",
+            "explainer",
+            *SUMMARY,
+            Column("mean_baseline", "mean baseline", ".4f"),
+        )
         title = "Gains at the fixed points by data set, language pair and metric"
-        made.append(Table.of("gains_by_factor", title, by, columns, notes, by=["factor"], names=3))
-        made.append(_of_baselines(result))
-    controls = result["controls"].reset_index()
+        yield Table.of("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
+        keys = {"r(gain, baseline)": "gain_baseline_pearson", "r(gain, mean of both)": "gain_baseline_oldham"}
+        frame = pd.DataFrame({name: result[key] for name, key in keys.items()}).rename_axis("explainer").reset_index()
+        note = (
+            "Pearson's r of the gain at the fixed points with the correlation of the metric alone, and with the mean "
+            "of baseline and boosted correlation (Oldham 1962). The first is negative by noise alone, since the "
+            "baseline is part of the gain; the second is not."
+        )
+        columns = ("explainer", *(Column(name, form=".4f") for name in keys))
+        title = "Is a weak metric easier to improve?"
+        yield Table.of("gain_and_baseline", title, frame, columns, (note, result["points"]))
     if len(controls):
         note = (
             "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "
@@ -273,28 +271,6 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
             "best point of each setting, chosen where it is judged, the metric alone among them; what random "
             "attributions reach there is found by looking at the whole grid, not by an explanation."
         )
-        shown = ("control", "explainer", *COUNTS, *SURE)
-        made.append(
-            Table.of("controls", "Control settings", controls, shown, (note, *notes[:2]), by=["control"], names=2)
-        )
-    return made
-
-
-def _of_baselines(result: Mapping[str, Any]) -> Table:
-    import pandas as pd
-
-    names = {"coupled": "gain_baseline_pearson", "uncoupled": "gain_baseline_oldham"}
-    frame = pd.DataFrame({column: result[key] for column, key in names.items()}).rename_axis("explainer").reset_index()
-    frame = frame.assign(total=frame["explainer"] == "all").sort_values("total", kind="stable")
-    columns = (
-        "explainer",
-        Column("coupled", "r(gain, baseline)", ".4f"),
-        Column("uncoupled", "r(gain, mean of both)", ".4f"),
-    )
-    note = (
-        "Pearson's r of the gain at the fixed points with the correlation of the metric alone, and with the mean of "
-        "baseline and boosted correlation (Oldham 1962). The first is negative by noise alone, since the baseline is "
-        "part of the gain; the second is not."
-    )
-    title = "Is a weak metric easier to improve?"
-    return Table.of("gain_and_baseline", title, frame, columns, (note, result["points"]), by=["total"])
+        columns = ("control", "explainer", *SUMMARY)
+        notes = (note, *notes[:2])
+        yield Table.of("controls", "Control settings", controls, columns, notes, by=["control"], names=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,21 +13,17 @@ from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import (
     CLUSTERED,
     COUNTED,
-    COUNTS,
     MEAN,
     SIGN_TEST,
-    SURE,
+    SUMMARY,
     declared,
     real_at_points,
-    share,
     summaries,
     summarise,
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.analysis.table import Given
-from bmx_grid.core.wording import counted, named, number, setting_label, with_interval
-from bmx_grid.measures.best import better
-from bmx_grid.measures.cluster_means import MeanOfClusters
+from bmx_grid.analysis.table import FACTORS, Given
+from bmx_grid.core.wording import counted, named, number, setting_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +34,7 @@ ALL = "all"
 def compute(given: Given) -> dict[str, Any]:
     """headline: sentences on the gains at one (w, p) per explainer; headline_numbers: NaN where undefined.
 
-    overview: by explainer, and of all, point and summary at the fixed points, and the share that gets better.
+    overview: by explainer, and of all, point and summary at the fixed points.
     """
     return {
         "headline": _sentences(given),
@@ -62,76 +58,50 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"]]
 
 
-def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """Per explainer its point and what it gains there."""
     overview = result["overview"].reset_index()
     if len(overview) < 2:  # all, of nothing
-        return ()
-    columns = [
-        "explainer",
-        Column("used_w", "w", "g"),
-        Column("used_p", "p", "g"),
-        *COUNTS,
-        *SURE,
-        Column("share", "share better", ".0%", ("share_low", "share_high")),
-    ]
-    notes = [
-        COUNTED,
-        f"{CLUSTERED} {SIGN_TEST}",
-        "Share better: of the settings with a defined gain. In brackets: intervals of the same kind.",
-        result["points"],
-    ]
+        return
+    columns = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY)
+    notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
     overview = overview.assign(total=overview["explainer"] == ALL)
-    title = "Gains at one (w, p) per explainer"
-    return (Table.of("overview", title, overview, columns, notes, by=["total"], brief=True),)
+    yield Table.of("overview", "Gains at one (w, p) per explainer", overview, columns, notes, by=["total"], brief=True)
 
 
 def _overview(given: Given) -> pd.DataFrame:
     import pandas as pd
 
     real, seed = given.ask(real_at_points), given.options.seed
-    every = summaries(real.assign(explainer=ALL), "explainer", seed)
     frame = given.ask(chosen_points).join(summaries(real, "explainer", seed))
-    frame = pd.concat([frame, every]).rename_axis("explainer")
-    shares = [_better(real if name == ALL else real[real["explainer"] == name], seed) for name in frame.index]
-    return frame.assign(
-        share=[found.mean for found in shares],
-        share_low=[found.low for found in shares],
-        share_high=[found.high for found in shares],
-    )
-
-
-def _better(settings: pd.DataFrame, seed: int) -> MeanOfClusters:
-    """The share of settings with a defined gain that get better."""
-    known = settings[settings["fixed_gain"].notna()]
-    return share(better(known["fixed_gain"].to_numpy()), known, seed)
+    return pd.concat([frame, summaries(real.assign(explainer=ALL), "explainer", seed)]).rename_axis("explainer")
 
 
 def _sentences(given: Given) -> list[str]:
-    real, seed = given.ask(real_at_points), given.options.seed
+    real = given.ask(real_at_points)
     if not len(real):
         return ["The table holds control settings only (random metric or explainer): there is nothing to conclude."]
-    all_of = summarise(real, seed)
+    all_of = summarise(real, given.options.seed)
     origins = "; ".join(sorted(set(given.ask(chosen_points)["origin"])))
     between = f", {all_of['unchanged']} gain no more than 0.00001" if all_of["unchanged"] else ""
     mean = interval(all_of, MEAN, "+.5f", ", without an interval: it needs 3 language pairs")
     sentences = [
         f"At one (w, p) per explainer, {origins}: {all_of['better']} of {counted(all_of['n'], 'setting')} are better, "
-        f"{all_of['worse']} equal or worse{between}{_share(_better(real, seed))}. Their mean gain in correlation is "
-        f"{mean}. Settings of one language pair share its segments: {all_of['clusters_better']} of "
+        f"{all_of['worse']} equal or worse{between}. Their mean gain in correlation is {mean}. Settings of one "
+        f"language pair share its segments: {all_of['clusters_better']} of "
         f"{counted(all_of['clusters'], 'language pair')} have a mean gain above 0 (one-sided sign test p = "
         f"{number(all_of['sign_p'], '.3g')})."
     ]
     if all_of["n"]:
         sentences.append(_largest(real))
-    if all_of["undefined"]:
-        labels = [setting_label(*row) for row in given.real.frame[real["fixed_gain"].isna()].iloc[:, :4].to_numpy()]
+    undefined = real[real["fixed_gain"].isna()]
+    if len(undefined):
+        labels = [setting_label(*names) for names in undefined[list(FACTORS)].to_numpy()]
         sentences.append(f"The gain of {counted(len(labels), 'further setting')} is undefined there: {named(labels)}.")
     known = real[np.isfinite(real["baseline"])]
-    ties = known["ties_baseline"].to_numpy()
     sentences.append(
-        f"For {int(ties.sum())} of {counted(len(known), 'setting')} the best is the metric alone: no (w, p) with w "
-        f"other than 1 improves them{_share(share(ties, known, seed))}."
+        f"For {known['ties_baseline'].sum()} of {counted(len(known), 'setting')} the best is the metric alone: no "
+        "(w, p) with w other than 1 improves them."
     )
     return sentences
 
@@ -144,13 +114,6 @@ def _largest(real: pd.DataFrame) -> str:
     tested = math.isfinite(row["fixed_gain_low"]) and count > 1
     among = f"; its interval takes no account of its being the largest of {count}" if tested else ""
     return f"The largest gain, {gain}, comes from a baseline of {number(row['baseline'], '.4f')}{among}."
-
-
-def _share(found: MeanOfClusters) -> str:
-    """The interval of a count as a share; nothing with fewer than 3 clusters."""
-    if math.isnan(found.low):
-        return ""
-    return f" ({with_interval(found.mean, found.low, found.high, '.0%')})"
 
 
 def _numbers(given: Given) -> dict[str, float]:

@@ -6,22 +6,17 @@ it need not be a grid point. Where a point was chosen says how numbers at it may
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.table import NOWHERE, Floats, Given, GridTable, Setting
+from bmx_grid.analysis.table import Floats, Given, GridTable
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import counted, named, point_in_words
-from bmx_grid.measures.best import (
-    beats,
-    first_within_rounding,
-    plateau_within_no_change,
-)
+from bmx_grid.measures.best import beats, first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.grid import Point, nearest_point
 
 if TYPE_CHECKING:
@@ -30,6 +25,7 @@ if TYPE_CHECKING:
 # Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of these data sets together.
 PUBLISHED = {name: Point(**point) for name, point in load_option("grid", "paper")["fixed"].items()}
 PAPERS_DATASETS = frozenset(("wmt17", "eval4nlp21", "mlqe_pe"))
+NOWHERE = Point(float("nan"), float("nan"))
 METRIC_ALONE = Point(p=float("nan"), w=1.0)  # to decline to boost
 DIGITS = 12  # of a median: the mean of 0.2 and 0.4 is 0.30000000000000004 in binary, and 0.3 to a reader
 
@@ -40,25 +36,22 @@ def best_points(table: GridTable) -> pd.DataFrame:
     Of equal points the first, as in the paper (`first_within_rounding`), w = 1 allowed: a setting that nothing improves
     gets the lowest p of the grid and the w of the first tied point there.
     Columns beside those of table.frame: best, best_w, best_p, gain: correlation of the best point, where it is (NaN
-    without one), gain above the baseline. plateau: points of `plateau_within_no_change`, plateau_p_low, plateau_p_high:
-    where its p ends. ties_baseline: no point with w other than 1 beats the baseline; False where that is undefined.
+    without one), gain above the baseline. plateau: points of `plateau_within_no_change`. ties_baseline: no point with
+    w other than 1 beats the baseline; False where that is undefined.
     """
     plateau = plateau_within_no_change(table.correlation, table.w)
-    gain = np.where(np.isfinite(plateau.highest), plateau.highest - table.baseline, np.nan)
+    highest_gain = np.where(np.isfinite(plateau.highest), plateau.highest - table.baseline, np.nan)
     places = first_within_rounding(table.correlation)
     known = places >= 0
     rows, columns = np.divmod(places, len(table.w))
     best = np.where(known, table.correlation[np.arange(len(table)), rows, columns], table.baseline)
-    reached = np.where(plateau.members.any(axis=2), table.p, np.nan)
     return table.frame.assign(
         best=best,
         best_w=np.where(known, table.w[columns], np.nan),
         best_p=np.where(known, table.p[rows], np.nan),
         gain=best - table.baseline,
-        ties_baseline=np.isfinite(table.baseline) & ~beats(gain),
+        ties_baseline=np.isfinite(table.baseline) & ~beats(highest_gain),
         plateau=plateau.members.sum(axis=(1, 2)),
-        plateau_p_low=np.fmin.reduce(reached, axis=1),
-        plateau_p_high=np.fmax.reduce(reached, axis=1),
     )
 
 
@@ -147,22 +140,13 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
     return (Table.of("selection_by_explainer", "Median best points by explainer", frame, columns, [note]),)
 
 
-def points_in_words(
-    points: pd.DataFrame,
-    explainers: Sequence[str] | None = None,
-    written: Callable[[str], str] = str,
-    minus: str = "-",
-) -> str:
-    """The chosen points of explainers, asked for and used, and where they come from: one sentence per origin.
-
-    written: how the name of an explainer is shown; minus: the sign of a negative p.
-    """
+def points_in_words(points: pd.DataFrame) -> str:
+    """The chosen points of explainers, asked for and used, and where they come from: one sentence per origin."""
     by_origin: dict[str, list[str]] = {}
-    chosen = points if explainers is None else points.loc[list(explainers)]
-    for name, row in chosen.to_dict("index").items():
-        asked, used = (point_in_words(row[f"{kind}w"], row[f"{kind}p"], minus) for kind in ("", "used_"))
+    for name, row in points.to_dict("index").items():
+        asked, used = point_in_words(row["w"], row["p"]), point_in_words(row["used_w"], row["used_p"])
         shown = asked if asked == used else f"{asked} (used {used})"
-        by_origin.setdefault(row["origin"], []).append(f"{written(str(name))} {shown}")
+        by_origin.setdefault(row["origin"], []).append(f"{name} {shown}")
     return " ".join(f"Points, {origin}: {'; '.join(shown)}." for origin, shown in by_origin.items())
 
 
@@ -186,31 +170,21 @@ def gains_at(table: GridTable, point: Point) -> Floats:
 
 
 def check_selection(table: GridTable, other: GridTable) -> None:
-    """Refuse to judge points where they were chosen: settings of `other` that are settings of `table`.
-
-    Settings are the same when their names are, or the numbers of their grids. Raises ConfigError naming the overlap.
-    """
-    here, there = _digests(table), _digests(other)
-    by_numbers = {digest: setting for setting, digest in here.items()}
-    same = (setting if setting in here else by_numbers.get(digest) for setting, digest in there.items())
-    shared = [setting for setting in same if setting is not None]
-    if not shared:
-        return
-    if len(shared) == len(here) == len(there):
-        overlap = f"is the analysed table itself ({counted(len(shared), 'setting')})"
-    else:
+    """Refuse to judge points where they were chosen. Raises ConfigError naming the settings that both tables have."""
+    real = set(table.take(~table.frame["control"].to_numpy()).settings)
+    shared = sorted(real & set(other.settings))
+    if shared:
         labels = named([setting.label for setting in shared], separator="; ")
-        overlap = f"shares {counted(len(shared), 'setting')} with it: {labels}"
-    raise ConfigError(
-        f"{table.origin}: select.from={other.origin} {overlap}. Points would be judged where they were chosen: leave "
-        "select.from out, or name a table without these settings."
-    )
+        raise ConfigError(
+            f"{table.origin}: select.from={other.origin} shares {counted(len(shared), 'setting')} with it: {labels}. "
+            "Points would be judged where they were chosen: leave select.from out, or name a table without these."
+        )
 
 
 def _elsewhere(table: GridTable, other: GridTable) -> str:
     """How points of another table may be described: on the same data sets and language pairs, segments are the same."""
-    here, there = (set(each.clusters[~each.is_control].tolist()) for each in (table, other))
-    shared = sorted(here & there)
+    real = other.frame[~other.frame["control"]]
+    shared = sorted(set(table.frame["cluster"]) & set(real["cluster"]))
     if not shared:
         return "held out (no data set and language pair in common)"
     return f"chosen elsewhere (on the same segments: {named(shared)})"
@@ -226,15 +200,3 @@ def _given(explainer: str, point: Point, datasets: Sequence[str]) -> str:
     if len(papers) == len(datasets):
         return "as published (in-sample: the paper chose it on these data sets)"
     return f"as published (in-sample on {', '.join(papers)}; elsewhere chosen on other data)"
-
-
-def _digests(table: GridTable) -> dict[Setting, str]:
-    """SHA-256 of the grid of each setting that is not a control; constant grids, all alike, have their own."""
-    digests = {}
-    for row, setting in enumerate(table.settings):
-        if table.is_control[row]:
-            continue
-        numbers = table.correlation[row]
-        constant = "" if numbers.min() < numbers.max() else str((id(table), row))
-        digests[setting] = hashlib.sha256(numbers.tobytes() + constant.encode()).hexdigest()
-    return digests

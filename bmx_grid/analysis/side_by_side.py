@@ -7,9 +7,7 @@ together in clusters, so that the interval is of the difference and not of two g
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,7 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.load import read_frame
 from bmx_grid.analysis.table import FACTORS
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.core.wording import counted, telling_apart
+from bmx_grid.core.wording import telling_apart
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
     codes,
@@ -47,32 +45,23 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class SideBySide:
-    """frame: one row per setting, point and pair of runs. only: by run how many settings no other run has."""
-
-    frame: pd.DataFrame
-    only: dict[str, int]
-
-    def table(self) -> Table:
-        """The rows as a table that can be written in any format."""
-        notes = (
-            NOTE,
-            *(f"{name}: {counted(n, 'setting')} that no other run has." for name, n in self.only.items() if n),
-        )
-        columns = [Column(name, name, FORMS.get(name, "")) for name in map(str, self.frame)]
-        return Table.of("side_by_side", "Sweeps beside each other", self.frame, columns, notes, names=len(FACTORS) + 3)
+def table_of(frame: pd.DataFrame) -> Table:
+    """The rows of `side_by_side` as a table that can be written in any format."""
+    columns = [Column(name, name, FORMS.get(name, "")) for name in map(str, frame)]
+    return Table.of("side_by_side", "Sweeps beside each other", frame, columns, [NOTE], names=len(FACTORS) + 3)
 
 
 def side_by_side(
     folders: Sequence[Path], *, correlation: Kind = "pearson", resamples: int = 1000, seed: int = 0
-) -> SideBySide:
-    """Two or more finished sweeps compared, each pair of them, at every declared point that both have.
+) -> pd.DataFrame:
+    """Two or more finished sweeps compared, each pair of them: a row per setting and declared point that both have.
 
     folders: output folders; runs are named by them, shortened to what tells them apart.
     Raises ConfigError for fewer than two folders or one given twice, DataMissingError for a folder without
     scores.parquet, DataError where a segment has different human scores, or no setting is in two runs.
     """
+    import pandas as pd
+
     check_kind(correlation)
     if len(folders) < 2:
         raise ConfigError("give two or more sweeps to compare: analyse FOLDER FOLDER.")
@@ -80,30 +69,26 @@ def side_by_side(
         raise ConfigError("results: the same folder is given twice.")
     names = telling_apart([folder.resolve() for folder in folders])
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
-    settings: dict[str, list[Any]] = {
-        name: list(dict.fromkeys(run[list(FACTORS)].itertuples(index=False))) for name, run in runs.items()
-    }
-    rows: list[dict[str, Any]] = []
+    compared: list[dict[str, Any]] = []
     for a, b in itertools.combinations(names, 2):
-        both = runs[a].merge(runs[b], on=[*FACTORS, *SEGMENT], suffixes=(" a", " b"))
-        shared = [setting for setting in settings[a] if setting in settings[b]]
-        for setting in shared:
-            own, left, right = (
-                run[(run[list(FACTORS)] == list(setting)).all(axis=1)] for run in (both, runs[a], runs[b])
-            )
-            counts = {"n_only_a": len(left) - len(own), "n_only_b": len(right) - len(own)}
-            compared = _compared(setting, (a, b), own, correlation, resamples, seed)
-            rows += [{**setting._asdict(), **row, **counts} for row in compared]
-    if not rows:
+        key, suffixes = [*FACTORS, *SEGMENT], (" a", " b")
+        every = runs[a].merge(runs[b], on=key, how="outer", suffixes=suffixes, indicator="in")
+        setting: Any
+        for setting, rows in every.groupby(list(FACTORS)):
+            counts = rows["in"].value_counts()
+            if max(counts["left_only"], counts["right_only"]) == len(rows):
+                continue
+            known = dict(zip(FACTORS, setting, strict=True))
+            only = {"n_only_a": counts["left_only"], "n_only_b": counts["right_only"]}
+            both = rows[rows["in"] == "both"]
+            for row in _compared(setting, (a, b), both, correlation, resamples, seed):
+                compared.append({**known, **row, **only})
+    if not compared:
         raise DataError(
             f"{' and '.join(names)} have no setting in common: data set, language pair, metric and explainer must have "
             "the same names in both."
         )
-    import pandas as pd
-
-    found = Counter(setting for known in settings.values() for setting in known)
-    only = {name: sum(found[setting] == 1 for setting in known) for name, known in settings.items()}
-    return SideBySide(pd.DataFrame(rows), only)
+    return pd.DataFrame(compared)
 
 
 def _scores(folder: Path) -> pd.DataFrame:
@@ -136,14 +121,13 @@ def _compared(
         columns = list(dict.fromkeys(["base a", "base b", f"{point} a", f"{point} b"]))
         used = both[judged & both[columns].notna().all(axis=1)]
         values, human = used[columns].to_numpy(np.float64), used["human a"].to_numpy(np.float64)
-        found, low, high, clusters = _difference(values, human, codes(used["cluster a"]), kind, resamples, seed)
-        last = found[-2:]
-        gains = np.full(2, np.nan) if point == "base" else last - found[:2]
+        r, low, high, clusters = _difference(values, human, codes(used["cluster a"]), kind, resamples, seed)
+        gains = np.full(2, np.nan) if point == "base" else r[2:] - r[:2]
         yield {
-            **{"point": BASE if point == "base" else point.removeprefix(PREFIX)},
-            **{"run_a": names[0], "run_b": names[1], "r_a": last[0], "r_b": last[1]},
+            "point": BASE if point == "base" else point.removeprefix(PREFIX),
+            **{"run_a": names[0], "run_b": names[1], "r_a": r[-2], "r_b": r[-1]},
             **{"gain_a": gains[0], "gain_b": gains[1]},
-            "difference": float(np.diff(last if point == "base" else gains)[0]),
+            "difference": float(np.diff(r if point == "base" else gains)[0]),
             **{"low": low, "high": high, "n_segments": len(used), "n_clusters": clusters},
         }
 
@@ -155,11 +139,10 @@ def _difference(
 
     values: float64[n, K], the metric alone in a and in b; with K = 4 then a point in a and in b, whose gains differ.
     """
-    n_columns = values.shape[1]
+    n_columns, count = values.shape[1], number_of(cluster)
     signs = np.array([-1.0, 1.0] if n_columns == 2 else [1.0, -1.0, -1.0, 1.0])
-    count = number_of(cluster)
     if not len(human):
         return np.full(n_columns, np.nan), np.nan, np.nan, count
-    found = weighted_correlations(kind, values, human, np.ones((len(human), 1)))[:, 0]
-    samples = resampled_correlations(kind, values, human, cluster, resamples if np.isfinite(found).all() else 0, seed)
-    return found, *interval(signs @ samples, count), count
+    r = weighted_correlations(kind, values, human, np.ones((len(human), 1)))[:, 0]
+    samples = resampled_correlations(kind, values, human, cluster, resamples if np.isfinite(r).all() else 0, seed)
+    return r, *interval(signs @ samples, count), count

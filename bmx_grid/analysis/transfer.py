@@ -10,19 +10,22 @@ table, which has no segments, cannot tell what different data sets share. It ans
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import CLUSTERED, gains_of, summaries
 from bmx_grid.analysis.points import best_of_all, medians
 from bmx_grid.analysis.table import FACTORS, Given
-from bmx_grid.core.wording import factor_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LEFT_OUT = FACTORS[:3]
+READ = (
+    "In-sample: at the median of the best points of all settings of the explainer; transfer: at that of the other data "
+    "sets (language pairs, metrics), where there are several. Optimism: in-sample minus transfer mean gain of these."
+)
 WHY = (
     "Not held out: metrics share all segments and human scores, language pairs share sources or references (492 of "
     "the 2,851 distinct references of WMT17 occur in several pairs), and a results table has no segments that could be "
@@ -31,27 +34,23 @@ WHY = (
 
 
 def moved_gains(given: Given) -> pd.DataFrame:
-    """The settings that are not controls, once per factor that has several names: gains at points of the others.
+    """The settings that are not controls, once per factor of which their explainer has several names.
 
-    Columns: factor: what was left out; name: of it; w, p: medians of the best points of the others; transfer_gain:
-    there; in_sample_gain: at the medians of all. NaN where the explainer has no other name of the factor.
+    Columns: factor: what was left out; transfer_gain: at the medians of the best points of its other names;
+    in_sample_gain: at the medians of all.
     """
     import pandas as pd
 
-    real = given.real
-    best = given.ask(best_of_all)
+    real, best = given.real, given.ask(best_of_all)
     best = best[~best["control"]].reset_index(drop=True)
+    best["in_sample_gain"] = gains_of(real, best["explainer"], medians(best))
     parts = []
     for factor in LEFT_OUT:
-        several = best.groupby("explainer")[factor].transform("nunique") > 1
-        part = best.assign(factor=factor, name=best[factor], transfer_gain=math.nan, w=math.nan, p=math.nan)
-        part["in_sample_gain"] = gains_of(real, best["explainer"], medians(best))
+        part = best.assign(factor=factor, transfer_gain=math.nan)
         for name in real.factor_levels(factor):
-            others = medians(best[best[factor] != name])
-            rows = (best[factor] == name).to_numpy() & several.to_numpy()
-            part.loc[rows, "transfer_gain"] = gains_of(real, best["explainer"], others)[rows]
-            part.loc[rows, ["w", "p"]] = others[["w", "p"]].reindex(best["explainer"][rows]).to_numpy()
-        parts.append(part[several])
+            left, others = best[factor] == name, medians(best[best[factor] != name])
+            part.loc[left, "transfer_gain"] = gains_of(real, best["explainer"], others)[left]
+        parts.append(part[best.groupby("explainer")[factor].transform("nunique") > 1])
     return pd.concat(parts, ignore_index=True)
 
 
@@ -69,13 +68,11 @@ def compute(given: Given) -> dict[str, Any]:
     return {"leave_one_out": frame.assign(optimism=frame["in_sample_mean_gain"] - frame["mean_gain"])}
 
 
-def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """In-sample and transferred gains with the optimism between them."""
     frame = result["leave_one_out"].reset_index()
     if not len(frame):
-        return ()
-    single = [factor_in_words(factor) for factor in LEFT_OUT if factor not in set(frame["factor"])]
-    note = f"Nothing to leave out, only one name: {', '.join(single)}."
+        return
     columns = (
         Column("factor", "left out"),
         "explainer",
@@ -83,17 +80,8 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
         Column("in_sample_better", "in-sample better"),
         Column("in_sample_mean_gain", "in-sample mean gain", "+.5f"),
         Column("better", "transfer better"),
-        Column("mean_gain", "transfer mean gain", "+.5f"),
-        Column("mean_low", "low", "+.5f"),
-        Column("mean_high", "high", "+.5f"),
+        Column("mean_gain", "transfer mean gain", "+.5f", ("mean_low", "mean_high")),
         Column("optimism", form="+.5f"),
     )
-    notes = (
-        "In-sample: at the median of the best points of all settings of the explainer; transfer: at that of the other "
-        "data sets (language pairs, metrics). Optimism: in-sample minus transfer mean gain, of the same settings.",
-        WHY,
-        CLUSTERED,
-        *([note] if single else []),
-    )
     title = "Transfer: points chosen on the other data sets, language pairs or metrics"
-    return (Table.of("transfer", title, frame, columns, notes, by=["factor"], names=2),)
+    yield Table.of("transfer", title, frame, columns, (READ, WHY, CLUSTERED), by=["factor"], names=2)

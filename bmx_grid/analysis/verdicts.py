@@ -6,9 +6,7 @@ said instead, and that nothing was tested.
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.table import Given
 from bmx_grid.core.wording import counted, named, number, point_in_words
 from bmx_grid.datasets.segments import NO_PAIR
-from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, OTHER_DATASETS, PUBLISHED
+from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
     DISTANCE,
     ESTIMATES,
@@ -127,7 +125,7 @@ def compute(given: Given) -> dict[str, Any]:
         "verdicts": frame,
         "answers": [_answer(group, rows) for group in grouped(rows, "metric", "explainer")],
         "legend": [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
-        "next_steps": next_steps(rows, given.frames.get("boosts")),
+        "next_steps": next_steps(rows),
         "not_judged": _not_judged(left, rows),
     }
 
@@ -241,24 +239,22 @@ def _untested(given: Given) -> list[str]:
     return [*lines, why] if len(fixed) else []
 
 
-def next_steps(rows: Sequence[Row], boosts: pd.DataFrame | None) -> str:
+def next_steps(rows: Sequence[Row]) -> str:
     """What to do with each metric, in a sentence; "" without verdicts. rows: what helps first."""
     steps: dict[str, list[str]] = {}
     for group in grouped(rows, "metric"):
-        steps.setdefault(_step(group, boosts), []).append(written(group[0]["metric"]))
+        steps.setdefault(_step(group), []).append(written(group[0]["metric"]))
     lines = [f"{step} ({named(metrics, most=MOST_METRICS)})" for step, metrics in steps.items()]
     return f"Next: {named(lines, most=MOST_STEPS, separator='; ')}." if lines else ""
 
 
-def _step(rows: Sequence[Row], boosts: pd.DataFrame | None) -> str:
+def _step(rows: Sequence[Row]) -> str:
     """The next step with one metric."""
     first = rows[0]
     averages = [row for row in rows if _average_is_better(row)]
     if averages and len(averages) == sum(math.isfinite(row["combined_gain"]) for row in rows):
-        gains = _interval(averages[0], "combined_gain")
-        if len(grouped(rows, "dataset", "language_pair")) > 1:
-            gains = f"at least {number(min(row['combined_gain'] for row in averages), '+.3f')}"
-        return f"use {_average(first['metric'], boosts)} instead, {gains}"
+        least = min(averages, key=lambda row: row["combined_gain"])
+        return f"use an average of the metrics instead, {_interval(least, 'combined_gain')}"
     if first["verdict"] == HELPS:
         same = [row for row in rows if (row["explainer"], row["boost"]) == (first["explainer"], first["boost"])]
         helped = [_place(row, same) for row in same if row["verdict"] == HELPS]
@@ -286,24 +282,7 @@ def _more_data(rows: Sequence[Row]) -> str:
     wider = ((row["gain_high"] - row["gain_low"]) / 2 / PRECISE) ** 2
     if wider <= 1:
         return KEEP if row["verdict"] == NO_GAIN else RATE_MORE
+    more = counted(math.ceil(row["n"] * (wider - 1) / 100) * 100, "more segment")
     if row["pairs"] > 1:
         more = counted(math.ceil(row["pairs"] * (wider - 1)), "more language pair")
-        return f"add about {more} of this size to see a gain of {PRECISE:g}"
-    more = counted(math.ceil(row["n"] * (wider - 1) / 100) * 100, "more segment")
-    pair = "" if row["language_pair"] == NO_PAIR else f" {row['language_pair']}"
-    return f"rate about {more} of {row['dataset']}{pair} to see a gain of {PRECISE:g}"
-
-
-def _average(metric: str, boosts: pd.DataFrame | None) -> str:
-    """The average that most language pairs choose, in words; the constants of a single choice are JSON."""
-    counts: Counter[tuple[str, ...]] = Counter()
-    chosen = () if boosts is None else boosts[(boosts["metric"] == metric) & (boosts["boost"] == COMBINED)]["constants"]
-    for text in filter(None, chosen):
-        constants = json.loads(text)
-        weights = zip(constants["features"], constants["weights"], strict=True)
-        counts[(metric,) * (constants["own"] > 0) + tuple(name for name, weight in weights if weight > 0)] += 1
-    del counts[metric,]  # no average
-    if not counts:
-        return "an average of the metrics"
-    *first, last = map(written, counts.most_common(1)[0][0])
-    return f"the average of {', '.join(first)} and {last}" if first else last
+    return f"rate about {more} to see a gain of {PRECISE:g}"

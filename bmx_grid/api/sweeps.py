@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, parts_of, path, plain
 from bmx_grid.core.configure import groups
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 PARTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
-PICTURES = ("curves", "heat")
 SETTINGS = "settings.csv"
 MOST_ROWS, MOST_SHOWN = 20, 5  # rows of a table, and segments with their words, that a notebook shows
-Picture = Literal["curves", "heat"]
 Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
 
 
@@ -241,23 +239,18 @@ class Run:
         metric: str | None = None,
         explainer: str | None = None,
         dataset: str | None = None,
-        *,
-        kind: Picture = "curves",
     ) -> Figure:
-        """The grid of one setting: "curves", correlation over p with a line per w, or "heat", the p x w plane.
+        """The grid of one setting: correlation over p with a line per w.
 
         A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
         Raises ConfigError for an unknown name, and where several settings fit.
         """
         from bmx_grid.report.figures.canvas import style
-        from bmx_grid.report.figures.grid import correlation_over_p, curves_of_row, heat_map
+        from bmx_grid.report.figures.grid import correlation_over_p
 
-        if kind not in PICTURES:
-            raise ConfigError("kind: " + unknown("kind", kind, PICTURES))
         row = chosen_setting(self.analysis.table.settings, (dataset, language_pair, metric, explainer))
-        curves = curves_of_row(self.analysis, row)
         with style():
-            figure: Any = correlation_over_p(curves) if kind == "curves" else heat_map(curves)
+            figure: Any = correlation_over_p(self.analysis, row)
 
         def picture() -> bytes:  # else a notebook shows a figure that pyplot did not make as a line of text
             figure.savefig(held := io.BytesIO(), format="png", dpi=110)
@@ -390,4 +383,4 @@ def analyse(
     if isinstance(runs, Run | str | Path) or not isinstance(runs, Sequence) or len(runs) < 2:
         raise ConfigError("runs: give two or more finished sweeps, or their folders, as a list: analyse([one, other]).")
     folders = [item.folder if isinstance(item, Run) else path("runs", item) for item in runs]
-    return side_by_side(folders, correlation=correlation, resamples=count, seed=seed).frame
+    return side_by_side(folders, correlation=correlation, resamples=count, seed=seed)

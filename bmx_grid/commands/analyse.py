@@ -19,7 +19,6 @@ output_dir or format says so.
   fixed.EXPLAINER.p=P   grid; both w and p are needed
   questions=MODULE,...  further questions: modules with `compute` and `tables`,
                         of packages that BMX_ALLOWED_PACKAGES names
-  side=both|hypothesis  which side, if the table holds both
 
 exit status: 0 done; 2 a mistake in the command or in the table.
 
@@ -54,7 +53,7 @@ from bmx_grid.report.terminal import sentences, terminal_width
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 OF_SEVERAL = ("format", "output_dir")
-KEYS = (*OF_SEVERAL, "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions", "side")
+KEYS = (*OF_SEVERAL, "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions")
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
@@ -98,7 +97,7 @@ def _options(values: Mapping[str, str], known: Sequence[str]) -> Options:
             raise ConfigError(unknown("explainer", explainer, known))
     source = values.get("select.from")
     return Options(
-        select_from=None if source is None else load_table(Path(source).expanduser(), values.get("side")),
+        select_from=None if source is None else load_table(Path(source).expanduser()),
         fixed={explainer: Point(**point) for explainer, point in points.items()},
     )
 
@@ -133,16 +132,16 @@ def _main(arguments: list[str]) -> int:
     for key in values:
         if key not in OF_SEVERAL:
             raise ConfigError(f"{key}: several sweeps are compared with {' and '.join(OF_SEVERAL)} only.")
-    from bmx_grid.analysis.side_by_side import side_by_side
+    from bmx_grid.analysis.side_by_side import side_by_side, table_of
 
-    _give(form, folder, [side_by_side(paths).table()])
+    _give(form, folder, [table_of(side_by_side(paths))])
     return 0
 
 
 def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder: Path | None) -> None:
     """Analyse one sweep, or one table of correlations."""
     questions = with_others(name for name in values.get("questions", "").split(",") if name)
-    table = load_table(path, values.get("side"))
+    table = load_table(path)
     options = _options(values, table.factor_levels("explainer"))
     analysis = analyse(table, options, questions, frames_beside(table))
     if form is not None:

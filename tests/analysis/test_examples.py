@@ -7,11 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 from some_settings import finished
 
-from bmx_grid.analysis.examples import Side, choose_examples, ranks, strengths
+from bmx_grid.analysis.examples import Side, choose_examples, marked, strengths
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.measures.grid import Point
+from bmx_grid.words.tags import Labels, WordTags
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})
 
@@ -46,20 +48,16 @@ def test_the_segments_that_rise_and_fall_most_are_chosen():
     human = np.where(np.arange(30) == 7, np.nan, np.random.default_rng(1).normal(size=30))
     made = finished(human=human)
     up, down = chosen(planned("m", made, 0.1, fixed_gain=0.1))
-    evaluated = GRID.of_setting(made)
     used = np.flatnonzero(np.isfinite(human))
-    before, after = ranks(made.scores.base_scores[used]), ranks(GRID.points(evaluated)["published"][used])
-    assert (up.score_rank - up.boosted_rank) == (before - after).max() > 0
-    assert (down.score_rank - down.boosted_rank) == (before - after).min() < 0
+    boosted = GRID.points(GRID.of_setting(made))["published"]
+    scores = {"metric": made.scores.base_scores[used], "boosted": boosted[used], "human": human[used]}
+    ranks = {name: rankdata(-values) for name, values in scores.items()}
+    rise = ranks["metric"] - ranks["boosted"]
     assert (up.n, up.w, up.p, up.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
-    row = int(used[np.argmax(before - after)])
-    assert up.segment == made.segments.segments[row].id
-    assert (up.score, up.boosted, up.human) == (
-        made.scores.base_scores[row],
-        GRID.points(evaluated)["published"][row],
-        made.segments.human_scores[row],
-    )
-    assert up.human_rank == ranks(made.segments.human_scores[used])[np.argmax(before - after)]
+    for example, place in ((up, np.argmax(rise)), (down, np.argmin(rise))):
+        assert example.segment == made.segments.segments[int(used[place])].id
+        assert example.scores == {name: (scores[name][place], ranks[name][place]) for name in scores}
+    assert rise.max() > 0 > rise.min()
     assert [side.name for side in up.sides] == ["source", "hypothesis"]
     assert all(len(side.words) == len(side.attributions) for side in up.sides)
 
@@ -107,3 +105,16 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
 def test_strengths(values, expected):
     sides = [Side("x", ("a",) * len(row), np.array(row)) for row in values]
     assert [found.tolist() for found in strengths(sides)] == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(("Un", "chat", "noir"), (False, True, False), id="as tagged"),
+        pytest.param(("Unchat", "noir"), (True, False), id="a word of two tokens"),
+        pytest.param(("Un", "chat", "noir", "E"), (False, True, False, False), id="the end of a sentence is no word"),
+    ],
+)
+def test_marks_are_carried_to_the_words_that_are_shown(words, expected):
+    tags = WordTags((("Un", "chat", "noir", "<EOS>"),), Labels.from_rows([[False, True, False, True]]))
+    assert marked(tags, 0, words) == expected

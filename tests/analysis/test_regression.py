@@ -12,7 +12,7 @@ from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.regression import cluster_errors, coefficients, compute
 from bmx_grid.analysis.table import FACTORS, Options
 from bmx_grid.measures.grid import Point
-from bmx_grid.report.figures.gains import density_of
+from bmx_grid.report.figures.paper import density_of
 
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))
 AT = Options(fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
@@ -41,7 +41,7 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
     some = table(SURFACES)
     gain = np.random.default_rng(3).normal(0.01, 0.02, len(some))
     x = pd.get_dummies(pd.DataFrame(some.settings)).astype(float).to_numpy()
-    cluster = codes(some.clusters)
+    cluster = codes(some.frame["cluster"])
     found = cluster_errors(x, gain, cluster, seed=5, resamples=40)
     fits = []
     for counts in draws(np.random.default_rng(5), cluster.max() + 1, 40):
@@ -87,7 +87,7 @@ VALUES = {
 
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
 def test_a_density_is_scipys(values):
-    found = density_of(values, np.zeros_like(values))
+    found = density_of(values)
     exact = gaussian_kde(values)(found.x)
     assert np.abs(found.density - exact).max() < 0.01 * exact.max()
     assert np.trapezoid(found.density, found.x) == pytest.approx(1, abs=2e-3)
@@ -98,6 +98,6 @@ def test_a_density_is_scipys(values):
     "values", [[], [0.1], [0.1, 0.1, 0.1], [np.nan, 0.1]], ids=["none", "one", "equal", "one defined"]
 )
 def test_values_without_a_width_have_no_curve(values):
-    found = density_of(np.array(values), np.zeros(len(values)))
+    found = density_of(np.array(values, dtype=float))
     assert found.n == int(np.isfinite(values).sum())
     assert len(found.x) == len(found.density) == 0

@@ -6,7 +6,6 @@ import pytest
 
 from bmx_grid.analysis.shared_task import compute, tables
 from bmx_grid.analysis.table import Frames
-from bmx_grid.report.figures.thresholds import agreement_curves
 
 PAIR = {"dataset": "d", "language_pair": "de-en"}
 
@@ -59,18 +58,13 @@ def test_what_beats_no_placebo_is_named(rows, said):
 
 def test_tables_of_a_sweep_without_these_evaluations_are_none():
     assert list(tables(compute(Frames({})))) == []
-    assert agreement_curves(None) == []
 
 
-def test_thresholds_are_a_table_and_a_curve():
+def test_thresholds_are_a_table():
     frame = pd.DataFrame([*thresholds("chrf"), *thresholds("random", np.nan)])
     found = compute(Frames({"thresholds": pd.concat([frame, frame.assign(point="elsewhere")])}))
     (table,) = tables(found)
     assert len(table.rows) == 8, "four probabilities of each metric"
-    (drawing,) = agreement_curves(found["thresholds"])
-    assert "1 metric left out" in drawing.caption
-    panel, *_ = drawing.draw().axes
-    assert panel.lines[0].get_ydata().tolist() == [0.5, 0.55, 0.6, 0.75, 0.9, 0.95]
 
 
 def test_systems_and_metrics_have_a_table_each():

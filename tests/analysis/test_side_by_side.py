@@ -10,7 +10,6 @@ import scipy.stats
 from bmx_grid.analysis.side_by_side import BASE, side_by_side
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import BmxError
-from bmx_grid.core.wording import telling_apart
 
 N = 60
 
@@ -45,7 +44,7 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
     def r(table, column):
         return scipy.stats.pearsonr(table[column], table["human"])[0]
 
-    alone, point = (found.frame[found.frame["point"] == name].iloc[0] for name in (BASE, "published"))
+    alone, point = (found[found["point"] == name].iloc[0] for name in (BASE, "published"))
     gains = [r(table, "boosted_published") - r(table, "base") for table in (one, other)]
     assert point[["gain_a", "gain_b"]].tolist() == pytest.approx(gains, abs=1e-12)
     assert point["difference"] == pytest.approx(gains[1] - gains[0], abs=1e-12)
@@ -78,7 +77,7 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
 )
 def test_without_enough_clusters_or_a_correlation_there_is_no_interval(changes, clusters, defined, tmp_path):
     places = [folder(tmp_path / name, scores(seed, **changes)) for seed, name in enumerate("ab")]
-    point = side_by_side(places, resamples=40).frame.set_index("point").loc["published"]
+    point = side_by_side(places, resamples=40).set_index("point").loc["published"]
     assert point["n_clusters"] == clusters
     assert np.isfinite(point["difference"]) == defined
     assert np.isnan(point["low"]) and np.isnan(point["high"])
@@ -87,26 +86,15 @@ def test_without_enough_clusters_or_a_correlation_there_is_no_interval(changes, 
 def test_only_shared_segments_and_points_count(tmp_path):
     one, other = scores(1), scores(2).iloc[10:].assign(boosted_elsewhere=0.5)
     one.loc[20, "human"] = np.nan
-    found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", other)], resamples=40).frame
+    found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", other)], resamples=40)
     assert found["point"].tolist() == [BASE, "published"]
     assert (found["n_segments"] == N - 11).all() and (found["n_only_a"] == 10).all()
 
 
 def test_systems_tell_segments_apart(tmp_path):
     one = pd.concat([scores(1).assign(system="A"), scores(2).assign(system="B")])
-    found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", one)], resamples=40).frame
+    found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", one)], resamples=40)
     assert (found["n_segments"] == 2 * N).all() and (found["difference"] == 0).all()
-
-
-def test_settings_of_one_run_only_are_counted(tmp_path):
-    more = pd.concat([scores(1), scores(1).assign(metric="other")])
-    found = side_by_side([folder(tmp_path / "a", more), folder(tmp_path / "b", scores(2))], resamples=40)
-    assert found.only == {"a": 1, "b": 0}
-    assert any("a: 1 setting that no other run has" in note for note in found.table().notes)
-
-
-def test_names_are_the_parts_that_tell_folders_apart():
-    assert telling_apart([Path("/x/one/out"), Path("/x/two/out")]) == ["one/out", "two/out"]
 
 
 @pytest.mark.parametrize(
@@ -141,5 +129,3 @@ def test_the_command_prints_and_writes_the_table(tmp_path, capsys):
     assert "Sweeps beside each other" in capsys.readouterr().out
     assert main([str(a), str(b), "format=csv", f"output_dir={tmp_path / 'out'}"]) == 0
     assert len(pd.read_csv(tmp_path / "out" / "tables" / "side_by_side.csv")) == 2
-    assert main([str(a), str(b), "side=both"]) == 2
-    assert "side: several sweeps" in capsys.readouterr().err

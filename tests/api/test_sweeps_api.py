@@ -85,9 +85,8 @@ def test_a_notebook_shows_words_in_two_colours_and_two_lines(sweep):
     assert signs == {"solid", "wavy"} and all(f"underline {sign}" in shown for sign in signs)
 
 
-@pytest.mark.parametrize("kind", ["curves", "heat"])
-def test_a_setting_is_drawn(sweep, kind):
-    figure = sweep.plot("de-en", kind=kind)
+def test_a_setting_is_drawn(sweep):
+    figure = sweep.plot("de-en")
     assert figure.axes and "de-en" in figure.texts[0].get_text()
     assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows figures that pyplot did not make only so"
 
@@ -99,7 +98,6 @@ def test_a_setting_is_drawn(sweep, kind):
         (lambda run: run.words("de-en", ids=5), ConfigError, "ids: expected a name or a list of names, got 5"),
         (lambda run: run.plot(), ConfigError, "4 settings fit; name one by"),
         (lambda run: run.plot("de-eb"), ConfigError, "Did you mean 'de-en'"),
-        (lambda run: run.plot("de-en", kind="bars"), ConfigError, "unknown kind 'bars'"),
         (lambda run: run.words("de-en", "chrff"), ConfigError, "Did you mean 'chrf'"),
         (lambda run: run.words("de-en", ids=["de-en-01"]), ConfigError, "Did you mean 'de-en-001'"),
         (lambda run: bmx.analyse([run]), ConfigError, "two or more"),

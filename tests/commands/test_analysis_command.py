@@ -135,11 +135,11 @@ def test_a_point_outside_the_grid_is_said(results, read, capsys):
     [
         pytest.param(["output_dir=x"], "PATH is missing", id="no table"),
         pytest.param(["HERE", "outputdir=x"], "unknown key 'outputdir'. Did you mean 'output_dir'?", id="key"),
-        pytest.param(["HERE", "side="], "'side=' is not KEY=VALUE", id="no value"),
+        pytest.param(["HERE", "format="], "'format=' is not KEY=VALUE", id="no value"),
         pytest.param(["results=HERE"], "unknown key 'results'", id="no key for paths"),
         pytest.param(["HERE", "format=pdf"], "format: unknown value 'pdf'", id="format"),
-        pytest.param(["HERE", "HERE", "side=both"], "side: several sweeps are compared with format", id="of one sweep"),
-        pytest.param(["HERE", "side=both", "side=hypothesis"], "side is given twice", id="twice"),
+        pytest.param(["HERE", "HERE", "questions=x"], "questions: several sweeps are compared with", id="of one sweep"),
+        pytest.param(["HERE", "format=csv", "format=json"], "format is given twice", id="twice"),
         pytest.param(["HERE", "fixed.lime.p=-1"], "fixed.lime: give both p and w, not p only", id="half"),
         pytest.param(["HERE", "fixed.lime.p=x"], "fixed.lime.p=x: expected a number", id="no number"),
         pytest.param(["HERE", f"output_dir={__file__}"], "is a file; name a folder", id="a file"),
@@ -149,11 +149,8 @@ def test_a_point_outside_the_grid_is_said(results, read, capsys):
         pytest.param(
             ["HERE", "fixed.lmie.p=1", "fixed.lmie.w=1"], "unknown explainer 'lmie'. Did you mean 'lime'?", id="name"
         ),
-        pytest.param(["HERE", "side=source"], "no row of side 'source'; the table holds both", id="side"),
         pytest.param(["HERE", "select.from=nowhere.parquet"], "there is no results table nowhere", id="other"),
-        pytest.param(
-            ["HERE", "select.from=HERE"], "is the analysed table itself (9 settings). Points would", id="itself"
-        ),
+        pytest.param(["HERE", "select.from=HERE"], "shares 9 settings with it: d1 · a · m1 · lime; ", id="itself"),
         pytest.param(["HERE", "questions=os"], "questions: 'os' is outside the packages", id="question"),
         pytest.param(
             ["HERE", "format=json", "output_dir=/dev/null/x"], "cannot write /dev/null/x/analysis.json", id="folder"

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.names import label
-from bmx_grid.analysis.points import chosen_points
-from bmx_grid.analysis.points import points_in_words as in_words
+from bmx_grid.analysis.names import correlation_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import replacing
-from bmx_grid.core.wording import MINUS, counted, visible
+from bmx_grid.core.wording import counted, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,9 +117,9 @@ def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callab
     return Drawing(stem, title, f"{caption.rstrip()} {signature(analysis)}", draw)
 
 
-def points_in_words(analysis: Analysis, explainers: Sequence[str] | None = None) -> str:
-    """Where explainers are evaluated, and where these points come from."""
-    return in_words(analysis.ask(chosen_points), explainers, written=label, minus=MINUS)
+def correlation_of(analysis: Analysis) -> str:
+    """The name of the correlation that is gained; "correlation" where it is not known."""
+    return correlation_in_words(analysis.shared("correlation"))
 
 
 def undefined_in_words(count: int, thing: str) -> str:
@@ -139,24 +137,23 @@ def no_change_line(axes: Axes) -> None:
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1.5)
 
 
-def name_rows(axes: Axes, names: Sequence[str], places: Sequence[float] | None = None) -> None:
-    """Names at the left of horizontal rows: the first on top, one unit apart, unless `places` says where."""
-    rows = [-float(place) for place in range(len(names))] if places is None else places
-    axes.set_yticks(rows, names)
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Names at the left of horizontal rows, one unit apart, the first on top."""
+    axes.set_yticks([-place for place in range(len(names))], names)
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(min(rows, default=0.0) - 0.6, 0.6)
+    axes.set_ylim(0.4 - len(names), 0.6)
 
 
-def legend_above(figure: Figure, *entries: Any, **look: Any) -> None:
+def legend_above(figure: Figure, **look: Any) -> None:
     """A legend above the axes, without a frame."""
-    figure.legend(*entries, loc="outside upper left", frameon=False, **look)
+    figure.legend(loc="outside upper left", frameon=False, **look)
 
 
-def gain_axis(axes: Axes, words: str, ticks: int = 6) -> None:
+def gain_axis(axes: Axes, words: str) -> None:
     """Gains across: faint lines, the line of no change, and what is measured."""
-    axes.locator_params(axis="x", nbins=ticks)
+    axes.locator_params(axis="x", nbins=5)
     thin_grid(axes, "x")
-    axes.axvline(0, color=INK, linewidth=0.9, zorder=1.5)
+    no_change_line(axes)
     axes.set_xlabel(words)
 
 

@@ -18,35 +18,24 @@ import numpy as np
 
 from bmx_grid._version import __version__
 from bmx_grid.analysis import headline, verdicts
-from bmx_grid.analysis.base import Cell, Column, Table
-from bmx_grid.analysis.examples import RULE, WORD_RULE, Example, WordExample, strengths
+from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.examples import RULE, Example, strengths
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.names import correlation_in_words, label, setting_in_words, written
+from bmx_grid.analysis.names import label, setting_in_words, written
+from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.core.storage import write_text
-from bmx_grid.core.wording import MINUS, counted, factor_in_words, point_in_words, typeset, visible
-from bmx_grid.report.figures.canvas import Drawing
+from bmx_grid.core.wording import MINUS, counted, factor_in_words, typeset, visible
+from bmx_grid.report.figures.canvas import Drawing, correlation_of
 from bmx_grid.report.terminal import MOST_ANSWERS
 
 HERE = Path(__file__).parent
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
 UNDEFINED = -32_768
 MOST_OPEN = 3  # tables of a page without an answer
-VERDICTS = "verdicts"  # the table that has a part of its own
-FIRST = "boosts"  # the figure beside the answer: the first of this name, or that begins with it
-NUMBERS = (  # columns of the table of settings
-    *FACTORS,
-    Column("baseline", "metric alone", ".4f"),
-    Column("best", form=".4f"),
-    Column("gain", form="+.4f"),
-    "plateau",
-    Column("fixed", form=".4f"),
-    Column("fixed_gain", "fixed gain", "+.5f", marked="survives"),
-    Column("fixed_gain_low", "low", "+.5f"),
-    Column("fixed_gain_high", "high", "+.5f"),
-    Column("point", "best point"),
-)
+OWN_PARTS = ("verdicts", "settings")  # tables that have a part of their own
+FIRST = "boosts"  # the figure beside the answer
 
 
 def write_report(
@@ -56,41 +45,34 @@ def write_report(
     figures: Sequence[tuple[Drawing, Path]],
     tables: Sequence[Table],
     examples: Sequence[Example] = (),
-    word_examples: Sequence[WordExample] = (),
     facts: Sequence[tuple[str, str]] = (),
-    date: str | None = None,
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
     figures: drawings with their SVG files, that of the boosts shown beside the answer; tables: brief ones with the
-    counts. examples: segments with attributions; word_examples: segments where they are right or wrong by word tags;
-    facts: further (name, words) on what was run; date: when, as it shall be shown.
+    counts. examples: segments with attributions; facts: further (name, words) on what was run.
     Raises StoreError when the page cannot be written.
     """
     answers = analysis.ask(verdicts.compute)["answers"]
     signed = signature(analysis)
     pictures = [_picture(drawing, file, signed) for drawing, file in figures]
-    first = next((one for one in pictures if one["name"].startswith(FIRST)), None)
+    first = next((picture for picture in pictures if picture["name"] == FIRST), None)
+    parts = {table.stem: _table(table, signed) for table in tables}
     _write(
         path,
         title=f"BMX analysis of {visible('/'.join(Path(analysis.table.origin).parts[-2:]))}",
         answers=[_answer(line) for line in answers],
-        most_answers=MOST_ANSWERS,
         meaning=[_answer(line) for line in headline.answer(analysis)[len(answers) :]],
         figure=first,
         counts=[_with_minus(line) for line in analysis.ask(headline.compute)["headline"]],
-        overview=[_table(one, signed) for one in tables if one.brief],
-        verdicts=[_table(one, signed) for one in tables if one.stem == VERDICTS],
-        tables=[_table(one, signed) for one in tables if not one.brief and one.stem != VERDICTS],
-        settings=_table(_settings(analysis)),
-        words=[
-            ("words", "Words: the segments that move most", RULE, [_example(one) for one in examples]),
-            ("right-and-wrong", "Words: right and wrong", WORD_RULE, [_word_example(one) for one in word_examples]),
-        ],
-        figures=[one for one in pictures if one is not first],
+        overview=[parts[table.stem] for table in tables if table.brief],
+        **{name: parts.get(name) for name in OWN_PARTS},
+        tables=[parts[table.stem] for table in tables if not table.brief and table.stem not in OWN_PARTS],
+        rule=RULE,
+        examples=[_example(example) for example in examples],
+        figures=[picture for picture in pictures if picture is not first],
         introduction=_introduction(analysis),
-        facts=[*_facts(analysis), *facts, *([("date", date)] if date is not None else [])],
-        left_out=analysis.table.left_out,
+        facts=[*_facts(analysis), *facts],
         grids=heat_maps(analysis),
         signature=signed,
     )
@@ -102,18 +84,15 @@ def write_metrics_report(
     title: str,
     introduction: Sequence[str],
     tables: Sequence[Table],
-    figures: Sequence[tuple[Drawing, Path]] = (),
 ) -> None:
     """Write the page of a sweep of metrics alone: a few tables open, brief ones first. Raises StoreError."""
-    shown = sorted((one for one in tables if not one.data), key=lambda one: not one.brief)
+    shown = sorted((table for table in tables if not table.data), key=lambda table: not table.brief)
     _write(
         path,
         title=visible(title),
         answers=[("", line) for line in introduction],
-        most_answers=MOST_ANSWERS,
-        open_tables=[_table(one) for one in shown[:MOST_OPEN]],
-        tables=[_table(one) for one in shown[MOST_OPEN:]],
-        figures=[_picture(drawing, file, "") for drawing, file in figures],
+        open_tables=[_table(table) for table in shown[:MOST_OPEN]],
+        tables=[_table(table) for table in shown[MOST_OPEN:]],
     )
 
 
@@ -123,7 +102,7 @@ def _write(path: Path, **parts: Any) -> None:
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     template = environment.get_template("report.html.jinja")
-    page = template.render(style=style, script=script, **parts)
+    page = template.render(style=style, script=script, most_answers=MOST_ANSWERS, **parts)
     # Surrogates of broken input have no UTF-8: shown as the replacement character.
     write_text(path, page.encode("utf-8", "replace").decode("utf-8"))
 
@@ -147,45 +126,33 @@ def _picture(drawing: Drawing, file: Path, signed: str) -> Mapping[str, str]:
 
 
 def _introduction(analysis: Analysis) -> list[str]:
-    """What BMX, w and p are, which correlation is shown, and over how many segments."""
-    p, w, basis = analysis.table.p.tolist(), analysis.table.w.tolist(), analysis.basis
+    """What BMX, w and p are, and which correlation is shown."""
+    p, w, aggregation = analysis.table.p.tolist(), analysis.table.w.tolist(), analysis.shared("aggregation")
     mean = "the power mean with exponent p (1 arithmetic, 0 geometric, −1 harmonic)"
-    if basis.aggregation not in (None, "PowerMean"):
-        mean = f"{basis.aggregation} with the parameter p"
-    pairs = sorted({(one.dataset, one.language_pair) for one in analysis.table.settings})
-    sizes = [basis.used[pair] for pair in pairs if pair in basis.used]
-    over = "the table does not say how many"
-    if len(sizes) == len(pairs):
-        each = f"{min(sizes):,} to {max(sizes):,}" if min(sizes) < max(sizes) else f"{sizes[0]:,}"
-        over = f"{each} segments per language pair, {sum(sizes):,} in {counted(len(pairs), 'language pair')}"
+    if aggregation not in (None, "PowerMean"):
+        mean = f"{aggregation} with the parameter p"
+    sides = "both sides" if analysis.table.side == "both" else "the hypothesis"
     return [
         "BMX boosts a metric with an explanation of its own scores. An explainer gives every word an attribution, its "
-        f"contribution to the score s; M is {mean} of the attributions of a segment. The boosted metric is "
+        f"contribution to the score s; M is {mean} of the attributions of {sides} of a segment. The boosted metric is "
         "w · s + (1 − w) · M: w is the weight of the metric itself, and w = 1 is the metric alone.",
         f"Here p runs from {typeset(p[0])} to {typeset(p[-1])} ({counted(len(p), 'value')}) and w is "
-        f"{', '.join(map(typeset, w))}. Every number is {correlation_in_words(basis.correlation)} with human scores, "
-        f"segment by segment ({over}). A gain is that of the boosted metric minus that of the metric alone.",
+        f"{', '.join(map(typeset, w))}. Every number is {correlation_of(analysis)} with human scores, segment by "
+        "segment. A gain is that of the boosted metric minus that of the metric alone.",
+        _with_minus(points_in_words(analysis.ask(chosen_points))),
     ]
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
-    table, options = analysis.table, analysis.options
-    names = {factor: table.factor_levels(factor) for factor in ("dataset", "language_pair", "metric", "explainer")}
-    p, w = table.p.tolist(), table.w.tolist()
-    facts = [
+    table = analysis.table
+    names = {factor: list(map(label, table.factor_levels(factor))) for factor in FACTORS}
+    return [
         ("results", table.origin),
         ("settings", f"{len(table):,}, of which {len(analysis.real):,} are no controls (random metric or explainer)"),
-        *((factor_in_words(one), f"{len(found)}: {', '.join(map(label, found))}") for one, found in names.items()),
-        ("grid", f"{len(p):,} p from {typeset(p[0])} to {typeset(p[-1])}; w {', '.join(map(typeset, w))}"),
-        ("correlations with w ≠ 1", f"{table.n_boosted:,}"),
-        ("undefined correlations", f"{int(np.isnan(table.correlation[:, :, table.boosted]).sum()):,}"),
-        ("words aggregated", "both sides" if table.side == "both" else "hypothesis"),
-        ("(w, p) from", options.select_from.origin if options.select_from is not None else "this table"),
+        *((factor_in_words(factor), f"{len(levels)}: {', '.join(levels)}") for factor, levels in names.items()),
+        *(("left out", part) for part in table.left_out),
+        ("versions", f"bmx-grid {__version__}, Python {sys.version.split()[0]}"),
     ]
-    if options.fixed:
-        points = (f"{label(name)} {point_in_words(at.w, at.p, MINUS)}" for name, at in options.fixed.items())
-        facts.append(("(w, p) given", "; ".join(points)))
-    return [*facts, ("versions", f"bmx-grid {__version__}, Python {sys.version.split()[0]}")]
 
 
 def _table(table: Table, signed: str = "") -> Mapping[str, Any]:
@@ -204,56 +171,24 @@ def _shown(cell: Cell) -> str:
     return visible(written(cell.shown)) if isinstance(cell.value, str) else cell.shown.replace("-", MINUS)
 
 
-def _settings(analysis: Analysis) -> Table:
-    """Every setting with its best and its fixed point, in the order of the heat maps."""
-    settings = analysis.ask(at_points)
-    settings = settings.assign(**{name: settings[name].map(label) for name in FACTORS})
-    settings["point"] = [point_in_words(w, p, MINUS) for w, p in settings[["best_w", "best_p"]].to_numpy()]
-    note = (
-        "best: highest correlation of the grid with its gain, w and p, chosen on the segments it is judged on "
-        "(in-sample); plateau: points with w ≠ 1 within 0.00001 of the highest of these; fixed: at the fixed (w, p) of "
-        "the explainer; low, high: 95 % interval of the fixed gain, by a bootstrap of clusters of segments; in bold, a "
-        "gain above 0 that survives Holm's correction. n/a: undefined, not tested, or a control."
-    )
-    return Table.of("settings", "Every setting", settings, NUMBERS, [note], names=4)
-
-
 def _example(example: Example) -> Mapping[str, Any]:
-    moved = example.score_rank - example.boosted_rank
-    before, after = (abs(rank - example.human_rank) for rank in (example.score_rank, example.boosted_rank))
+    ranks = {name: rank for name, (_, rank) in example.scores.items()}
+    moved = ranks["metric"] - ranks["boosted"]
+    before, after = (abs(ranks[name] - ranks["human"]) for name in ("metric", "boosted"))
     where = "nearer to" if after < before else "farther from" if after > before else "as far as before from"
-    scores = {
-        "metric": (example.score, example.score_rank),
-        "boosted": (example.boosted, example.boosted_rank),
-        "human": (example.human, example.human_rank),
-    }
-    parts = (f"{name} {typeset(score, '.4g')} (rank {rank:g})" for name, (score, rank) in scores.items())
+    scores = [f"{name} {typeset(score, '.4g')} (rank {rank:g})" for name, (score, rank) in example.scores.items()]
     return {
         "title": f"{setting_in_words(example.names)}: segment {visible(example.segment)}",
         "words": (
             f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example.n} ranks at w = {typeset(example.w)}, "
-            f"p = {typeset(example.p)}, {where} its rank by human score: {', '.join(parts)}."
+            f"p = {typeset(example.p)}, {where} its rank by human score: {', '.join(scores)}."
         ),
         "sides": _sides(example),
     }
 
 
-def _word_example(example: WordExample) -> Mapping[str, Any]:
-    return {
-        "title": f"{'Right' if example.right else 'Wrong'}: {setting_in_words(example.names)}: "
-        f"segment {visible(example.segment)}",
-        "words": (
-            f"AUC {typeset(example.auc, '.2f')} (mean of the setting {typeset(example.mean_auc, '.2f')}): "
-            f"{example.n_marked} of {example.n_words} words of the hypothesis are marked, and "
-            f"{typeset(example.recall, '.0%')} of these are among the {example.n_marked} that are blamed most."
-        ),
-        "sides": _sides(example),
-    }
-
-
-def _sides(example: Example | WordExample) -> list[Mapping[str, Any]]:
+def _sides(example: Example) -> list[Mapping[str, Any]]:
     """The sides of an example: each word with its attribution, its strength in the segment, whether it is marked."""
-    tagged = any(side.marked for side in example.sides)
     sides: list[Mapping[str, Any]] = []
     for side, shares in zip(example.sides, strengths(example.sides), strict=True):
         flags = side.marked or (False,) * len(side.words)
@@ -267,8 +202,7 @@ def _sides(example: Example | WordExample) -> list[Mapping[str, Any]]:
             }
             for word, attribution, share, bad in zip(side.words, side.attributions.tolist(), shares, flags, strict=True)
         ]
-        name = side.name if side.marked or not tagged else f"{side.name} (no word tags)"
-        sides.append({"name": name, "words": words})
+        sides.append({"name": side.name, "words": words})
     return sides
 
 
@@ -281,16 +215,15 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
     the size. Points are [w, p, r], or null; alone: whether the best is the metric alone. first: the setting to show
     first, of those that are not controls the one that gains most.
     """
-    table = analysis.table
-    found = []
-    settings = analysis.ask(at_points)
+    table, settings = analysis.table, analysis.ask(at_points)
+    grids = []
     for row, (setting, numbers) in enumerate(zip(table.settings, settings.to_dict("records"), strict=True)):
         gains, step = _quantised(table, row)
-        found.append(
+        grids.append(
             {
                 "names": list(setting),
                 "label": setting_in_words(setting),
-                "baseline": _finite(float(table.baseline[row])),
+                "baseline": numbers["baseline"] if math.isfinite(numbers["baseline"]) else None,
                 "best": _map_point(numbers, "best"),
                 "alone": math.isfinite(numbers["best"]) and not numbers["best_w"] < 1,
                 "fixed": _map_point(numbers, "fixed"),
@@ -299,7 +232,7 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
             }
         )
     first = int(settings["gain"].fillna(0.0).where(~settings["control"], -np.inf).argmax())
-    return {"p": table.p.tolist(), "w": table.w.tolist(), "first": first, "settings": found}
+    return {"p": table.p.tolist(), "w": table.w.tolist(), "first": first, "settings": grids}
 
 
 def _quantised(table: GridTable, row: int) -> tuple[str, float]:
@@ -317,7 +250,3 @@ def _map_point(numbers: Mapping[Any, Any], name: str) -> list[float] | None:
     """w, p and correlation; None where there is none, and for the metric alone, which has no place on the map."""
     point = [float(numbers[f"{name}_w"]), float(numbers[f"{name}_p"]), float(numbers[name])]
     return point if point[0] != 1 and all(map(math.isfinite, point)) else None
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

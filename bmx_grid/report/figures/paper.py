@@ -1,0 +1,321 @@
+"""The figures of the BMX paper on all settings: distributions of gains, best points, counts and the regression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bmx_grid.analysis import gains, regression
+from bmx_grid.analysis.gains import real_at_points, summaries, summarise
+from bmx_grid.analysis.names import SHORT_LABEL, label
+from bmx_grid.analysis.points import chosen_points, points_in_words
+from bmx_grid.analysis.questions import Analysis
+from bmx_grid.analysis.table import CONTROL, Floats
+from bmx_grid.core.wording import MINUS, counted, factor_in_words, file_stem, typeset, with_interval
+from bmx_grid.report.figures.canvas import (
+    BLUE,
+    COLUMN,
+    DASHES,
+    GREEN,
+    INK,
+    LINES,
+    MARKERS,
+    NEUTRAL,
+    ORANGE,
+    PAGE,
+    PALE,
+    PAPER,
+    PINK,
+    QUIET,
+    RED,
+    SMALL,
+    Drawing,
+    canvas,
+    correlation_of,
+    empty,
+    gain_axis,
+    legend_above,
+    name_rows,
+    no_change_line,
+    signed,
+    thin_grid,
+    undefined_in_words,
+)
+from bmx_grid.report.figures.canvas import CONTROL as GREY
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+VISIBLE = 0.004  # of the highest peak: flatter tails are left out of the frame
+BINS, POINTS = 4096, 256
+REACH = 4.0  # bandwidths beyond the values: less than 1e-4 of a value's mass lies outside
+STRIP, BAR, COEFFICIENT = 0.3, 0.27, 0.17  # inches of a row
+# Counts: what they are, how they are named, their colour, and the hatch that distinguishes them without it.
+COUNTS = (
+    ("better", "better", BLUE, ""),
+    ("unchanged", "within 1e-5", NEUTRAL, ""),
+    ("worse", "equal or worse", ORANGE, "////"),
+)
+FACTOR_LOOKS = {
+    "dataset": (BLUE, "////"),
+    "language_pair": (GREEN, ""),
+    "metric": (ORANGE, "\\\\\\\\"),
+    "explainer": (PINK, "xx"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """A Gaussian kernel density estimate of n gains, with Scott's bandwidth.
+
+    x: float64[256], equally spaced; density: float64[256], 1 / gain. Both empty when fewer than 2 values differ.
+    mean, share_positive: of the gains.
+    """
+
+    n: int
+    mean: float = math.nan
+    share_positive: float = math.nan
+    x: Floats = field(default_factory=lambda: np.empty(0))
+    density: Floats = field(default_factory=lambda: np.empty(0))
+
+
+def density_of(gains: Floats) -> Density:
+    """The density of gains of any shape, NaN left out.
+
+    The values are counted in fine bins first: a million of them would take minutes, and is within 1 % of the peak.
+    """
+    from scipy.stats import gaussian_kde
+
+    values = gains[~np.isnan(gains)]
+    n = len(values)
+    if n == 0:
+        return Density(0)
+    numbers = (n, float(values.mean()), float((values > 0).mean()))
+    if n < 2 or np.ptp(values) <= 1e-12:  # for values that differ only by rounding no width can be estimated
+        return Density(*numbers)
+    reach = REACH * float(values.std(ddof=1)) * n ** (-1 / 5)
+    counts, edges = np.histogram(values, BINS)
+    centres, filled = (edges[1:] + edges[:-1]) / 2, counts > 0
+    x = np.linspace(values.min() - reach, values.max() + reach, POINTS)
+    estimate = gaussian_kde(centres[filled], n ** (-1 / 5), weights=counts[filled])
+    return Density(*numbers, x, estimate(x))
+
+
+def gains_of_all_points(analysis: Analysis) -> Drawing:
+    """Gains of all (p, w) with w other than 1, one line per explainer (Figure 4)."""
+    table = analysis.table
+    densities = {
+        name: density_of(table.gains[table.where(explainer=name)][:, :, table.boosted])
+        for name in table.factor_levels("explainer")
+    }
+    each = "; ".join(
+        f"{label(name)} {counted(density.n, 'point')}, {typeset(density.share_positive, '.1%')} above 0, "
+        f"mean {typeset(density.mean, '+.3f')}"
+        for name, density in densities.items()
+    )
+    kind = correlation_of(analysis)
+    caption = (
+        f"Gaussian kernel density (Scott's bandwidth) of the gain ({kind}, boosted minus metric alone) over every "
+        "(p, w) with w other than 1 of every setting, those of the random metric included. Tails below 0.4 % of the "
+        f"highest peak are outside the frame. {each}. The points of a grid share their segments: no intervals. "
+    )
+    draw = partial(_lines, densities, f"gain in {kind}")
+    return signed(analysis, "gain_density_by_explainer", "Gain over all (p, w) by explainer", caption, draw)
+
+
+def _lines(densities: Mapping[str, Density], axis: str) -> Figure:
+    figure, (axes,) = canvas(COLUMN, 2.1 + 0.14 * len(densities))
+    for place, (name, density) in enumerate(densities.items()):
+        control = name == CONTROL
+        axes.plot(
+            density.x,
+            density.density,
+            color=GREY if control else LINES[place % len(LINES)],
+            linestyle=(0, (2, 1)) if control else DASHES[place % len(DASHES)],
+            linewidth=1.2,
+            marker=MARKERS[place % len(MARKERS)],
+            markevery=(6 + 4 * place, 26),
+            markersize=3.2,
+            label=f"{label(name, SHORT_LABEL)} ({typeset(density.share_positive, '.0%')} above 0)",
+        )
+    drawn = [density for density in densities.values() if len(density.x) > 0]
+    if drawn:
+        level = VISIBLE * max(density.density.max() for density in drawn)
+        seen = np.concatenate([density.x[density.density >= level] for density in drawn])
+        low, high = min(float(seen.min()), 0.0), max(float(seen.max()), 0.0)
+        axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+        axes.set_ylim(bottom=0)
+    else:
+        empty(axes, "fewer than two gains that differ")
+    no_change_line(axes)
+    axes.set_xlabel(axis)
+    axes.set_ylabel("density")
+    legend_above(figure, handlelength=2.8, ncols=1)
+    return figure
+
+
+def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
+    """Gains of an explainer's settings at its fixed point, by data set, language pair or metric (Figures 7 to 13)."""
+    settings = analysis.ask(real_at_points)
+    settings = settings[settings["explainer"] == explainer]
+    means = summaries(settings, factor, analysis.options.seed)
+    means = means.sort_values("mean_gain", ascending=False, kind="stable")
+    each = "; ".join(
+        f"{label(str(name))}: {counted(row['n'], 'setting')}, mean "
+        f"{with_interval(row['mean_gain'], row['mean_low'], row['mean_high'], minus=MINUS)}, metric alone "
+        f"{typeset(row['mean_baseline'], '.3f')} on average"
+        for name, row in means.iterrows()
+    )
+    kind = correlation_of(analysis)
+    caption = (
+        f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) by {factor_in_words(factor)}. One mark per "
+        "setting, diamonds are means; in brackets and as lines 95 % intervals of means by clusters (data set x "
+        f"language pair; none with fewer than 3). {each}. "
+        f"{points_in_words(analysis.ask(chosen_points).loc[[explainer]])}"
+        f"{undefined_in_words(int(settings['fixed_gain'].isna().sum()), 'gain')}"
+    )
+    values = {str(name): group["fixed_gain"].dropna().to_numpy() for name, group in settings.groupby(factor)}
+    stem, title = f"gain_by_{factor}_{file_stem(explainer)}", f"Gain of {label(explainer)} by {factor_in_words(factor)}"
+    return signed(analysis, stem, title, caption, partial(_strips, values, means, f"gain in {kind}"))
+
+
+def _strips(values: Mapping[str, Floats], means: pd.DataFrame, axis: str) -> Figure:
+    """A row per name, the highest mean gain on top."""
+    figure, (axes,) = canvas(COLUMN, 0.55 + STRIP * len(means))
+    for place, (name, mean) in enumerate(means.iterrows()):
+        marks = values[str(name)]
+        axes.scatter(marks, np.full(len(marks), -place), s=60, marker="|", color=BLUE, linewidth=0.8, zorder=3)
+        ends = (mean["mean_low"], mean["mean_high"])  # nothing is drawn for NaN
+        axes.plot(ends, (-place, -place), color=INK, linewidth=1.4, zorder=3.5)
+        axes.scatter(mean["mean_gain"], -place, s=26, marker="D", facecolor="none", edgecolor=INK, zorder=4)
+        where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+        axes.annotate(f"n = {mean['n']}", (1.01, -place), fontsize=SMALL, color=QUIET, **where)
+    axes.margins(x=0.06)
+    name_rows(axes, [label(str(name), SHORT_LABEL) for name in means.index])
+    gain_axis(axes, axis)
+    if not means["n"].any():
+        empty(axes, "no defined gain")
+    return figure
+
+
+def best_boxes(analysis: Analysis) -> Drawing:
+    """Box plots of best w and best p by explainer, with the medians written (Figure 5)."""
+    real = analysis.ask(real_at_points)
+    defined = real.dropna(subset=["best_w", "best_p"])
+    caption = (
+        f"Best (w, p) of {counted(len(defined), 'setting')} by explainer, controls left out, chosen on the "
+        f"segments they are judged on, of equal points the first. Box: quartiles; whiskers: "
+        f"last values within 1.5 interquartile ranges; Md: median. Of {real['ties_baseline'].sum()} settings the "
+        f"metric alone is best: their p means nothing.{undefined_in_words(len(real) - len(defined), 'best point')}"
+    )
+    title = "Best w and p by explainer"
+    return signed(analysis, "best_w_and_p_by_explainer", title, caption, partial(_boxes, defined))
+
+
+def _boxes(best: pd.DataFrame) -> Figure:
+    groups = dict(list(best.groupby("explainer")))
+    figure, frames = canvas(PAGE, 0.5 + 0.36 * max(len(groups), 2), columns=2)
+    for axes, symbol in zip(frames, "wp", strict=True):
+        axes.boxplot(
+            [group[f"best_{symbol}"] for group in groups.values()],
+            positions=[-place for place in range(len(groups))],
+            widths=0.55,
+            orientation="horizontal",
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": PALE, "edgecolor": INK},
+            medianprops={"color": RED, "linewidth": 2.2, "solid_capstyle": "butt"},
+            flierprops={"marker": "o", "markersize": 2.5, "markeredgecolor": QUIET},
+        )
+        name_rows(axes, [f"{label(str(name))} (n = {len(group)})" for name, group in groups.items()])
+        axes.tick_params(axis="y", labelleft=symbol == "w")
+        axes.set_xlabel(f"best {symbol}")
+        thin_grid(axes, "x")
+        for place, group in enumerate(groups.values()):
+            words = f"Md {typeset(group[f'best_{symbol}'].median())}"
+            axes.annotate(words, (1.01, -place), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
+    return figure
+
+
+def better_and_worse(analysis: Analysis) -> Drawing:
+    """Settings that got better and not better at the fixed points, by explainer (Figures 6 and 10)."""
+    total = summarise(analysis.ask(real_at_points), analysis.options.seed)
+    caption = (
+        f"{counted(total['n'], 'setting')} at one fixed (w, p) per explainer; controls left out. Better: gain above "
+        f"1e-5; equal or worse: gain of 0 or less. Of {counted(total['clusters'], 'cluster')}, a data set and language "
+        f"pair each, {total['clusters_better']} have a mean gain above 0 (one-sided sign test p = "
+        f"{typeset(total['sign_p'], '.3g')}). {points_in_words(analysis.ask(chosen_points))}"
+        f"{undefined_in_words(total['undefined'], 'setting')}"
+    )
+    title, draw = (
+        "Settings that get better and worse by explainer",
+        partial(_bars, analysis.ask(gains.compute)["fixed"]),
+    )
+    return signed(analysis, "better_and_worse_by_explainer", title, caption, draw)
+
+
+def _bars(by_name: pd.DataFrame) -> Figure:
+    """One bar per name, of settings that got better, stayed, and got worse, with their numbers."""
+    figure, (axes,) = canvas(COLUMN, BAR * max(len(by_name), 1) + 0.75)
+    widest = int(by_name["n"].max())
+    places = [-place for place in range(len(by_name))]
+    start = np.zeros(len(by_name))
+    for kind, name, colour, hatch in COUNTS:
+        widths = by_name[kind].to_numpy()
+        look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": INK, "linewidth": 0.5, "height": 0.7}
+        bars = axes.barh(places, widths, left=start, label=name, **look)
+        words = [str(width) if width > 0 and width >= 0.06 * widest else "" for width in widths]
+        box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
+        for text in axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK):
+            text.set_bbox(box if text.get_text() else None)
+        start = start + widths
+    name_rows(axes, [label(name, SHORT_LABEL) for name in by_name.index])
+    axes.set_xlim(0, max(widest, 1))
+    axes.locator_params(axis="x", nbins=6, integer=True)
+    axes.set_xlabel("settings")
+    legend_above(figure, ncols=3, columnspacing=1.2)
+    return figure
+
+
+def ridge_bars(analysis: Analysis) -> Drawing:
+    """Coefficients of the regression of the gain (Figure 8)."""
+    frame = analysis.ask(regression.coefficients)
+    fit = frame.attrs
+    caption = (
+        f"Coefficients of a ridge regression (alpha {regression.ALPHA:g}) of the gain on data set, language pair, "
+        f"metric and explainer, which are not independent; {counted(fit['n'], 'setting')}; intercept "
+        f"{typeset(fit['intercept'], '+.4f')}, R² {typeset(fit['r2'], '.2f')}. Lines: two standard errors either way "
+        f"by a bootstrap of {fit['clusters']} clusters, a data set and language pair each; none for a name in fewer "
+        f"than 3 of them. {points_in_words(analysis.ask(chosen_points))}"
+    )
+    return signed(analysis, "ridge", "Regression of the gain: coefficients", caption, partial(_ridge, frame))
+
+
+def _ridge(frame: pd.DataFrame) -> Figure:
+    figure, (axes,) = canvas(COLUMN, 0.75 + COEFFICIENT * max(len(frame), 4))
+    for factor, rows in frame.groupby("factor"):
+        colour, hatch = FACTOR_LOOKS[str(factor)]
+        look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": PAPER, "height": 0.72, "linewidth": 0}
+        errors: dict[str, Any] = {"xerr": 2 * rows["error"], "error_kw": {"elinewidth": 0.8, "zorder": 3}}
+        axes.barh(-rows.index, rows["coefficient"], label=factor_in_words(str(factor)), **look, **errors)
+    for place, (value, error) in enumerate(frame[["coefficient", "error"]].to_numpy()):
+        sign = 1 if value >= 0 else -1
+        end = value + sign * 2 * np.nan_to_num(error)
+        where: dict[str, Any] = {"textcoords": "offset points", "ha": "left" if sign > 0 else "right", "va": "center"}
+        axes.annotate(typeset(value, "+.4f"), (end, -place), xytext=(3 * sign, 0), fontsize=6.5, **where)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    axes.margins(x=0.5)  # room for the numbers beside the bars
+    name_rows(axes, [label(name, SHORT_LABEL) for name in frame["name"]])
+    axes.locator_params(axis="x", nbins=3)
+    axes.set_xlabel("coefficient (gain in correlation)")
+    if len(frame):
+        legend_above(figure, ncols=2, columnspacing=1.2)
+    else:
+        empty(axes, "no defined gain")
+    return figure
