@@ -2,9 +2,9 @@
 
     python benchmarks/tracking.py [--settings 28] [--server http://HOST:PORT]
 
-Logs into a fresh SQLite store in a temporary folder (or to a server), data sets included, then runs the same sweep
+Logs into a fresh SQLite store in a temporary folder (or to a server), then runs the same sweep
 again. Printed: opening the store, median and worst setting in seconds and in seconds of the CPU, which a busy machine
-changes less, the projection, the repeat, and the look into the store that makes a repeat unnecessary.
+changes less, the projection, and the repeat.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import numpy as np  # noqa: E402
 from some_results import make_result  # noqa: E402
-from tracked import segments  # noqa: E402
 
 from bmx_grid.measures.grid import GridSpec  # noqa: E402
 from bmx_grid.sweep.tracking import MlflowTracker  # noqa: E402
@@ -55,12 +54,10 @@ def main() -> None:
         config = f"seed: {time.time_ns()}"
         tracker = MlflowTracker(uri=given.server)
         print(f"open a new store             {seconds(lambda: tracker.start('benchmark', config, out)):8.2f} s")
-        sets = [segments(result.language_pair) for result in results]
-        print(f"the data sets as inputs      {seconds(lambda: tracker.reads(sets)):8.2f} s for {len(sets)}")
         spent = time.process_time()
         logs = [seconds(lambda result=result: tracker.log(result)) for result in results]
         spent = time.process_time() - spent
-        tracker.finish("finished", [])
+        tracker.finish([])
         median, worst = statistics.median(logs), max(logs)
         print(f"log a setting, median        {median:8.3f} s (worst {worst:.3f} s)")
         print(f"the same, of the CPU, mean   {spent / len(results):8.3f} s")
@@ -71,12 +68,9 @@ def main() -> None:
             again.start("benchmark", config, out)
             for result in results:
                 again.log(result)
-            again.finish("finished", [])
+            again.finish([])
 
         print(f"the same sweep again         {seconds(repeat):8.2f} s for {len(results)} settings")
-        known = {result.label: result.fingerprint for result in results}
-        looked = seconds(lambda: MlflowTracker(uri=given.server).is_complete("benchmark", config, out, known))
-        print(f"is it complete?              {looked * 1000:8.1f} ms for {len(results)} settings")
 
 
 if __name__ == "__main__":

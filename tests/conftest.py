@@ -101,7 +101,7 @@ def template(tmp_path_factory) -> Path:
 
             tracker = MlflowTracker(experiment="template")
             tracker.start("template", "name: template\nseed: 0\n", folder / "out")
-            tracker.finish("finished", [])
+            tracker.finish([])
             (folder / "made").touch()
     return folder / "mlflow.db"
 

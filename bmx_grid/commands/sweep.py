@@ -81,7 +81,6 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     from bmx_grid.report.terminal import failures, plan_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
-    from bmx_grid.sweep.tracking import ending
 
     sweep = plan_sweep(config)
     plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
@@ -104,15 +103,14 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         return Ended(int(unchanged["n_failed"]), len(plan.settings))
     failed: Sequence[Refused] = ()
     try:
-        sets = (planned.setting.segments for planned in plan.settings)
-        tracker.start(settings.name, sweep.config, settings.output_dir, sets)
+        tracker.start(settings.name, sweep.config, settings.output_dir)
         ran = run_settings(sweep, log)
         failed = ran.failed
         said, written = write(sweep, ran, folder, log)
     except BaseException as error:
-        tracker.finish(ending(error), [*failed, Refused(settings.name, f"stopped by {type(error).__name__}")])
+        tracker.finish([*failed, Refused(settings.name, f"stopped by {type(error).__name__}")], error)
         raise
-    tracker.finish("finished", failed)
+    tracker.finish(failed)
     scored = sum(one.result.spent.n_texts for one in ran.everything if one.result is not None)
     log.say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; {_where(sweep, written)}")
     if tracker.failure is not None:
