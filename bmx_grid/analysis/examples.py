@@ -63,7 +63,7 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: Gri
     The (w, p) is the fixed one of the explainer, or the best of the setting where it has none.
     Raises StoreError when attributions are missing.
     """
-    planned = {planned.setting.names: planned.setting for planned in plan.settings}
+    planned = {setting.names: setting for setting in plan.settings}
     best: dict[str, SettingResult] = {}
     for result in results:
         gain = _point(result)[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import described
-from bmx_grid.attribution.explain import Explanation, attributed_roles, count_texts, explain_items
+from bmx_grid.attribution.explain import Explanation, count_texts, explain_items
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.configure import check_seed
@@ -22,7 +23,7 @@ from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
-from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.metrics.base import Cost, Metric, ground_truths
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explained:
-    """Explains the scores of a metric.
+    """Scores with a metric, and explains its scores where there is an explainer.
 
     seed: of the explainer's draws. max_texts: the most texts for one item.
     Raises ConfigError for a negative seed or a max_texts below 1.
     """
 
     metric: Metric
-    explainer: Explainer
+    explainer: Explainer | None = None
     seed: int = 0
     max_texts: int = 100_000
 
@@ -50,25 +51,26 @@ class Explained:
     @property
     def drawn_with(self) -> int | None:
         """The seed where something is random, else None: part of every signature."""
-        return self.seed if self.explainer.stochastic else None
+        return self.seed if self.explainer is not None and self.explainer.stochastic else None
 
     def check(self) -> None:
         """Raise UnavailableError, with the remedy, when metric or explainer are unavailable here."""
         self.metric.check()
-        self.explainer.check()
+        if self.explainer is not None:
+            self.explainer.check()
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts of the innermost metric that `copies` versions of `item` need, repeats counted again.
 
         Raises ExplainError above max_texts.
         """
-        found = count_texts(self.metric, self.explainer, item, copies)
-        if found > self.max_texts:
+        count = count_texts(self.metric, self.explainer, item, copies)
+        if count > self.max_texts:
             raise ExplainError(
-                f"{counted(found, 'text')} would be scored for this segment, above max_texts = {self.max_texts:,}: "
+                f"{counted(count, 'text')} would be scored for this segment, above max_texts = {self.max_texts:,}: "
                 "choose an explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
             )
-        return found
+        return count
 
     def explain(self, items: Sequence[Item], texts_at_once: int) -> Iterator[list[Explanation]]:
         """The explanations of items, in parts of at most `texts_at_once` texts (but at least one item).
@@ -76,10 +78,6 @@ class Explained:
         An item's explanation is the same in any part. Texts that items of one part share are scored once.
         Raises ExplainError, before anything is scored, for the first item above max_texts.
         """
-        for part in self._parts(items, texts_at_once):
-            yield explain_items(self.metric, self.explainer, part, self.seed)
-
-    def _parts(self, items: Sequence[Item], texts_at_once: int) -> list[list[Item]]:
         parts: list[list[Item]] = []
         room = 0
         for item in items:
@@ -89,15 +87,17 @@ class Explained:
                 room = texts_at_once
             parts[-1].append(item)
             room -= size
-        return parts
+        for part in parts:
+            yield explain_items(self.metric, self.explainer, part, self.seed)
 
     def attributions(self, explanations: Sequence[Explanation]) -> AttributionSet:
         """Base scores and attributions of n explained items, as arrays."""
-        base = np.array([one.base_score for one in explanations], dtype=np.float64)
-        roles = attributed_roles(self.metric, self.explainer)
-        return AttributionSet(
-            base, {role: Ragged.from_rows(one.attributions[role] for one in explanations) for role in roles}
-        )
+        base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
+        roles = () if self.explainer is None else (*ground_truths(self.metric), "hypothesis")
+        rows = {
+            role: Ragged.from_rows(explanation.attributions[role] for explanation in explanations) for role in roles
+        }
+        return AttributionSet(base, rows)
 
 
 LOWER = "lower scores are better, and boosts are made for metrics whose higher scores are; use it without an explainer."
@@ -160,9 +160,8 @@ class BoostedMetric(Metric):
         )
 
     def fingerprint(self) -> dict[str, Any]:
-        found = super().fingerprint()
         # JSON has no infinity, and the extremes are powers like any other.
-        return {**found, "p": repr(self.p), "seed": self.explained.drawn_with}
+        return {**super().fingerprint(), "p": repr(self.p), "seed": self.explained.drawn_with}
 
     def check(self) -> None:
         self.explained.check()
@@ -218,25 +217,13 @@ def boosted_by(
     """
     stored = explained.attributions(explanations)
     base, truth, hypothesis = stored.base_scores, stored.ground_truth, stored.hypothesis
-    worded = (truth.lengths > 0, hypothesis.lengths > 0)
-    broken = ~np.isfinite(base) | (worded[0] & ~defined_rows(truth)) | (worded[1] & ~defined_rows(hypothesis))
-    fitted = recipe.fitted()
+    has_words = (truth.lengths > 0, hypothesis.lengths > 0)
+    broken = ~np.isfinite(base) | (has_words[0] & ~defined_rows(truth)) | (has_words[1] & ~defined_rows(hypothesis))
     try:
-        scores = fitted.scores(base, recipe.boost.features(truth, hypothesis))
-    except DataError as error:
-        raise _located(error, recipe, explained, explanations) from error
+        scores = recipe.fitted().scores(base, recipe.boost.features(truth, hypothesis))
+    except DataError as error:  # which numbers rows from 0
+        raise DataError(re.sub(r"^row (\d+)", lambda row: f"segment {int(row[1]) + 1}", str(error))) from error
     undefined = ~np.isfinite(scores)
-    _refuse(broken | (undefined & worded[0] & worded[1]), explained.metric, explanations)
+    _refuse(broken | (undefined & has_words[0] & has_words[1]), explained.metric, explanations)
     scores[undefined] = base[undefined]
     return scores, np.flatnonzero(undefined)
-
-
-def _located(error: DataError, recipe: Recipe, explained: Explained, explanations: Sequence[Explanation]) -> DataError:
-    """The error with the number of the first segment that it comes from."""
-    for number, one in enumerate(explanations, start=1):
-        alone: AttributionSet = explained.attributions([one])
-        try:
-            recipe.boost.features(alone.ground_truth, alone.hypothesis)
-        except DataError as reason:
-            return DataError(f"segment {number}: {str(reason).removeprefix('row 0: ')}")
-    return error

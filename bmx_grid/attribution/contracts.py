@@ -26,44 +26,41 @@ Floats = NDArray[np.float64]
 
 def check_metric(metric: Metric) -> None:
     """Raise ComponentError where what a metric says of itself is not of the kind that `Metric` asks for."""
-    name = type(metric).__name__
     _check_identity(metric)
-    reads = metric.reads
-    if not isinstance(reads, tuple) or "hypothesis" not in reads or reads != tuple(r for r in ROLES if r in reads):
-        raise ComponentError(
-            f"{name}.reads: expected a tuple of {', '.join(ROLES)}, in this order and with the hypothesis, "
-            f"got {shown(reads)}."
-        )
-    if metric.cost not in get_args(Cost):
-        raise ComponentError(f"{name}.cost: expected {' or '.join(get_args(Cost))}, got {shown(metric.cost)}.")
-    for field_name in ("higher_is_better", "reads_all_references", "may_be_undefined"):
-        value = getattr(metric, field_name)
-        if not isinstance(value, bool):
-            raise ComponentError(f"{name}.{field_name}: expected True or False, got {shown(value)}.")
+    is_right = isinstance(metric.reads, tuple) and metric.reads == tuple(role for role in ROLES if role in metric.reads)
+    wanted = f"a tuple of {', '.join(ROLES)}, in this order and with the hypothesis"
+    _check(metric, "reads", wanted, is_right=is_right and "hypothesis" in metric.reads)
+    _check(metric, "cost", " or ".join(get_args(Cost)), is_right=metric.cost in get_args(Cost))
+    for name in ("higher_is_better", "reads_all_references", "may_be_undefined"):
+        _check(metric, name, "True or False", is_right=isinstance(getattr(metric, name), bool))
 
 
 def check_explainer(explainer: Explainer) -> None:
     """Raise ComponentError where what an explainer says of itself is not of the kind that `Explainer` asks for."""
     _check_identity(explainer)
     for name in ("stochastic", "writes_texts"):
-        value = getattr(explainer, name)
-        if not isinstance(value, bool):
-            raise ComponentError(f"{type(explainer).__name__}.{name}: expected True or False, got {shown(value)}.")
-    if not isinstance(explainer.of_metric, str | None):
-        raise ComponentError(f"{type(explainer).__name__}.of_metric: expected a name or None.")
+        _check(explainer, name, "True or False", is_right=isinstance(getattr(explainer, name), bool))
+    _check(explainer, "of_metric", "a name or None", is_right=isinstance(explainer.of_metric, str | None))
+
+
+def _check(component: Metric | Explainer, name: str, wanted: str, *, is_right: bool) -> None:
+    if not is_right:
+        value = shown(getattr(component, name))
+        raise ComponentError(f"{type(component).__name__}.{name}: expected {wanted}, got {value}.")
 
 
 def _check_identity(component: Metric | Explainer) -> None:
     """Raise ComponentError where a component's signature is no line of text, or its fingerprints are not JSON."""
-    name, signature = type(component).__name__, component.signature
-    if not isinstance(signature, str) or not signature or not signature.isprintable():
-        raise ComponentError(f"{name}.signature: expected one line of text, got {shown(signature)}.")
+    signature = component.signature
+    is_line = isinstance(signature, str) and bool(signature) and signature.isprintable()
+    _check(component, "signature", "one line of text", is_right=is_line)
     for fingerprint in (component.fingerprint(), component.recipe_fingerprint()):
         try:
             if not isinstance(fingerprint, dict):
                 raise TypeError(f"a {type(fingerprint).__name__} is not a dict")
             canonical_json(fingerprint).encode()
         except (TypeError, ValueError) as error:
+            name = type(component).__name__
             raise ComponentError(f"{name}: its identity fields cannot be written as JSON: {error}.") from error
 
 
@@ -103,17 +100,14 @@ def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Seque
     for words, plan in zip(sides, plans, strict=True):
         if not isinstance(plan, Plan):
             raise ComponentError(f"{explainer.signature}: plan: expected a Plan, got a {type(plan).__name__}.")
-        wrong = (
-            "words are others"
-            if tuple(plan.words) != words
-            else "masks are not an array of bool"
-            if plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_
-            else "texts are not a sequence of texts"
-            if isinstance(plan.texts, str) or not all(isinstance(text, str) for text in plan.texts or ())
-            else ""
-        )
-        if wrong:
-            raise ComponentError(f"{explainer.signature}: plan: its {wrong}, for the words {' '.join(words)!r}.")
+        texts = plan.texts or ()
+        faults = {
+            "words are others": tuple(plan.words) != words,
+            "masks are not an array of bool": plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_,
+            "texts are not a sequence of texts": isinstance(texts, str) or not all(isinstance(t, str) for t in texts),
+        }
+        for fault in [fault for fault, is_there in faults.items() if is_there]:
+            raise ComponentError(f"{explainer.signature}: plan: its {fault}, for the words {' '.join(words)!r}.")
     return plans
 
 

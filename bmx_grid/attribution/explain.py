@@ -22,7 +22,7 @@ from bmx_grid.attribution.contracts import (
 from bmx_grid.core.errors import ComponentError, ExplainError
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.metrics.base import Cost, Metric, ground_truths
+from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.words.perturbation import Item, Plan, Request, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords, Segmented
 from bmx_grid.words.text import split_words
@@ -149,7 +149,7 @@ def explain_items(
         checked = explained(explainer, items, read, words)
         return [replace(one, attributions=by_role) for one, by_role in zip(scored, checked, strict=True)]
     asked = range(len(items)) if explainer is not None else range(0)
-    refused = {row for row in asked if skip_refused and refusal(metric, explainer, items[row], words) is not None}
+    refused = {row for row in asked if skip_refused and _is_refused(metric, explainer, items[row], words)}
     worded = list(_worded(items, [row for row in asked if row not in refused], words))
     requests = [] if explainer is None else _planned(explainer, items, worded, seed, words)
     statistics = statistics_of(metric, items) if metric.has_statistics else None
@@ -215,13 +215,12 @@ def _unperturbed(item: Item) -> Request:
     return Request(Plan(words, keep=np.ones((1, len(words)), dtype=np.bool_)), role, item)
 
 
-def refusal(metric: Metric, explainer: Explainer | None, item: Item, words: PairWords = WHITESPACE) -> str | None:
-    """Why an item cannot be explained, in a sentence; None when it can."""
+def _is_refused(metric: Metric, explainer: Explainer | None, item: Item, words: PairWords) -> bool:
     try:
         count_texts(metric, explainer, item, words=words)
-    except ExplainError as error:
-        return str(error)
-    return None
+    except ExplainError:
+        return True
+    return False
 
 
 def count_texts(
@@ -246,8 +245,3 @@ def count_texts(
 def word_counts(item: Item, words: PairWords = WHITESPACE) -> tuple[int, ...]:
     """The number of words of each text of an item."""
     return tuple(len(words.words(role, text)) for role, text in item.texts().items())
-
-
-def attributed_roles(metric: Metric, explainer: Explainer | None) -> tuple[Role, ...]:
-    """The roles that explanations of this pair have attributions for."""
-    return () if explainer is None else (*ground_truths(metric), "hypothesis")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.boosted import BoostedMetric, Explained, boosted_by
-from bmx_grid.attribution.explain import Explanation, score_items, texts_at_once
+from bmx_grid.attribution.explain import Explanation, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
@@ -53,12 +53,12 @@ class Scored:
 class Scorer:
     """Scores texts with a metric, boosted or not. Build it with `bmx_grid.load`.
 
-    metric: what scores, a BoostedMetric where p and w are given. explained: the metric alone with the explainer, where
-    there is one. recipe: the boost that is applied to what is explained.
+    metric: what scores, a BoostedMetric where p and w are given. explained: the metric alone with its explainer, if
+    any. recipe: the boost that is applied to what is explained.
     """
 
     metric: Metric
-    explained: Explained | None = None
+    explained: Explained
     recipe: Recipe | None = None
 
     @property
@@ -72,16 +72,21 @@ class Scorer:
         return isinstance(self.metric, BoostedMetric) or self.recipe is not None
 
     @property
+    def unexplained(self) -> Scorer:
+        """One with the same scores, without attributions beside those that are not boosted."""
+        return self if self.boosts else Scorer(self.metric, Explained(self.metric))
+
+    @property
     def signature(self) -> str:
         """The settings behind a score, in one line that travels with every number."""
-        if self.recipe is None or self.explained is None:
+        if self.recipe is None:
             return self.metric.signature
         return f"{self.recipe.signature}|name:{self.recipe.name}|seed:{self.explained.drawn_with}"
 
     @property
     def explanation_signature(self) -> str | None:
         """The settings behind attributions that are shown beside scores of the metric alone; else None."""
-        if self.explained is None or self.boosts:
+        if self.explained.explainer is None or self.boosts:
             return None
         return f"{self.explained.explainer.signature}|seed:{self.explained.drawn_with}"
 
@@ -97,9 +102,7 @@ class Scorer:
         A segment without words keeps the score of the metric. Raises DataError when a list is missing or differs in
         length, and ExplainError for a segment that the explainer cannot explain.
         """
-        if self.boosts:
-            return self.explain(*texts, progress=progress).scores
-        return Scorer(self.metric).explain(*texts, progress=progress).scores
+        return self.unexplained.explain(*texts, progress=progress).scores
 
     def count_texts(self, *texts: Sequence[Any]) -> int:
         """The most texts that `explain` asks the metric for, as `score` does where it boosts.
@@ -114,7 +117,7 @@ class Scorer:
         sizes = self._sizes(items)
         by_item: dict[Item, Explanation] = {}
         with component_errors():
-            for part in self._parts(list(sizes)):
+            for part in self.explained.explain(list(sizes), texts_at_once(self.metric, TEXTS_AT_ONCE)):
                 if not self.boosts and not all(math.isfinite(explanation.base_score) for explanation in part):
                     raise BmxError(f"{self.metric.signature}: a score is not finite.")
                 by_item |= {explanation.item: explanation for explanation in part}
@@ -122,36 +125,22 @@ class Scorer:
                     progress(sum(sizes[explanation.item] for explanation in part))
             explanations = [by_item[item] for item in items]
             base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
-            if self.explained is None:
-                return Scored(base, base, ())
             if self.recipe is not None:
                 scores, unboosted = boosted_by(self.recipe, self.explained, explanations)
                 return Scored(scores, base, explanations, tuple(unboosted.tolist()))
             scores = self.metric.boost(explanations) if isinstance(self.metric, BoostedMetric) else base
-        return Scored(scores, base, explanations)
+        return Scored(scores, base, () if self.explained.explainer is None else explanations)
 
     def _sizes(self, items: Sequence[Item]) -> dict[Item, int]:
         """The distinct items, and how many texts each needs."""
-        count = self.metric.count_texts if self.explained is None else self.explained.count_texts
         sizes: dict[Item, int] = {}
         for number, item in enumerate(items, start=1):
             if item not in sizes:
                 try:
-                    sizes[item] = count(item)
+                    sizes[item] = self.explained.count_texts(item)
                 except ExplainError as error:
                     raise ExplainError(f"segment {number}: {error}") from error
         return sizes
-
-    def _parts(self, items: list[Item]) -> Iterator[list[Explanation]]:
-        """The items with their base scores, and attributions where they are explained, in parts."""
-        at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
-        if self.explained is not None:
-            yield from self.explained.explain(items, at_once)
-            return
-        for start in range(0, len(items), at_once):
-            part = items[start : start + at_once]
-            scores = score_items(self.metric, part).tolist()
-            yield [Explanation("", score, item, {}) for item, score in zip(part, scores, strict=True)]
 
 
 def make_scorer(
@@ -170,77 +159,67 @@ def make_scorer(
     UnavailableError for a metric or an explainer that is unavailable here.
     """
     by_point = p is not None or w is not None
-    if recipe is not None:
-        _check_recipe(recipe, explainer, by_point)
-    elif metric is None:
-        raise ConfigError("no metric is named: name one, or a recipe.")
-    mean = next((key for key in settings if key.partition(".")[0] in OF_THE_MEAN), None)
-    if mean is not None and not by_point and explainer is not None:
-        why = "and they are not given: give both, or" if recipe is None else "and the recipe has its own:"
-        raise ConfigError(f"'{mean}' belongs to a boost by p and w, {why} leave it out.")
+    _check_arguments(metric, explainer, settings, recipe, by_point=by_point)
     default_seed = 0 if recipe is None or recipe.seed is None else recipe.seed
     seed = convert(settings.get("seed", default_seed), int, "seed")
     node: dict[str, Any] = {"metric": metric, "explainer": DEFAULT_EXPLAINER if explainer is ... else explainer}
     if recipe is not None:
-        for group, of_recipe, given in (("metric", recipe.metric, metric), ("explainer", recipe.explainer, explainer)):
-            node[group] = of_recipe.node(group) if given in (None, ...) else given
-    if explainer is None:
-        scorer = _alone(node["metric"], by_point, settings, seed)
-    else:
-        cls: Any = BoostedMetric if by_point else Explained
-        point = {"aggregation": "power_mean", **_point(node["explainer"], p, w)} if by_point else {}
-        node = _with_settings({**node, "seed": seed, **point}, settings, seed)
-        made = build({"_target_": f"{cls.__module__}.{cls.__qualname__}", **node}, cls, "settings")
-        scorer = Scorer(made, made.explained) if by_point else Scorer(made.metric, made, recipe)
-    if recipe is not None and scorer.explained is not None:
-        found, how = scorer.explained.metric, scorer.explained.explainer
+        for group, of_recipe, named in (("metric", recipe.metric, metric), ("explainer", recipe.explainer, explainer)):
+            node[group] = of_recipe.node(group) if named in (None, ...) else named
+    cls: Any = BoostedMetric if by_point else Explained
+    node |= {"seed": seed, **({"aggregation": "power_mean", **_point(node["explainer"], p, w)} if by_point else {})}
+    for key, value in settings.items():
+        if key != "seed":
+            _set(node, key, value, seed)
+    if node["explainer"] is None:
+        del node["explainer"]
+    built = build({"_target_": f"{cls.__module__}.{cls.__qualname__}", **node}, cls, "settings")
+    scorer = Scorer(built, built.explained) if by_point else Scorer(built.metric, built, recipe)
+    asked, how = scorer.explained.metric, scorer.explained.explainer
+    if recipe is not None and how is not None:
         recipe.check(
-            Identity.of("metric", _called(metric, recipe.metric.name), found, found.signature),
+            Identity.of("metric", _called(metric, recipe.metric.name), asked, asked.signature),
             Identity.of("explainer", _called(explainer, recipe.explainer.name), how, how.signature),
         )
     with component_errors():
-        (scorer.explained or scorer.metric).check()
+        scorer.explained.check()
     return scorer
 
 
-def _alone(metric: Option, by_point: bool, settings: Mapping[str, Any], seed: int) -> Scorer:
-    """A metric without an explainer."""
-    if by_point:
-        raise ConfigError("p and w belong to an explainer, and there is none: name one, or leave them out.")
-    node = _with_settings({"metric": metric}, settings, seed)
-    alone: Metric = convert(node.pop("metric"), Metric, "metric", seed)
-    if node:
-        raise ConfigError(f"'{next(iter(node))}' belongs to an explainer, and there is none: leave it out.")
-    return Scorer(alone)
-
-
-def _check_recipe(recipe: Recipe, explainer: Option | EllipsisType | None, by_point: bool) -> None:
-    """Raise ConfigError for a recipe that new texts cannot be scored with, or not with these arguments."""
-    if explainer is None:
+def _check_arguments(
+    metric: Option | None,
+    explainer: Option | EllipsisType | None,
+    settings: Mapping[str, Any],
+    recipe: Recipe | None,
+    *,
+    by_point: bool,
+) -> None:
+    """Raise ConfigError for arguments that do not go together."""
+    if recipe is None and metric is None:
+        raise ConfigError("no metric is named: name one, or a recipe.")
+    if recipe is not None and explainer is None:
         name = recipe.explainer.name
         raise ConfigError(f"the recipe {recipe.name} needs its explainer, {name}: do not set the explainer to none.")
-    if by_point:
+    if recipe is not None and by_point:
         raise ConfigError(
             f"p and w are a boost of their own, and so is the recipe {recipe.name}: leave out one of them."
         )
-    if recipe.of_files:
+    if recipe is not None and recipe.of_files:
         raise ConfigError(
             f"the recipe {recipe.name} is for scores or explanations made elsewhere, and new texts have none: judge it "
             "in a sweep with boost=[recipe], or apply it with bmx_grid.boost(scores, attributions, recipe=FILE)."
         )
+    if by_point and explainer is None:
+        raise ConfigError("p and w belong to an explainer, and there is none: name one, or leave them out.")
+    for key in settings:
+        if key.partition(".")[0] in OF_THE_MEAN and not by_point:
+            raise ConfigError(f"'{key}' belongs to a boost by p and w, which there is not: give both, or leave it out.")
 
 
 def _called(given: Option | EllipsisType | None, own: str) -> str:
     if isinstance(given, Mapping):
         return str(given.get("_target_", "")).rpartition(".")[2]
     return given if isinstance(given, str) else own
-
-
-def _with_settings(node: dict[str, Any], settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    for key, value in settings.items():
-        if key != "seed":
-            _set(node, key, value, seed)
-    return node
 
 
 def _point(explainer: Option, p: float | None, w: float | None) -> dict[str, float]:
@@ -270,46 +249,38 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
     node[last] = value
 
 
-def items_of(reads: Sequence[Role], given: Sequence[Sequence[Any]], *, all_references: bool = False) -> list[Item]:
+def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_references: bool = False) -> list[Item]:
     """The items of lists of texts, one list for each role. Raises DataError for what is missing, odd or uneven.
 
     all_references: a segment may have a list of references in place of one.
     """
-    if len(given) != len(reads):
-        raise DataError(
-            f"{counted(len(given), 'list')} of texts {'was' if len(given) == 1 else 'were'} given, but this metric "
-            f"reads {', '.join(reads)}: one each."
-        )
-    further: list[tuple[str, ...]] = []
-    columns: dict[str, list[str]] = {}
-    for role, texts in zip(reads, given, strict=True):
-        if isinstance(texts, str):
-            raise DataError(f"{PLURAL[role]}: expected a list of texts, got the text {texts[:60]!r}.")
-        if not isinstance(texts, Sized) or not isinstance(texts, Iterable) or isinstance(texts, Set | Mapping):
+    if len(lists) != len(reads):
+        raise DataError(f"this metric reads {', '.join(reads)}: one list of texts each; got {len(lists)}.")
+    columns: dict[str, list[tuple[str, ...]]] = {}
+    for role, texts in zip(reads, lists, strict=True):
+        if isinstance(texts, str | Set | Mapping) or not (isinstance(texts, Sized) and isinstance(texts, Iterable)):
             raise DataError(f"{PLURAL[role]}: expected a list of texts, got {texts!r:.60}.")
-        several = [
-            tuple(one) if all_references and role == "reference" and isinstance(one, list | tuple) and one else (one,)
-            for one in texts
+        several = all_references and role == "reference"
+        columns[role] = [
+            tuple(text) if several and isinstance(text, list | tuple) and text else (text,) for text in texts
         ]
-        for row, of_segment in enumerate(several, start=1):
+        for number, of_segment in enumerate(columns[role], start=1):
             for text in of_segment:
-                _check_text(text, role, row)
-        columns[role] = [of_segment[0] for of_segment in several]
-        further = [of_segment[1:] for of_segment in several] if role == "reference" else further
+                if not isinstance(text, str):
+                    raise DataError(f"{PLURAL[role]}: segment {number} is {text!r:.60}, not a text (it may be empty).")
+                if SURROGATE.search(text):
+                    raise DataError(
+                        f"{PLURAL[role]}: segment {number} holds half of a character (a lone surrogate) in "
+                        f"{text[:60]!a}; replace it, or read the text with the encoding it was written in."
+                    )
     if len(set(map(len, columns.values()))) > 1:
-        counts = " but ".join(counted(len(texts), role, PLURAL[role]) for role, texts in columns.items())  # type: ignore[index]
-        raise DataError(f"{counts}; every segment needs one of each.")
-    rows = [Item(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
-    if not any(further):
-        return rows
-    return [item._replace(further_references=others) for item, others in zip(rows, further, strict=True)]
-
-
-def _check_text(text: object, role: Role, row: int) -> None:
-    if not isinstance(text, str):
-        raise DataError(f"{PLURAL[role]}: segment {row} is {text!r:.60}, not a text (it may be empty).")
-    if SURROGATE.search(text):
-        raise DataError(
-            f"{PLURAL[role]}: segment {row} holds half of a character (a lone surrogate) in {text[:60]!a}; replace it, "
-            "or read the text with the encoding it was written in."
+        counts = ", ".join(
+            f"{len(texts):,} {PLURAL[role]}" for role, texts in zip(reads, columns.values(), strict=True)
         )
+        raise DataError(f"{counts}; every segment needs one of each.")
+    items = []
+    for row in zip(*columns.values(), strict=True):
+        by_role = dict(zip(columns, row, strict=True))
+        item = Item(**{role: of_role[0] for role, of_role in by_role.items()})
+        items.append(item._replace(further_references=by_role.get("reference", ())[1:]))
+    return items

@@ -111,7 +111,7 @@ def _run(parsed: argparse.Namespace) -> str:
         name: [texts[role][place if role == "hypothesis" else 0] for role in scorer.reads]
         for place, name in enumerate(names)
     }
-    shown = scorer if scorer.boosts or parsed.words else Scorer(scorer.metric)  # what is not shown is not explained
+    shown = scorer if parsed.words else scorer.unexplained  # what is not shown is not explained
     # All systems at once: they share sources and references, and batches are full.
     whole = [[text for system in of_system.values() for text in system[place]] for place in range(len(scorer.reads))]
     with Progress(0 if parsed.quiet else shown.count_texts(*whole)) as progress:

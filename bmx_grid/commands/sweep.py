@@ -57,17 +57,11 @@ class Log:
 
 @dataclass(frozen=True)
 class Ran:
-    """outcomes: of the settings; repeats: with their further seed; results: complete; failed: all that did not."""
+    """outcomes: of all settings; results: of those with the sweep's own seed; failed: all that have none."""
 
     outcomes: Sequence[Outcome]
-    repeats: Sequence[tuple[int, Outcome]]
     results: Sequence[SettingResult]
     failed: Sequence[Refused]
-
-    @property
-    def everything(self) -> list[Outcome]:
-        """Of the settings, then of those repeated with further seeds."""
-        return [*self.outcomes, *(outcome for _, outcome in self.repeats)]
 
 
 def run(config: Mapping[str, Any]) -> int:
@@ -86,8 +80,6 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
     if settings.dry_run:
         say(plan_table(plan, sweep.evaluations, None if sweep.grid is None else sweep.grid.spec))
-        if sweep.executor.planned():
-            say(sweep.executor.planned())
         return Ended(len(plan.failed))
     if not plan.settings:
         left = [Refused(one.label, f"left out: it {one.reason}") for one in plan.left_out]
@@ -96,7 +88,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     start, log = time.perf_counter(), Log()
     _announce(sweep, log)
     folder, fingerprint = OutputFolder(settings.output_dir), sweep.fingerprint()
-    unchanged = folder.unchanged(fingerprint) if all(planned.cached for planned in plan.everything) else None
+    unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
     if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
         say(str(unchanged["said"]))
         say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date")
@@ -111,12 +103,12 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         tracker.finish([*failed, Refused(settings.name, f"stopped by {type(error).__name__}")], error)
         raise
     tracker.finish(failed)
-    scored = sum(one.result.spent.n_texts for one in ran.everything if one.result is not None)
+    scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
     log.say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; {_where(sweep, written)}")
     if tracker.failure is not None:
         log.say(f"not tracked: {tracker.failure}")
     written.append(_write_log(sweep, ran, log))
-    if all(outcome.result is not None for outcome in ran.everything):
+    if all(outcome.result is not None for outcome in ran.outcomes):
         tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
         folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
     return Ended(len(failed), len(ran.results), tuple(failed))
@@ -128,8 +120,8 @@ def _announce(sweep: Sweep, log: Log) -> None:
     from bmx_grid.report.terminal import cautions
 
     plan, settings = sweep.plan, sweep.settings
-    n_cached = sum(planned.cached for planned in plan.settings)
-    has_grid = sweep.grid is not None and any(one.setting.explainer is not None for one in plan.settings)
+    n_cached = sum(setting.cached for setting in plan.settings)
+    has_grid = sweep.grid is not None and any(setting.explainer is not None for setting in plan.settings)
     grid = f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each" if has_grid and sweep.grid else ""
     log.say(
         f"{settings.name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
@@ -138,8 +130,9 @@ def _announce(sweep: Sweep, log: Log) -> None:
     for line in cautions(plan):
         log.say(line, _warn)
     if plan.repeats:
-        n_repeated = len(next(iter(plan.repeats.values())))
-        log.say(f"{n_repeated} of them again with seed {', '.join(map(str, plan.repeats))}: tables/seeds.parquet")
+        seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
+        n_repeated = len(plan.repeats) // len(seeds)
+        log.say(f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
     elif settings.seeds:
         log.say(f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
     chosen = {*sweep.evaluations, *sweep.left_out} != set(default_options("evaluation"))
@@ -156,39 +149,30 @@ def _warn(line: str) -> None:
 
 
 def run_settings(sweep: Sweep, log: Log) -> Ran:
-    """Score and evaluate every setting, then those of further seeds, then compare settings."""
+    """Score and evaluate every setting, then compare settings."""
     from bmx_grid.core.progress import Progress, working
     from bmx_grid.report.terminal import setting_line
     from bmx_grid.sweep.evaluation import complete, refused
-    from bmx_grid.sweep.repeats import run_repeats
     from bmx_grid.sweep.runner import run_plan
 
     plan, settings = sweep.plan, sweep.settings
     outcomes: list[Outcome] = []
-    repeats: list[tuple[int, Outcome]] = []
-    done: list[SettingResult] = []
-    reasons, reasons_of_repeats = set[str](), set[str]()
-    n_settings, n_repeats = len(plan.settings), len(plan.everything) - len(plan.settings)
-    scores, stops = plan.n_texts > 0, settings.on_error == "stop"
+    reasons = set[str]()
+    n_settings, scores = len(plan.everything), plan.n_texts > 0
     with sweep.executor.kept() as executor:
         with Progress(plan.n_texts) if scores else Progress(n_settings, "evaluating", "settings") as progress:
-            how: Any = {"executor": executor, "stop_on_error": stops, "progress": progress.advance}
-            for outcome in run_plan(plan, sweep.evaluations, **how):
+            how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
+            for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, **how):
                 outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
                 log.say(setting_line(outcome, len(outcomes), n_settings, reasons), progress.say)
-                if outcome.result is not None:
-                    done.append(outcome.result)
+                if outcome.result is not None and outcome.repeated_with is None:
                     sweep.tracker.log(outcome.result)
-            if sweep.grid is not None and not (stops and len(done) < n_settings):
-                for seed, outcome in run_repeats(plan, done, sweep.grid, **how):
-                    repeats.append((seed, outcome))
-                    log.say(setting_line(outcome, len(repeats), n_repeats, reasons_of_repeats), progress.say)
         with working("comparing metrics and language pairs"):
-            results, incomplete = complete(outcomes, sweep.evaluations, executor)
-    failed = [*refused([*outcomes, *(outcome for _, outcome in repeats)], plan), *incomplete]
-    return Ran(outcomes, repeats, results, failed)
+            once = [outcome for outcome in outcomes if outcome.repeated_with is None]
+            results, incomplete = complete(once, sweep.evaluations, executor)
+    return Ran(outcomes, results, [*refused(outcomes, plan), *incomplete])
 
 
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, list[Path]]:
@@ -245,7 +229,6 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     """Every table of the sweep by its name; none where all settings failed."""
-    from bmx_grid.sweep.evaluation import complete
     from bmx_grid.sweep.repeats import seeds_table
     from bmx_grid.sweep.results import ceilings_table, evaluation_tables, scores_table, settings_table
 
@@ -255,15 +238,10 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     for evaluation in sweep.evaluations.values():
         tables |= evaluation_tables(evaluation, ran.results)
     tables |= {"settings": settings_table(ran.results), "scores": scores_table(ran.results)}
-    ceilings = ceilings_table(planned.setting.segments for planned in plan.settings)
+    ceilings = ceilings_table(setting.segments for setting in plan.settings)
     tables |= {} if ceilings is None else {"ceilings": ceilings}
-    if grid is not None and ran.repeats:
-        repeated = {planned.setting.names for settings in plan.repeats.values() for planned in settings}
-        by_seed = {sweep.settings.seed: [result for result in ran.results if result.names in repeated]}
-        for seed in plan.repeats:
-            by_seed[seed], _ = complete([outcome for of, outcome in ran.repeats if of == seed], {grid.key: grid})
-        tables["seeds"] = seeds_table(by_seed, grid)
-    return tables
+    seeds = None if grid is None else seeds_table(ran.outcomes, ran.results, grid)
+    return tables | ({} if seeds is None else {"seeds": seeds})
 
 
 def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folder: OutputFolder) -> list[Path]:
@@ -272,8 +250,7 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
     from bmx_grid.sweep.recipes import FOLDER, chosen_boosts, recipes_of, write_recipes
     from bmx_grid.sweep.results import write_csv, write_parquet
 
-    settings = [planned.setting for planned in sweep.plan.settings]
-    recipes, refused = recipes_of(chosen_boosts(ran.results), settings, date=today())
+    recipes, refused = recipes_of(chosen_boosts(ran.results), sweep.plan.settings, date=today())
     for sentence in refused:
         _warn(sentence)
     paths = {name: folder.path / TABLES / f"{name}.parquet" for name in tables}
@@ -295,7 +272,7 @@ def _write_log(sweep: Sweep, ran: Ran, log: Log) -> Path:
     """Write what was said, then the tracebacks of settings that failed."""
     from bmx_grid.core.storage import write_text
 
-    details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.everything if outcome.details]
+    details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
     path = sweep.settings.output_dir / LOG
     write_text(path, "\n".join([*log.lines, *details, ""]))
     return path

@@ -105,7 +105,7 @@ class Sweep:
 
     def fingerprints(self) -> dict[str, str]:
         """Of every planned setting, by its label."""
-        return {planned.setting.label: fingerprint(planned.setting, self.evaluations) for planned in self.plan.settings}
+        return {setting.label: fingerprint(setting, self.evaluations) for setting in self.plan.everything}
 
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
@@ -132,7 +132,8 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     executor = build(config.get("executor"), Executor, "executor")
     executor.check()
     tracker = build(config.get("tracking"), Tracker, "tracking")
-    check_cache(settings.cache_dir, writes=not settings.dry_run)
+    if not settings.dry_run:
+        check_cache(settings.cache_dir)
     plan = make_plan(
         datasets,
         metrics,
@@ -189,7 +190,7 @@ def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[st
     """Why evaluations would write nothing, by name. Raises ConfigError where none is left."""
     if not plan.settings:
         return {}
-    settings = [planned.setting for planned in plan.settings]
+    settings = plan.settings
     n_metrics = len({setting.metric_name for setting in settings})  # an imported one may stand for many
     n_explainers = len({setting.explainer_name for setting in settings if setting.explainer is not None})
     sets = [setting.segments for setting in settings]

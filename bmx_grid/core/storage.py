@@ -27,7 +27,6 @@ _ONE_PIECE = 2**26  # bytes up to which an object is sent from memory
 _MARK = "bmx_grid.txt"
 _WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
 _HOST = socket.gethostname().replace(".", "-")
-_ATTEMPTS = 100  # attempts to make a file in a folder that other processes remove when it is empty
 T = TypeVar("T")
 
 
@@ -60,11 +59,6 @@ class Address:
         """The same with another ending of its name, as of a Path."""
         return self.parent / (Path(self.name).stem + suffix)
 
-    @property
-    def protocol(self) -> str:
-        """What precedes ://."""
-        return self.url.split("://", 1)[0].lower()
-
 
 Place = Path | Address
 
@@ -79,24 +73,14 @@ def place(text: str) -> Place:
     return Address(f"{protocol}://{rest.rstrip('/')}")
 
 
-def check(where: Place, *, writes: bool) -> None:
-    """Raise ConfigError or StoreError where an address cannot be used; a path is not looked at.
+def check(where: Place) -> None:
+    """Try to write a small object, always the same, to an address; a path is not looked at.
 
-    writes: whether to try that, too, with a small object that is always the same.
+    Raises ConfigError or StoreError where that cannot be done.
     """
-    if not isinstance(where, Address):
-        return
-    fs, path = _file_system(where)
-    try:
-        try:
-            fs.ls(path, detail=False)
-        except FileNotFoundError:  # of S3 also where nothing has been written yet
-            if not writes and where.protocol in _S3 and not fs.exists(path.split("/")[0]):
-                raise FileNotFoundError(2, "there is no such bucket") from None
-        if writes:
-            fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n")
-    except Exception as error:  # packages of protocols raise errors of their own
-        raise StoreError(f"cache_dir: {where} cannot be used: {_reason(error)}. {_WAY_OUT}") from error
+    if isinstance(where, Address):
+        fs, path = _file_system(where)
+        _asked(where, "use", lambda: fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n"))
 
 
 def listed(folder: Place, suffix: str) -> list[Place]:
@@ -194,27 +178,25 @@ def locked(file: Place) -> Iterator[None]:
 def _file_system(where: Address) -> tuple[Any, str]:
     """The file system of an address and the path in it.
 
-    Raises ConfigError for a protocol that is not there, StoreError where its file system cannot be made.
+    Raises ConfigError for what is no address or needs another package, StoreError where its file system cannot be made.
     """
-    if not where.url.partition("://")[2].strip("/") or set("?#") & set(where.url):
+    protocol, _, rest = where.url.partition("://")
+    if not rest.strip("/") or set("?#") & set(where.url):
         raise ConfigError(
             f"cache_dir: {where} names no folder of an object store; write an address such as s3://BUCKET/PREFIX, "
             "and leave what follows ? or # to the settings of its package."
         )
+    options: dict[str, Any] = {"use_listings_cache": False}
+    if protocol.lower() in _S3:
+        options["config_kwargs"] = {"connect_timeout": CONNECTS_WITHIN, "read_timeout": READS_WITHIN}
     try:
         import fsspec
 
-        options: dict[str, Any] = {"use_listings_cache": False}
-        if where.protocol in _S3:
-            options["config_kwargs"] = {"connect_timeout": CONNECTS_WITHIN, "read_timeout": READS_WITHIN}
         fs, path = fsspec.core.url_to_fs(where.url, **options)
-    except ImportError as error:
-        way_out = 'pip install "bmx-grid[s3]"' if where.protocol in _S3 else _reason(error)
-        raise ConfigError(f"cache_dir: {where} needs a package that is not installed: {way_out}.") from error
-    except ValueError as error:
+    except (ImportError, ValueError) as error:
         raise ConfigError(
-            f"cache_dir: {where} cannot be used: {_reason(error)}. Name a folder, or an address such as "
-            "s3://BUCKET/PREFIX."
+            f"cache_dir: {where} cannot be used: {_reason(error)}. Install the package of its protocol (of s3://: "
+            'pip install "bmx-grid[s3]"), or name a folder, or an address such as s3://BUCKET/PREFIX.'
         ) from error
     except Exception as error:  # packages of protocols raise errors of their own
         raise StoreError(f"cache_dir: {where} cannot be used: {_reason(error)}. {_WAY_OUT}") from error
@@ -222,24 +204,19 @@ def _file_system(where: Address) -> tuple[Any, str]:
 
 
 def _asked(where: Address, act: str, ask: Callable[[], T]) -> T:
-    """What a store answers. Raises FileNotFoundError, and StoreError for all else that goes wrong."""
+    """What a store answers. Raises FileNotFoundError where it reads, and StoreError for all else that goes wrong."""
     try:
         return ask()
-    except FileNotFoundError:
-        if act == "write":
-            raise StoreError(f"cannot write {where}: there is no such bucket. {_WAY_OUT}") from None
-        raise
     except Exception as error:  # packages of protocols raise errors of their own
-        raise StoreError(f"cannot {act} {where}: {_reason(error)}. {_WAY_OUT}") from error
+        if isinstance(error, FileNotFoundError) and act in ("list", "read", "remove"):
+            raise
+        raise StoreError(f"cache_dir: cannot {act} {where}: {_reason(error)}. {_WAY_OUT}") from error
 
 
 def _reason(error: BaseException) -> str:
     """What went wrong, in one line without secrets."""
-    if isinstance(error, TypeError):  # of a file system that takes more than an address
-        return "it needs settings that an address does not hold"
     text = str(error.strerror if isinstance(error, OSError) and error.strerror else error)
-    line = " ".join(text.split()).rstrip(".")[:300]
-    return masked_address(line) or type(error).__name__
+    return masked_address(" ".join(text.split()).rstrip(".")[:300]) or type(error).__name__
 
 
 @contextmanager
@@ -252,7 +229,8 @@ def _replacing_path(path: Path) -> Iterator[Path]:
     # The whole name again would not fit into the 255 bytes of a file name; the random part makes it unique.
     part = path.parent / f".{path.name[:20]}.{_HOST}.{os.getpid()}.{uuid.uuid4().hex[:8]}.part"
     try:
-        _reserve(part)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.touch(exist_ok=False)
         yield part
         with part.open("rb+") as written:
             os.fsync(written.fileno())
@@ -265,16 +243,6 @@ def _replacing_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-
-
-def _reserve(part: Path) -> None:
-    """Make the folder and the empty file: another process may remove the folder as long as nothing is in it."""
-    for _ in range(_ATTEMPTS):
-        part.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            part.touch(exist_ok=False)
-            return
-    part.touch(exist_ok=False)
 
 
 def write_text(path: Path, text: str) -> None:

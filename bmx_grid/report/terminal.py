@@ -91,7 +91,7 @@ def cautions(plan: SweepPlan) -> list[str]:
     Too few human scores, constant ones, too few clusters for intervals, and texts of hardly any words.
     """
     few_rated, constant, few_clusters = list[str](), list[str](), list[str]()
-    by_part = {setting.names[:2]: setting for setting in (planned.setting for planned in plan.settings[::-1])}
+    by_part = {setting.names[:2]: setting for setting in plan.settings[::-1]}
     for names, setting in reversed(by_part.items()):
         part, segments = setting_label(*names), setting.segments
         rated = np.isfinite(segments.human_scores)
@@ -106,7 +106,7 @@ def cautions(plan: SweepPlan) -> list[str]:
         count = len(set(np.asarray(setting.clusters, dtype=np.str_)[rated].tolist()))
         if count < FEWEST_CLUSTERS:
             few_clusters.append(f"the rated segments of {part} are {counted(count, 'cluster')}")
-    spaced = all(planned.setting.words.plain for planned in plan.settings)
+    spaced = all(setting.words.plain for setting in plan.settings)
     way_out = ": for text written without spaces set words=unicode" if spaced else ""
     warnings = (
         (few_rated, f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores"),
@@ -128,7 +128,7 @@ def cautions(plan: SweepPlan) -> list[str]:
 def _few_words(plan: SweepPlan) -> list[str]:
     """Sides of so few words that attributions say nothing, as of text that is written without spaces."""
     means: dict[str, float] = {}
-    for setting in (planned.setting for planned in plan.settings):
+    for setting in plan.settings:
         for role in setting.metric.reads if setting.imported is None and setting.explainer is not None else ():
             side = f"the {role} of {setting_label(*setting.names[:2])}"
             if side not in means:
@@ -148,26 +148,20 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: Gri
         (0, 0) if spec is None else (len(spec.p) * len(spec.w), len(spec.p) * sum(w != 1 for w in spec.w))
     )
     lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
-    for planned in plan.settings:
-        segments, cost = planned.setting.segments, "cached" if planned.cached else f"{planned.n_texts:,}"
-        lines.append(f"{len(segments):>8,}  {segments.rated:>6,}  {cost:>11}  {planned.setting.label}")
-    for seed, settings in plan.repeats.items():
-        cached = sum(planned.cached for planned in settings)
-        texts = sum(planned.n_texts for planned in settings)
-        lines.append(
-            f"again with seed {seed}: {counted(len(settings), 'setting')} ({cached} cached), {texts:,} texts to score"
-        )
+    for setting in plan.everything:
+        cost = "cached" if setting.cached else f"{setting.n_texts:,}"
+        lines.append(f"{len(setting.segments):>8,}  {setting.segments.rated:>6,}  {cost:>11}  {setting.label}")
     lines += ["", *cautions(plan)]
     lines += [f"left out: {one.label}: {one.reason}" for one in plan.left_out]
     lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
     lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
     lines += [f"texts to score with {name}: {texts}" for name, texts in plan.costs().items()]
-    sizes = [len(planned.setting.segments) for planned in plan.settings]
+    sizes = [len(setting.segments) for setting in plan.settings]
     for name, evaluation in evaluations.items():
         seconds = sum(map(evaluation.cost, sizes))
         lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
-    count = sum(planned.setting.explainer is not None for planned in plan.settings)
-    n_cached = sum(planned.cached for planned in plan.settings)
+    count = sum(setting.explainer is not None for setting in plan.settings)
+    n_cached = sum(setting.cached for setting in plan.settings)
     total = (
         f"{counted(len(plan.settings), 'setting')} ({n_cached} cached), {counted(count * n_points, 'correlation')}, "
         f"{count * n_boosted:,} of them with w other than 1; at most {counted(plan.n_texts, 'text')} to score before "

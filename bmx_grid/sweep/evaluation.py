@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import BmxError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
@@ -21,7 +20,7 @@ from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.results import SettingResult, Spent, segment_rows
-from bmx_grid.sweep.settings import PlannedSetting, Refused, Setting, SweepPlan
+from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
@@ -33,6 +32,7 @@ class Outcome:
     """How a setting ended.
 
     result: what is known of it alone, and finished: what it was evaluated from; None for a setting that failed.
+    repeated_with: the further seed of a setting that repeats another one.
     details: the traceback of an unexpected error.
     """
 
@@ -40,32 +40,30 @@ class Outcome:
     status: Literal["done", "cached", "failed"]
     result: SettingResult | None = None
     finished: Finished | None = None
+    repeated_with: int | None = None
     reason: str = ""
     details: str = ""
 
 
-@dataclass
-class Progress:
-    """What is left to do for one setting."""
-
-    chunks: int
-    spent: Spent = field(default_factory=Spent)
-    done: set[int] = field(default_factory=set)
+def failure(setting: Setting, reason: str, details: str = "") -> Outcome:
+    """The outcome of a setting that failed."""
+    seed = setting.seed if setting.is_repeat else None
+    return Outcome(setting.label, "failed", repeated_with=seed, reason=reason, details=details)
 
 
-def finish(planned: PlannedSetting, evaluations: Evaluations, state: Progress | None) -> Outcome:
-    """Merge the chunks, load the attributions and evaluate the setting."""
-    setting = planned.setting
+def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> Outcome:
+    """Merge the chunks, load the attributions and evaluate the setting; spent: on scoring it, None if cached."""
     try:
         setting.slot.merge()
         with component_errors():
-            result, finished = evaluate(setting, evaluations, state)
+            result, finished = evaluate(setting, evaluations, spent)
     except BmxError as error:
-        return Outcome(setting.label, "failed", reason=str(error), details=error.details)
-    return Outcome(setting.label, "cached" if state is None else "done", result, finished)
+        return failure(setting, str(error), error.details)
+    seed = setting.seed if setting.is_repeat else None
+    return Outcome(setting.label, "cached" if spent is None else "done", result, finished, seed)
 
 
-def evaluate(setting: Setting, evaluations: Evaluations, state: Progress | None) -> tuple[SettingResult, Finished]:
+def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> tuple[SettingResult, Finished]:
     """The grid of a setting whose explanations are in the store, and what the other evaluations are made from.
 
     Raises StoreError when some explanations are not in the store.
@@ -73,9 +71,11 @@ def evaluate(setting: Setting, evaluations: Evaluations, state: Progress | None)
     start = time.perf_counter()
     segments = setting.segments
     finished = setting.finished()
-    grid = next((one for one in evaluations.values() if isinstance(one, GridEvaluation)), None)
+    grid = next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
     of_grid = None if grid is None else grid.of_setting(finished)
     finished = replace(finished, of_grid=of_grid)
+    parts = {"metric": setting.metric, "explainer": setting.explainer}
+    settings = {f"{of}.{key}": value for of, part in parts.items() if part for key, value in part.fingerprint().items()}
     result = SettingResult(
         dataset=segments.dataset,
         language_pair=segments.language_pair,
@@ -85,13 +85,13 @@ def evaluate(setting: Setting, evaluations: Evaluations, state: Progress | None)
         n_segments=len(segments),
         n_rated=segments.rated,
         signature=_signature(setting),
-        parameters={**_parameters(setting), "seed": setting.seed, "segments": len(segments)},
+        parameters={**settings, "seed": setting.seed, "segments": len(segments)},
         fingerprint=fingerprint(setting, evaluations),
-        spent=Spent(time.perf_counter() - start) + (Spent() if state is None else state.spent),
+        spent=Spent(time.perf_counter() - start) + (spent or Spent()),
         n_unexplained=finished.scores.n_unexplained,
         repeat_deviation=_repeat_deviation(finished, "pearson" if grid is None else grid.spec.correlation),
-        words={role: _mean(finished.word_counts(role)) for role in finished.worded},
-        cached=state is None,
+        words={role: finished.word_counts(role).sum() / len(segments) for role in finished.worded if len(segments)},
+        cached=spent is None,
     )
     return result, finished
 
@@ -103,11 +103,6 @@ def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
     if len(repeated) < 2:
         return math.nan
     return float(np.std([correlate(correlation, scores, human) for scores in repeated], ddof=1))
-
-
-def _mean(counts: NDArray[np.int64]) -> float:
-    """The mean number of words per text; NaN without texts."""
-    return int(counts.sum()) / len(counts) if len(counts) else math.nan
 
 
 def in_turn(evaluations: Evaluations) -> list[Evaluation]:
@@ -127,14 +122,6 @@ def _signature(setting: Setting) -> str:
     explainer = "no explainer" if setting.explainer is None else setting.explainer.signature
     words = f" || words:{canonical_json(identity['words'])}" if "words" in identity else ""
     return f"{setting.metric.signature} || {explainer} || seed:{identity['seed']}{words}"
-
-
-def _parameters(setting: Setting) -> dict[str, Any]:
-    """The readable settings of metric and explainer."""
-    found = {f"metric.{key}": value for key, value in setting.metric.fingerprint().items()}
-    if setting.explainer is not None:
-        found |= {f"explainer.{key}": value for key, value in setting.explainer.fingerprint().items()}
-    return found
 
 
 def refused(outcomes: Sequence[Outcome], plan: SweepPlan) -> list[Refused]:

@@ -143,15 +143,14 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
     import pyarrow as pa
 
     done = [result for result in in_order(results) if evaluation.key in result.evaluated]
-    found = [evaluation.columns(result.evaluated[evaluation.key]) for result in done]
+    columns = [evaluation.columns(result.evaluated[evaluation.key]) for result in done]
     tables = {}
     for table, row in evaluation.ROWS.items():
-        rows = [one[table] for one in found]
-        sizes = [len(next(iter(one.values()))) for one in rows]
-        made: dict[str, Any] = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
-        for name, kind in columns_of(row).items():
-            made[name] = _column(kind, [one[name] for one in rows])
-        tables[table] = pa.table(made)
+        parts = [of_setting[table] for of_setting in columns]
+        sizes = [len(next(iter(part.values()))) for part in parts]
+        names = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
+        own = {name: _column(kind, [part[name] for part in parts]) for name, kind in columns_of(row).items()}
+        tables[table] = pa.table({**names, **own})
     return tables
 
 
@@ -227,28 +226,21 @@ def _column(kind: str, parts: Sequence[Any]) -> Any:
     import pyarrow as pa
 
     if kind == "text":
-        values = [str(value) for part in parts for value in part]
-        known = sorted(set(values))
-        place = {value: code for code, value in enumerate(known)}
-        return _dictionary(np.array([place[value] for value in values], dtype=np.int64), known)
+        return repeated([str(value) for part in parts for value in part])
     kinds = {"number": (np.float64, pa.float64()), "count": (np.int64, pa.int64()), "flag": (np.bool_, pa.bool_())}
     numpy_type, arrow_type = kinds[kind]
-    found: list[Any] = [np.asarray(part, dtype=numpy_type) for part in parts]
-    return pa.array(np.concatenate(found) if found else np.empty(0, numpy_type), arrow_type)
+    return pa.array(
+        np.concatenate([np.empty(0, numpy_type), *(np.asarray(part, numpy_type) for part in parts)]), arrow_type
+    )
 
 
-def repeated(names: Sequence[str], sizes: Sequence[int]) -> pa.DictionaryArray:
+def repeated(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.DictionaryArray:
     """Each name as often as its setting has rows, dictionary-encoded with sorted names."""
-    known = sorted(set(names))
-    codes = np.array([known.index(name) for name in names], dtype=np.int64)
-    return _dictionary(np.repeat(codes, sizes), known)
-
-
-def _dictionary(codes: Any, known: Sequence[str]) -> pa.DictionaryArray:
     import pyarrow as pa
 
+    known, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
     kind = np.int8 if len(known) <= 128 else np.int32
-    return pa.DictionaryArray.from_arrays(codes.astype(kind), pa.array(known, pa.string()))
+    return pa.DictionaryArray.from_arrays(np.repeat(codes, sizes).astype(kind), pa.array(known.tolist(), pa.string()))
 
 
 def segment_rows(setting: Finished, evaluated: Iterable[Columns]) -> dict[str, Any]:
@@ -284,29 +276,16 @@ def scores_table(results: Iterable[SettingResult]) -> pa.Table:
     """NAMES, then the columns of all settings; null where a setting does not have a column that another has."""
     import pyarrow as pa
 
+    # of the core, whose types are known even where all values are null
+    kinds = dict.fromkeys(("id", "system", "cluster", "human_name"), pa.string())
+    kinds |= {f"words_{role}": pa.int32() for role in ROLES}
     done = in_order(results)
-    kinds: dict[str, Any] = {}
-    for result in done:
-        for name, values in result.scores.items():
-            kinds.setdefault(name, _kind(name, values))
-    sizes = [result.n_segments for result in done]
-    table: dict[str, Any] = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
-    for name, kind in kinds.items():
-        parts = [
-            pa.array(result.scores[name], kind) if name in result.scores else pa.nulls(size, kind)
-            for result, size in zip(done, sizes, strict=True)
-        ]
-        table[name] = pa.concat_arrays(parts)
-    return pa.table(table)
-
-
-def _kind(name: str, values: Any) -> Any:
-    """The Arrow type of a column; those of the core are known even where all their values are null."""
-    import pyarrow as pa
-
-    if name in ("id", "system", "cluster", "human_name"):
-        return pa.string()
-    return pa.int32() if name.startswith("words_") else pa.array(values).type
+    parts = [
+        pa.table({name: pa.array(values, kinds.get(name)) for name, values in result.scores.items()}) for result in done
+    ]
+    table = pa.concat_tables(parts, promote_options="default").combine_chunks()
+    names = {name: repeated([getattr(result, name) for result in done], list(map(len, parts))) for name in NAMES}
+    return pa.table({**names, **{name: table.column(name) for name in table.column_names}})
 
 
 def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
@@ -317,16 +296,13 @@ def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
     """
     import pyarrow as pa
 
-    rows: dict[tuple[str, str, str], tuple[float, float, float]] = {}
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     for segments in sets:
         judged = segments.judgements
-        for human in judged.aspects:
+        for human in [aspect for aspect in judged.aspects if aspect in judged.raters]:
             key = (segments.dataset, segments.language_pair, human)
-            if human in judged.raters and key not in rows:
+            if key not in rows:
+                names = dict(zip(("dataset", "language_pair", "human"), key, strict=True))
                 found = reliability(judged.raters[human])
-                rows[key] = found.k, found.icc_k, found.ceiling
-    if not rows:
-        return None
-    names = {name: [key[at] for key in rows] for at, name in enumerate(("dataset", "language_pair", "human"))}
-    numbers = {name: [one[at] for one in rows.values()] for at, name in enumerate(("raters", "reliability", "ceiling"))}
-    return pa.table({**names, **numbers})
+                rows[key] = {**names, "raters": found.k, "reliability": found.icc_k, "ceiling": found.ceiling}
+    return pa.Table.from_pylist(list(rows.values())) if rows else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
@@ -18,25 +18,29 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
 from bmx_grid.models.prompts import UNREAD
-from bmx_grid.sweep.evaluation import Evaluations, Outcome, Progress, finish, run_jobs, wherever_quicker
+from bmx_grid.sweep.evaluation import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.results import Spent
-from bmx_grid.sweep.settings import PlannedSetting, SweepPlan
+from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 
 _Chunk = tuple[Sequence[Item], int]  # items for one job, and the most texts they ask for
 
 
-@dataclass(frozen=True)
-class _ChunkEnd:
-    """n_texts: as planned."""
+@dataclass
+class _Open:
+    """A setting with texts to score, in chunks. done: the numbers of those that have ended; spent: on these."""
 
-    setting: int
-    n_texts: int
-    spent: Spent
-    reason: str = ""
-    details: str = ""
+    setting: Setting
+    chunks: Sequence[_Chunk]
+    done: set[int] = field(default_factory=set)
+    spent: Spent = field(default_factory=Spent)
+
+    @property
+    def weight(self) -> tuple[bool, int]:
+        """How long it takes: whether its metric runs a model, then its number of texts."""
+        return self.setting.metric.cost == "model", self.setting.n_texts
 
 
 def run_plan(
@@ -68,59 +72,44 @@ def _scored_outcomes(
     progress: Callable[[int], None],
 ) -> Generator[Outcome]:
     """The outcomes of settings with texts to score, as workers finish."""
-    waiting: dict[int, list[_Chunk]] = {}
-    for index, planned in enumerate(plan.settings):
-        obstacle = plan.obstacle(planned.setting)
-        if obstacle is not None and not planned.cached:
-            yield Outcome(planned.setting.label, "failed", reason=obstacle)
-        elif not planned.cached:
-            waiting[index] = list(_chunks(planned, texts_at_once(planned.setting.metric, executor.chunk_texts)))
-    open_settings = {index: Progress(len(chunks)) for index, chunks in waiting.items()}
+    waiting: dict[int, _Open] = {}
+    for index, setting in enumerate(plan.everything):
+        obstacle = plan.obstacle(setting)
+        if obstacle is not None and not setting.cached:
+            yield failure(setting, obstacle)
+        elif not setting.cached:
+            waiting[index] = _Open(setting, list(_chunks(setting, texts_at_once(setting.metric, executor.chunk_texts))))
 
     def jobs(chosen: Sequence[int]) -> Iterator[Job]:
-        for index in chosen:
-            setting = plan.settings[index].setting
-            for number, chunk in enumerate(waiting[index]):
+        for index, state in [(index, waiting[index]) for index in chosen]:
+            setting = state.setting
+            for number, (items, _) in enumerate(state.chunks):
                 # Checked again for every chunk: settings that failed meanwhile get no more work.
-                if index in open_settings and number not in open_settings[index].done:
+                if index in waiting and number not in state.done:
                     parts = (setting.metric, setting.asked)
-                    work = partial(_work, index, number, setting.slot, *parts, setting.words, chunk, setting.seed)
+                    work = partial(_work, index, number, setting.slot, *parts, setting.words, items, setting.seed)
                     yield Job(work, _needs_device(*parts))
 
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
-    while open_settings:
+    while waiting:
         # The smallest first, so that something is seen soon; then what takes longest, so that workers end together.
-        first = min(open_settings, key=lambda index: _weight(plan.settings[index]))
-        rest = sorted(open_settings.keys() - {first}, key=lambda index: _weight(plan.settings[index]), reverse=True)
-        order = [first, *rest]
-        chosen = order[:1] if one_by_one else order
+        first = min(waiting, key=lambda index: waiting[index].weight)
+        rest = sorted(waiting.keys() - {first}, key=lambda index: waiting[index].weight, reverse=True)
         try:
-            for number, end in run_jobs(executor, jobs(chosen)):
-                state = open_settings.get(end.setting)
-                progress(end.n_texts)
-                if state is None:
+            for index, number, spent, *failed in run_jobs(executor, jobs([first, *([] if one_by_one else rest)])):
+                if index not in waiting:
                     continue
-                planned = plan.settings[end.setting]
+                state = waiting[index]
+                progress(state.chunks[number][1])
                 state.done.add(number)
-                state.spent += end.spent
-                if end.reason:
-                    outcome = Outcome(planned.setting.label, "failed", reason=end.reason, details=end.details)
-                elif len(state.done) == state.chunks:
-                    outcome = finish(planned, evaluations, state)
-                else:
-                    continue
-                del open_settings[end.setting]
-                yield outcome
+                state.spent += spent
+                if failed or len(state.done) == len(state.chunks):
+                    del waiting[index]
+                    yield failure(state.setting, *failed) if failed else finish(state.setting, evaluations, state.spent)
         except WorkerLost as lost:
             if one_by_one:
-                del open_settings[chosen[0]]
-                yield Outcome(plan.settings[chosen[0]].setting.label, "failed", reason=str(lost))
+                yield failure(waiting.pop(first).setting, str(lost))
             one_by_one = True
-
-
-def _weight(planned: PlannedSetting) -> tuple[bool, int]:
-    """How long a setting takes: whether its metric runs a model, then its number of texts."""
-    return planned.setting.metric.cost == "model", sum(planned.n_texts_of)
 
 
 def _needs_device(*parts: Metric | Explainer | None) -> bool:
@@ -129,11 +118,11 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
     return any(getattr(part, "device", "auto") != "cpu" for part in heavy)
 
 
-def _chunks(planned: PlannedSetting, chunk_texts: int) -> Iterator[_Chunk]:
+def _chunks(setting: Setting, chunk_texts: int) -> Iterator[_Chunk]:
     chunk: list[Item] = []
     size = 0
-    for position, n_texts in zip(planned.missing, planned.n_texts_of, strict=True):
-        chunk.append(planned.setting.items[position])
+    for position, n_texts in zip(setting.missing, setting.n_texts_of, strict=True):
+        chunk.append(setting.items[position])
         size += n_texts
         if size >= chunk_texts:
             yield chunk, size
@@ -149,12 +138,11 @@ def _work(
     metric: Metric,
     explainer: Explainer | None,
     words: PairWords,
-    chunk: _Chunk,
+    items: Sequence[Item],
     seed: int,
-) -> tuple[int, _ChunkEnd]:
-    """One chunk, in a worker: explain, write, report. An error ends its setting, never the sweep."""
+) -> tuple[int, int, Spent] | tuple[int, int, Spent, str, str]:
+    """One chunk, in a worker: explain, write, report. An error, which ends its setting alone, is the last two."""
     start = time.perf_counter()
-    items, n_texts = chunk
     try:
         with plain_warnings(), component_errors():
             before, n_unread = truncated(), len(UNREAD)
@@ -163,16 +151,15 @@ def _work(
             n_scored = sum(metric.count_texts(item, one.n_texts) for item, one in zip(items, explained, strict=True))
         slot.add(explained)
     except BmxError as error:
-        return number, _ChunkEnd(index, n_texts, Spent(time.perf_counter() - start), str(error), error.details)
-    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:]))
-    return number, _ChunkEnd(index, n_texts, spent)
+        return index, number, Spent(time.perf_counter() - start), str(error), error.details
+    return index, number, Spent(time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:]))
 
 
 def _cached_outcomes(plan: SweepPlan, evaluations: Evaluations, executor: Executor) -> Iterator[Outcome]:
     """The outcomes of settings that need no text scored, from the workers where that takes longer than they start."""
-    cached = [planned for planned in plan.settings if planned.cached]
-    grids = [one for one in evaluations.values() if isinstance(one, GridEvaluation)]
-    cost = sum(grid.cost(len(planned.setting.segments)) for planned in cached for grid in grids)
-    works = [partial(finish, planned, evaluations, None) for planned in cached]
+    cached = [setting for setting in plan.everything if setting.cached]
+    grids = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
+    cost = sum(grid.cost(len(setting.segments)) for setting in cached for grid in grids)
+    works = [partial(finish, setting, evaluations, None) for setting in cached]
     for _, outcome in wherever_quicker(works, executor, cost):
         yield outcome

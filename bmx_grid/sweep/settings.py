@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import AttributionSet, Slot
@@ -15,7 +15,7 @@ from bmx_grid.evaluations.base import Finished
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.words.perturbation import Item, Role
-from bmx_grid.words.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.segmentation import PairWords
 from bmx_grid.words.tags import Rows
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
@@ -23,12 +23,17 @@ ALONE = "none"  # the explainer's name in settings of a metric alone
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Data set x language pair x metric x explainer, with the objects behind the names.
+    """Data set x language pair x metric x explainer, with the objects behind the names, and what is still to do.
 
     explainer: None for the metric alone, whose explainer_name is "none". given: the scores where they exist already,
-    imported: the explanations. items: the texts that the metric reads. words: how texts are segmented.
+    imported: the explanations. items: N, the texts that the metric reads; keys: of each in the store. words: how texts
+    are segmented.
     clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
     language pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
+    is_repeat: whether it repeats another setting with a further seed.
+    missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
+    refused: positions of segments that the explainer cannot explain, with its reason; they keep the metric's score, and
+        take no part where attributions are needed.
     """
 
     segments: SegmentSet
@@ -36,14 +41,18 @@ class Setting:
     explainer_name: str
     metric: Metric
     explainer: Explainer | None
+    given: GivenScores | None
+    imported: GivenWords | None
     items: tuple[Item, ...]
     keys: tuple[str, ...]
-    slot: Slot
+    words: PairWords
     clusters: Sequence[str]
     seed: int
-    given: GivenScores | None = None
-    imported: GivenWords | None = None
-    words: PairWords = WHITESPACE
+    is_repeat: bool
+    slot: Slot
+    missing: tuple[int, ...]
+    n_texts_of_all: tuple[int, ...]
+    refused: Mapping[int, str]
 
     @property
     def asked(self) -> Explainer | None:
@@ -52,8 +61,8 @@ class Setting:
 
     def explanations(self) -> AttributionSet:
         """Scores and attributions of the N segments. Raises StoreError for those that are not in the store."""
-        found = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
-        return found if self.imported is None else replace(found, by_role=self.imported.attributions)
+        stored = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
+        return stored if self.imported is None else replace(stored, by_role=self.imported.attributions)
 
     def finished(self) -> Finished:
         """What evaluations read of it. Raises StoreError as `explanations`."""
@@ -77,7 +86,7 @@ class Setting:
         if self.imported is not None:
             return dict(self.imported.attributed)
         roles = () if self.explainer is None else self.metric.reads
-        return {role: tuple(self.words.words(role, one.text(role)) for one in self.items) for role in roles}
+        return {role: tuple(self.words.words(role, item.text(role)) for item in self.items) for role in roles}
 
     @property
     def identity(self) -> dict[str, object]:
@@ -86,28 +95,13 @@ class Setting:
 
     @property
     def names(self) -> tuple[str, str, str, str]:
-        """Data set, language pair, metric, explainer: what tells settings apart."""
+        """Data set, language pair, metric, explainer: what tells settings of one seed apart."""
         return self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name
 
     @property
     def label(self) -> str:
-        """How people name it: data set, pair, metric, explainer."""
-        return setting_label(*self.names)
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedSetting:
-    """A setting, what is still to do for it, and what it costs.
-
-    missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
-    refused: positions of segments that the explainer cannot explain, with its reason; they keep the metric's score, and
-        take no part where attributions are needed.
-    """
-
-    setting: Setting
-    missing: tuple[int, ...]
-    n_texts_of_all: tuple[int, ...]
-    refused: Mapping[int, str]
+        """How people name it: data set, pair, metric, explainer, and a further seed."""
+        return setting_label(*self.names, *([f"seed {self.seed}"] if self.is_repeat else []))
 
     @property
     def n_texts_of(self) -> tuple[int, ...]:
@@ -137,27 +131,32 @@ class Refused:
 class SweepPlan:
     """All settings of a sweep.
 
+    repeats: those whose explainer is random, once more for each further seed.
     left_out: combinations that cannot be, with a sentence each. failed: those that should have been.
     unavailable: metrics and explainers that are unavailable here, with the remedy; their settings are planned, and
     fail when they are run unless they are cached.
-    repeats: by further seed, the settings whose explainer is random, once more with that seed.
     """
 
-    settings: tuple[PlannedSetting, ...]
+    settings: tuple[Setting, ...]
+    repeats: tuple[Setting, ...]
     left_out: tuple[Refused, ...]
     failed: tuple[Refused, ...]
     unavailable: Mapping[str, str]
-    repeats: Mapping[int, tuple[PlannedSetting, ...]] = field(default_factory=dict)
+
+    @property
+    def everything(self) -> tuple[Setting, ...]:
+        """The settings, then those repeated with further seeds."""
+        return (*self.settings, *self.repeats)
+
+    @property
+    def n_texts(self) -> int:
+        """Texts still to score, with all seeds, before repeated texts are removed."""
+        return sum(setting.n_texts for setting in self.everything)
 
     def obstacle(self, setting: Setting) -> str | None:
         """Why a setting cannot be scored here, if so."""
         names = (setting.metric_name, setting.explainer_name)
         return next((self.unavailable[name] for name in names if name in self.unavailable), None)
-
-    @property
-    def n_texts(self) -> int:
-        """Texts still to score, with all seeds, before repeated texts are removed."""
-        return sum(planned.n_texts for planned in self.everything)
 
     def costs(self) -> dict[str, str]:
         """By metric, the texts that it is to score, and what that costs elsewhere.
@@ -166,12 +165,11 @@ class SweepPlan:
         """
         parts: dict[str, Metric | Explainer] = {}
         texts, characters = Counter[str](), Counter[str]()
-        for planned in self.everything:
-            setting = planned.setting
-            sizes = [sum(map(len, setting.items[position].texts().values())) for position in planned.missing]
+        for setting in self.everything:
+            sizes = [sum(map(len, setting.items[position].texts().values())) for position in setting.missing]
             parts[setting.metric_name] = setting.metric
-            texts[setting.metric_name] += planned.n_texts
-            characters[setting.metric_name] += sum(map(operator.mul, sizes, planned.n_texts_of))
+            texts[setting.metric_name] += setting.n_texts
+            characters[setting.metric_name] += sum(map(operator.mul, sizes, setting.n_texts_of))
             if setting.asked is not None:
                 parts[setting.explainer_name] = setting.asked
                 texts[setting.explainer_name] += len(sizes)
@@ -182,8 +180,3 @@ class SweepPlan:
             for name, words in budgets.items()
             if words or isinstance(parts[name], Metric)
         }
-
-    @property
-    def everything(self) -> tuple[PlannedSetting, ...]:
-        """The settings, then those repeated with further seeds."""
-        return (*self.settings, *(planned for settings in self.repeats.values() for planned in settings))

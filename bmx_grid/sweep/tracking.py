@@ -125,7 +125,7 @@ class MlflowTracker(Tracker):
             raise ConfigError(
                 f"tracking.uri: '{_shown(uri)}' is neither {SQLITE}FILE nor the address http(s)://HOST:PORT of an "
                 "MLflow server, through which other databases are reached. Give user and password in the environment "
-                "(MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD), or with %-escapes for characters such as / and #."
+                "(MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD), or with %-escapes for signs such as / and #."
             )
 
     def __repr__(self) -> str:

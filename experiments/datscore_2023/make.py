@@ -89,15 +89,15 @@ def wmt17(data_dir: Path, cache_dir: Path) -> Iterator[Pair]:
     metrics = {name: build(load_option("metric", name), Metric, f"metric.{name}") for name in METRICS}
     explainers = {"erasure": build(load_option("explainer", "erasure"), Explainer, "explainer.erasure")}
     plan = make_plan({"wmt17": reader}, metrics, explainers, data_dir=data_dir, cache_dir=cache_dir, limit=None, seed=0)
-    missing = [one.setting.label for one in plan.settings if not one.cached]
+    missing = [setting.label for setting in plan.settings if not setting.cached]
     if missing or plan.failed:
         raise DataMissingError(f"{cache_dir} lacks {len(missing)} settings ({missing[:1]}); run the command above.")
-    for pair in dict.fromkeys(one.setting.segments.language_pair for one in plan.settings):
-        own = [one.setting for one in plan.settings if one.setting.segments.language_pair == pair]
+    for pair in dict.fromkeys(setting.segments.language_pair for setting in plan.settings):
+        own = [setting for setting in plan.settings if setting.segments.language_pair == pair]
         stored = [one.slot.load(one.keys) for one in own]
         parts = np.column_stack([one.base_scores for one in stored])
         sides = tuple(one.ground_truth for one in stored), tuple(one.hypothesis for one in stored)
-        human, clusters = own[0].segments.human_scores, plan.clusters_of(own[0])
+        human, clusters = own[0].segments.human_scores, own[0].clusters
         yield Pair(pair, tuple(one.metric_name for one in own), parts, human, sides, clusters)
 
 

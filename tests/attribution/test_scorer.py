@@ -22,18 +22,15 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
         pytest.param(
             (["a", "b"], ["c", "d\udcff"]), r"hypotheses: segment 2 .*'d\\udcff'; replace it", id="a low half"
         ),
-        pytest.param((["a"],) * 3, "3 lists of texts were given, .* reference, hypothesis", id="a list too many"),
-        pytest.param((["a"],), "1 list of texts was given, .* reference, hypothesis", id="a list missing"),
-        pytest.param((["a"], "b"), "hypotheses: expected a list of texts, got the text 'b'", id="a text, no list"),
-        pytest.param(
-            (["a"], "b" * 99), f"got the text '{'b' * 60}'", id="a long text, no list: 60 characters are shown"
-        ),
+        pytest.param((["a"],) * 3, "reads reference, hypothesis: one list of texts each; got 3", id="a list too many"),
+        pytest.param((["a"],), "reads reference, hypothesis: one list of texts each; got 1", id="a list missing"),
+        pytest.param((["a"], "b"), "hypotheses: expected a list of texts, got 'b'", id="a text, no list"),
         pytest.param((["\udcff" + "a" * 99], ["b"]), rf"in '.udcff{'a' * 59}'; ", id="of a long text 60 are shown"),
         pytest.param(({"a"}, ["b"]), "references: expected a list of texts, got {'a'}", id="a set"),
         pytest.param(([["a", "b"]], ["c"]), r"segment 1 is \['a', 'b'\], not a text", id="two references"),
         pytest.param((["a"], 5), "hypotheses: expected a list of texts, got 5", id="a number, no list"),
         pytest.param((["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
-        pytest.param((["a", "b"], ["c"]), "2 references but 1 hypothesis; every", id="uneven"),
+        pytest.param((["a", "b"], ["c"]), "2 references, 1 hypotheses; every", id="uneven"),
     ],
 )
 def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(explainer, texts, said):
@@ -100,7 +97,8 @@ def test_a_segment_that_cannot_be_explained_is_named_by_its_number():
 @pytest.mark.parametrize("explainer", [None, "erasure"])
 def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
     scorer = bmx_grid.load("chrf", explainer)
-    monkeypatch.setattr(type(scorer.metric), "score", lambda self, items: np.full(len(items), np.nan))
+    monkeypatch.setattr(type(scorer.metric), "may_be_undefined", True)
+    monkeypatch.setattr(type(scorer.metric), "combine", lambda self, sums: np.full(sums.shape[:-1], np.nan))
     with pytest.raises(BmxError, match=re.escape(scorer.metric.signature)):
         scorer.score(["a b c"], ["a b d"])
 
@@ -116,7 +114,9 @@ def test_no_segments_have_no_scores():
     [
         pytest.param({"explainer": None, "p": 1.0}, "p and w belong to an explainer", id="p alone"),
         pytest.param({"explainer": None, "w": 1.0}, "p and w belong to an explainer", id="w alone"),
-        pytest.param({"explainer": None, "settings": {"side": "both"}}, "'side' belongs to an explainer", id="a side"),
+        pytest.param(
+            {"explainer": None, "settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="a side"
+        ),
         pytest.param({"settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="a side without p"),
         pytest.param({"explainer": "random", "p": 1.0}, "give w\\.", id="no median of w"),
         pytest.param({"explainer": "random", "w": 0.0}, "give p\\.", id="no median of p, w of 0 is a w"),

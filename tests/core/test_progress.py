@@ -2,7 +2,6 @@
 
 import io
 import sys
-import types
 
 import pytest
 
@@ -69,28 +68,6 @@ def test_on_a_terminal_a_bar_of_tqdm(monkeypatch, capsys):
     shown = sys.stderr.getvalue()
     assert "fetching" in shown and "200/200" in shown
     assert capsys.readouterr().out == "above the bar\n"
-
-
-def test_a_notebook_has_a_bar_of_long_work_and_nothing_of_short_work(monkeypatch, capsys):
-    monkeypatch.setattr(module, "in_notebook", lambda: True)
-    with Progress(50, label="quick") as progress:
-        progress.advance(50)
-    assert capsys.readouterr().err.strip() == ""
-    monkeypatch.setattr(module, "NOTEBOOK_DELAY_S", 0)
-    with Progress(50, label="slow") as progress:
-        progress.advance(50)
-    assert "slow" in (shown := capsys.readouterr().err)
-    assert shown.splitlines()[-1].strip() == "", "the bar goes when the work is done"
-
-
-@pytest.mark.parametrize(
-    ("shell", "found"),
-    [(None, False), (types.SimpleNamespace(), False), (types.SimpleNamespace(kernel=object()), True)],
-    ids=["python", "ipython on a terminal", "a kernel"],
-)
-def test_a_notebook_is_an_ipython_with_a_kernel(monkeypatch, shell, found):
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
-    assert module.in_notebook() is found
 
 
 def rendered(text):

@@ -270,7 +270,7 @@ def test_words_carry_their_sign_without_colour_their_strength_and_what_people_ma
 def analysed(results, folder, **fixed):
     grid = replace(GRID, fixed={name: Point(w=w, p=p) for name, (w, p) in fixed.items()})
     tables = {"settings": settings_table(results), **evaluation_tables(grid, results)} if results else {}
-    return analyse_sweep(results, SweepPlan((), (), (), {}), grid, folder, tables=tables)
+    return analyse_sweep(results, SweepPlan((), (), (), (), {}), grid, folder, tables=tables)
 
 
 @pytest.mark.parametrize(

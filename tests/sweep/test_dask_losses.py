@@ -1,44 +1,51 @@
-"""Sweeps on a Dask cluster that others own, whose workers and scheduler are lost in the middle.
+"""Dask clusters that others own, whose workers and scheduler are lost in the middle.
 
-BMX_KILLS=10 tries each loss at ten random moments.
+BMX_KILLS=10 tries each loss of a whole sweep at ten random moments.
 """
 
 import io
 import json
 import os
 import random
-import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
+from functools import partial
 
+import jobs
 import pytest
 from clusters import PATHS, begun, chunks, command, ended, planned, tables
 from started import start, wait_for, wait_until_alone
 
 from bmx_grid.commands.run import compose_and_run
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.sweep.executors.base import Job
+from bmx_grid.sweep.executors.dask import Dask, workers_of
 
 pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
 pytestmark = pytest.mark.processes
 MOMENTS = int(os.environ.get("BMX_KILLS", "1"))
-LONG = pytest.mark.skipif("BMX_KILLS" not in os.environ, reason="BMX_KILLS=10 tries this, too")
 LONGEST = 8.0  # seconds; the sweep takes a little more with two workers
 
 
-@pytest.fixture(autouse=True)
-def _fakes(monkeypatch):
-    monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "fakes")
-    monkeypatch.setenv("PYTHONPATH", PATHS)
+@pytest.fixture(scope="module", autouse=True)
+def _fakes():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BMX_ALLOWED_PACKAGES", "fakes")
+        patch.setenv("PYTHONPATH", PATHS)
+        yield
 
 
 @contextmanager
-def dask(folder, *arguments: str) -> Iterator[subprocess.Popen]:
+def dask(folder, *arguments: str, **environment: str) -> Iterator[subprocess.Popen]:
     """A command of Dask's, in a group of its own; nothing of it is left at the end."""
-    import sys
-
+    os.environ.update(environment)
     running = start([sys.executable, "-m", *arguments], folder)
+    for name in environment:
+        del os.environ[name]
     try:
         yield running
     finally:
@@ -48,8 +55,8 @@ def dask(folder, *arguments: str) -> Iterator[subprocess.Popen]:
 
 
 @contextmanager
-def cluster(folder) -> Iterator[tuple[str, subprocess.Popen, list[subprocess.Popen]]]:
-    """Address and process of a scheduler, and its two workers."""
+def cluster(folder, *devices: str | None) -> Iterator[tuple[str, subprocess.Popen, list[subprocess.Popen]]]:
+    """Address and process of a scheduler, and a worker for each of the devices, None for one without."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "scheduler.json"
     file.unlink(missing_ok=True)
@@ -59,103 +66,83 @@ def cluster(folder) -> Iterator[tuple[str, subprocess.Popen, list[subprocess.Pop
         wait_for(lambda: file.exists() and file.read_text() != "")
         address = json.loads(file.read_text())["address"]
         plain = ("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--death-timeout", "10")
-        workers = [stack.enter_context(dask(folder, *plain)) for _ in range(2)]
+        workers = []
+        for device in devices:
+            own = ((), {}) if device is None else (("--resources", "device=1"), {"BMX_DEVICE": device})
+            workers.append(stack.enter_context(dask(folder, *plain, *own[0], **own[1])))
+        wait_for(lambda: n_workers(address) == len(devices))
         yield address, scheduler, workers
+
+
+def n_workers(address: str) -> int:
+    import distributed
+
+    with distributed.Client(address) as client:
+        return len(workers_of(client))
+
+
+def squares(count: int, seconds: float = 0.0) -> list[Job]:
+    return [Job(partial(jobs.square, number, seconds)) for number in range(count)]
+
+
+def test_devices_lost_workers_and_a_lost_scheduler(tmp_path):
+    with cluster(tmp_path, None, "cuda:1") as (address, scheduler, workers):
+        executor = Dask(address=address, timeout=60)
+        mixed = [Job(partial(jobs.where, number), needs_device=number % 2 == 0) for number in range(8)]
+        assert {device for number, _, device in executor.run(mixed) if number % 2 == 0} == {"cuda:1"}
+        some = [Job(partial(jobs.killed_once, tmp_path / "mark")), *squares(6)]
+        assert sorted(map(str, executor.run(some))) == sorted(["0", "1", "4", "9", "16", "25", "done"])
+        found = executor.run(squares(100, 0.1))
+        next(found)
+        scheduler.kill()
+        with pytest.raises(UnavailableError, match=r"connection to the Dask scheduler at .* was lost\. Finished work"):
+            list(found)
+        for worker in workers:  # they end by themselves
+            assert wait_until_alone(worker.pid, 60) == []
+
+
+def test_a_scheduler_without_workers_is_said_after_the_timeout(tmp_path):
+    with cluster(tmp_path) as (address, _, _):
+        said = rf"at {address} has had no worker for 2 seconds.*dask worker {address}"
+        with pytest.raises(UnavailableError, match=said):
+            list(Dask(address=address, timeout=2).run(squares(1)))
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The tables of executor=sequential, and how many texts it planned."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BMX_ALLOWED_PACKAGES", "fakes")
-        patch.setenv("PYTHONPATH", PATHS)
-        folder = tmp_path_factory.mktemp("whole")
-        out = here(folder)
-    return tables(folder), planned(out)
-
-
-def here(folder) -> str:
-    """The sweep in this process, without a cluster; what it says."""
-    with redirect_stdout(io.StringIO()) as said:
+    folder = tmp_path_factory.mktemp("whole")
+    with redirect_stdout(io.StringIO()) as shown:
         assert compose_and_run(command(folder, "executor=sequential", seconds=0)[3:]) == 0
-    return said.getvalue()
+    return tables(folder), planned(shown.getvalue())
 
 
-def killed(process: subprocess.Popen) -> None:
-    """A process with all that it started, as when its machine is gone."""
-    os.killpg(process.pid, signal.SIGKILL)
-
-
-def pre_empted(process: subprocess.Popen) -> None:
-    """As a batch system ends a job: first it asks."""
-    os.kill(process.pid, signal.SIGTERM)
-
-
-def at_a_moment(folder, address: str, draw: random.Random) -> tuple[subprocess.Popen, float]:
-    """The sweep on this cluster, running, and the seconds since its first chunk, which are drawn."""
-    running = begun(folder, "executor=dask", f"executor.address={address}", "executor.timeout=60")
+def with_a_chunk(folder, running: subprocess.Popen) -> subprocess.Popen:
+    """A sweep whose first chunk is stored."""
     wait_for(lambda: chunks(folder) >= 1 or running.poll() is not None)
-    moment = draw.uniform(0, LONGEST / 2)
-    time.sleep(moment)
-    return running, moment
+    return running
 
 
-@pytest.mark.parametrize(
-    "lose", [pytest.param(killed, id="killed"), pytest.param(pre_empted, id="pre-empted", marks=LONG)]
-)
-def test_the_sweep_goes_on_without_a_lost_worker(tmp_path, whole, lose):
+def test_a_sweep_goes_on_without_a_lost_worker_and_after_a_lost_scheduler(tmp_path, whole):
     draw = random.Random(3)
     for number in range(MOMENTS):
         folder = tmp_path / str(number)
-        with cluster(folder) as (address, _, workers):
-            running, moment = at_a_moment(folder, address, draw)
-            lose(workers[0])
-            status, out, err = ended(running)
-            print(f"{lose.__name__} {moment:.1f} s after the first chunk: status {status}", flush=True)
-            assert (status, err) == (0, ""), out
-            assert wait_until_alone(running.pid) == []
-        assert tables(folder) == whole[0]
-
-
-def test_a_lost_scheduler_ends_the_sweep_in_a_sentence_and_the_same_command_goes_on(tmp_path, whole):
-    draw, interrupted = random.Random(4), 0
-    for number in range(MOMENTS):
-        folder = tmp_path / str(number)
-        with cluster(folder) as (address, scheduler, workers):
-            running, moment = at_a_moment(folder, address, draw)
+        with cluster(folder, None, None) as (address, scheduler, workers):
+            dask_here = ("executor=dask", f"executor.address={address}", "executor.timeout=60")
+            running = with_a_chunk(folder, begun(folder, *dask_here))
+            os.killpg(workers[0].pid, signal.SIGKILL)
+            time.sleep(draw.uniform(0, LONGEST / 3))
             os.kill(scheduler.pid, signal.SIGKILL)
             status, _, err = ended(running)
-            print(f"scheduler killed {moment:.1f} s after the first chunk: status {status}", flush=True)
+            assert (status, len(err.splitlines())) == (2, 1), err
+            said = f"error: the connection to the Dask scheduler at {address} was lost. Finished work is kept: start"
+            assert err.startswith(said)
             assert wait_until_alone(running.pid) == []
-            if status != 0:
-                interrupted += 1
-                assert (status, len(err.splitlines())) == (2, 1), err
-                assert re.match(
-                    rf"error: the connection to the Dask scheduler at {address} was lost\. Finished work is kept: "
-                    "start the scheduler and its workers again, and run the same command",
-                    err,
-                ), err
-            for worker in workers:  # they end by themselves
-                assert wait_until_alone(worker.pid, 60) == []
-        with cluster(folder) as (address, _, _):
-            again = begun(folder, "executor=dask", f"executor.address={address}", "executor.timeout=60", seconds=0)
+        with cluster(folder, None, None) as (address, _, workers):
+            dask_here = ("executor=dask", f"executor.address={address}", "executor.timeout=60")
+            again = begun(folder, *dask_here, seconds=0.1)
+            os.kill(workers[0].pid, signal.SIGTERM)  # as a batch system ends a job: first it asks
             status, out, err = ended(again)
         assert (status, err) == (0, ""), out
         assert planned(out) < whole[1]
         assert tables(folder) == whole[0]
-    assert interrupted > 0
-
-
-@LONG
-def test_workers_that_all_go_away_are_missed_in_a_sentence(tmp_path, whole):
-    with cluster(tmp_path) as (address, _, workers):
-        running = begun(tmp_path, "executor=dask", f"executor.address={address}", "executor.timeout=5")
-        wait_for(lambda: chunks(tmp_path) >= 2)
-        for worker in workers:
-            killed(worker)
-        status, out, err = ended(running)
-    assert (status, len(err.splitlines())) == (2, 1), out + err
-    assert "has had no worker for 5 seconds. Finished work is kept: start workers (dask worker tcp://" in err
-    assert wait_until_alone(running.pid) == []
-    assert planned(here(tmp_path)) < whole[1]
-    assert tables(tmp_path) == whole[0]

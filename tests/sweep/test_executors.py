@@ -1,74 +1,48 @@
 """What each executor does in its own way: devices, the environment of workers, what a Dask cluster may lose."""
 
-import json
-import os
 import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 
 import jobs
 import pytest
 from fakes import ROOT
-from started import wait_for
 
 from bmx_grid.core import devices
 from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.models.loading import _chosen_device
-from bmx_grid.sweep.executors.base import AHEAD, Executor, Job, Lane, results
-from bmx_grid.sweep.executors.dask import Dask, workers_of
+from bmx_grid.sweep.executors.base import AHEAD, Executor, Job, Lane, Workers, results
+from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.local import Loky, Sequential
 from bmx_grid.sweep.runner import _needs_device
 
 TWO = ("cuda:0", "cuda:1")
 
 
-def mixed(count: int) -> list[Job]:
-    """Jobs by turns with and without the need of a device."""
-    return [Job(partial(jobs.where, number), needs_device=number % 2 == 0) for number in range(count)]
-
-
-def check_devices(found: list[tuple[int, int, str | None]], *, plain_elsewhere: bool = True) -> None:
-    """Every device has one process, and all jobs that need a device ran on one of them."""
-    processes: dict[str, set[int]] = {}
-    for number, process, device in found:
-        if number % 2 == 0:
-            assert device in TWO
-        elif plain_elsewhere:
-            assert device is None
-        if device is not None:
-            processes.setdefault(device, set()).add(process)
-    assert set(processes) == set(TWO)
-    assert all(len(ids) == 1 for ids in processes.values())
-    assert processes["cuda:0"] != processes["cuda:1"]
-
-
 def test_loky_runs_one_process_for_each_device_and_the_light_jobs_beside_them():
-    executor = Loky(n_jobs=1, devices=TWO)
-    found = list(executor.run(mixed(12)))
+    mixed = [Job(partial(jobs.where, number), needs_device=number % 2 == 0) for number in range(12)]
+    found = list(Loky(n_jobs=1, devices=TWO).run(mixed))
     assert sorted(number for number, *_ in found) == list(range(12))
-    check_devices(found)
-
-
-def test_without_devices_the_need_of_one_changes_nothing():
-    found = list(Loky(n_jobs=2, devices=()).run(mixed(6)))
-    assert {device for *_, device in found} == {None}
+    assert {device for number, _, device in found if number % 2} == {None}
+    of_device = {device: {process for _, process, other in found if other == device} for device in TWO}
+    assert [len(processes) for processes in of_device.values()] == [1, 1]
+    assert {device for number, _, device in found if number % 2 == 0} == set(TWO)
+    assert of_device["cuda:0"] != of_device["cuda:1"]
+    without = list(Loky(n_jobs=2, devices=()).run(mixed[:4]))
+    assert {device for *_, device in without} == {None}, "without devices the need of one changes nothing"
 
 
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        pytest.param(0, "from 1 to 1,024, or -1 for one per processor; got 0", id="none"),
-        pytest.param(-5, "from 1 to 1,024, or -1 for one per processor; got -5", id="all-but-four-of-joblib"),
-        pytest.param(10**9, "from 1 to 1,024, .*; got 1000000000", id="a-billion"),
-        pytest.param(10**400, "from 1 to 1,024, .*; got 10000000000000000000", id="400-digits"),
+        pytest.param(0, "0 processes do nothing; write their number, or -1", id="none"),
+        pytest.param(-5, "expected a number at least -1, at most 1,024, got -5", id="all-but-four-of-joblib"),
+        pytest.param(10**400, "expected a number at least -1, at most 1,024, got 10,", id="400-digits"),
         pytest.param(1e9, "expected a whole number, got 1000000000.0", id="1e9"),
-        pytest.param("x", "expected a whole number, got 'x'", id="text"),
         pytest.param(True, "expected a whole number, got True", id="truth"),
     ],
 )
@@ -78,9 +52,10 @@ def test_numbers_of_processes_that_cannot_be_are_refused(number, said):
 
 
 def test_sequential_gives_its_device_to_this_process_for_each_job():
-    assert [device for *_, device in Sequential(devices=("cuda:1",)).run(mixed(2))] == ["cuda:1", "cuda:1"]
+    some = [Job(partial(jobs.where, number)) for number in range(2)]
+    assert [device for *_, device in Sequential(devices=("cuda:1",)).run(some)] == ["cuda:1", "cuda:1"]
     assert devices.assigned() is None
-    with pytest.raises(ConfigError, match=r"cuda:0, cuda:1 is more than one, and executor=sequential runs one job"):
+    with pytest.raises(ConfigError, match=r"executor=sequential uses one device"):
         Sequential(devices=TWO)
 
 
@@ -89,11 +64,9 @@ SEEN = {
     "no driver": (None, 0, True, ()),
     "two cards": (None, 2, True, TWO),
     "one of two": ("1", 2, True, ("cuda:0",)),
-    "both named": ("0,1", 2, True, TWO),
     "named by id": ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 2, True, ("cuda:0",)),
     "hidden by an empty list": ("", 2, True, ()),
     "hidden by -1": ("-1", 2, True, ()),
-    "all after -1 hidden": ("0,-1,1", 2, True, ("cuda:0",)),
     "a PyTorch for processors only": (None, 2, False, ()),
 }
 
@@ -190,7 +163,7 @@ def test_a_busy_kind_of_worker_does_not_keep_the_other_idle():
         lanes = [Lane(plain.submit, 1), Lane(device.submit, 1, has_device=True)]
         slow = [Job(partial(when_quick_are_here, number), needs_device=True) for number in range(5)]
         quick = [Job(partial(jobs.square, number)) for number in range(100, 110)]
-        for result in results(lanes, [*slow, *quick]):
+        for result in results(Workers(lanes), [*slow, *quick]):
             order.append(result)
             if len(order) == len(quick):
                 quick_are_here.set()
@@ -198,105 +171,38 @@ def test_a_busy_kind_of_worker_does_not_keep_the_other_idle():
     assert sorted(order[10:]) == [0, 1, 4, 9, 16]
 
 
-def test_workers_have_jobs_waiting_while_the_one_who_asks_is_busy():
+def test_workers_have_jobs_waiting_while_the_one_who_asks_is_busy_and_are_looked_at_meanwhile():
+    submitted, looks = [], []
     with ThreadPoolExecutor(1) as pool:
-        submitted = []
 
         def submit(work):
             submitted.append(work)
             return pool.submit(work)
 
-        found = results([Lane(submit, 1)], [Job(partial(jobs.square, number)) for number in range(10)])
+        workers = Workers([Lane(submit, 1)])
+        workers.look = lambda: looks.append(len(looks))
+        found = results(workers, [Job(partial(jobs.square, number, 0.15)) for number in range(15)])
         next(found)
         assert len(submitted) == 1 + AHEAD
-        assert len(list(found)) == 9
+        assert len(list(found)) == 14
+    assert len(looks) >= 2, "a lost job of a cluster is noticed although the others are busy"
 
 
-def test_workers_are_looked_at_also_while_results_come_in():
-    """A lost job of a cluster is noticed although the others are busy."""
-    looks = []
+def test_a_lane_that_is_expected_holds_its_jobs():
+    """Jobs for a GPU wait until SLURM has started its job, and the others go on meanwhile."""
+    order = []
     with ThreadPoolExecutor(1) as pool:
-        some = [Job(partial(jobs.square, number, 0.1)) for number in range(30)]
-        found = list(results([Lane(pool.submit, 1)], some, look=lambda: looks.append(len(looks))))
-    assert sorted(found) == [number * number for number in range(30)]
-    assert len(looks) >= 2
+        workers = Workers([Lane(pool.submit, 1), Lane(pool.submit, 0, has_device=True, expected=True)])
 
+        def arrive():
+            assert workers.lanes[1].n_workers or workers.lanes[1].held == 2
+            workers.lanes[1].n_workers = 1
 
-# A Dask cluster that others own: its scheduler, its workers.
-
-DASK = "distributed.cli.dask_"
-
-
-@contextmanager
-def running(*arguments: str, **environment: str) -> Iterator[subprocess.Popen]:
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    own = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", **environment}
-    process = subprocess.Popen([sys.executable, "-m", *arguments], env=own, cwd=ROOT, **quiet)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture
-def scheduler(tmp_path) -> Iterator[tuple[str, subprocess.Popen]]:
-    """Address and process of a Dask scheduler."""
-    pytest.importorskip("distributed")
-    file = tmp_path / "scheduler.json"
-    plain = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-    with running(f"{DASK}scheduler", *plain) as process:
-        wait_for(file.exists)
-        yield json.loads(file.read_text())["address"], process
-
-
-def worker(address: str, *options: str, **environment: str):
-    return running(f"{DASK}worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options, **environment)
-
-
-def n_workers(address: str) -> int:
-    import distributed
-
-    with distributed.Client(address) as client:
-        return len(workers_of(client))
-
-
-@pytest.mark.processes
-def test_a_dask_worker_that_holds_a_device_gets_the_jobs_that_need_one(scheduler):
-    address, _ = scheduler
-    executor = Dask(address=address, timeout=60)
-    with worker(address), worker(address, "--resources", "device=1", BMX_DEVICE="cuda:1"):
-        wait_for(lambda: n_workers(address) == 2)
-        found = list(executor.run(mixed(8)))
-    assert {device for number, _, device in found if number % 2 == 0} == {"cuda:1"}
-
-
-@pytest.mark.processes
-def test_a_dask_worker_that_is_lost_costs_nothing_while_another_is_there(scheduler, tmp_path):
-    address, _ = scheduler
-    executor = Dask(address=address, timeout=60)
-    with worker(address), worker(address):
-        wait_for(lambda: n_workers(address) == 2)
-        some = [Job(partial(jobs.killed_once, tmp_path / "mark")), *(Job(partial(jobs.square, n)) for n in range(6))]
-        assert sorted(map(str, executor.run(some))) == sorted(["0", "1", "4", "9", "16", "25", "done"])
-
-
-@pytest.mark.processes
-def test_a_scheduler_without_workers_is_said_after_the_timeout(scheduler):
-    address, _ = scheduler
-    with pytest.raises(UnavailableError, match=rf"at {address} has had no worker for 2 seconds.*dask worker {address}"):
-        list(Dask(address=address, timeout=2).run([Job(partial(jobs.square, 2))]))
-
-
-@pytest.mark.processes
-def test_a_lost_scheduler_is_said_in_a_sentence(scheduler):
-    address, process = scheduler
-    with worker(address):
-        found = Dask(address=address, timeout=60).run([Job(partial(jobs.square, n, 0.1)) for n in range(100)])
-        next(found)
-        process.kill()
-        with pytest.raises(UnavailableError, match=r"connection to the Dask scheduler at .* was lost\. Finished work"):
-            list(found)
+        workers.look = arrive
+        some = [Job(partial(abs, -number), needs_device=number < 2) for number in range(4)]
+        for result in results(workers, some):
+            order.append(result)
+    assert sorted(order[:2]) == [2, 3] and sorted(order[2:]) == [0, 1]
 
 
 def test_devices_of_a_scheduler_elsewhere_are_named_where_its_workers_start():

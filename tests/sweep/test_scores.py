@@ -3,70 +3,105 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sacrebleu
 from fakes import composed
 
 from bmx_grid.commands.sweep import run
 
 CORE = ["dataset", "language_pair", "metric", "explainer", "id", "system", "cluster", "human", "human_name", "base"]
+TEXTS = [
+    ("the cat sat here", "a cat sat", "a cat sits"),
+    ("it is late", "late it is", "it is so late"),
+    ("b c", "", "b"),
+]
 
 
 @pytest.fixture
 def sweep(tmp_path, blank_figures):
-    """Run a sweep of a table of one's own; its scores as a DataFrame."""
-    rows = ["id\tsystem\tsource\treference\thypothesis\tscore"]
-    for number in range(8):
-        for system in "ab":
-            human = "" if (number, system) == (3, "b") else str(number + (system == "b") / 2)
-            rows.append(
-                f"{number}\t{system}\tquelle {number}\tthe ref {number % 4}\tthe hyp {number} {system}\t{human}"
-            )
-    (tmp_path / "mine.tsv").write_text("\n".join(rows) + "\n")
+    """Run a sweep of a table of one's own, with columns for references; one of its tables as a DataFrame."""
 
-    def go(*overrides):
-        own = ("dataset=[tabular]", f"dataset.tabular.path={tmp_path / 'mine.tsv'}")
-        own += ("dataset.tabular.language_pairs=[de-en]", "executor=sequential", "tracking=none", "analysis=false")
-        own += ("evaluation=[grid]",)
+    def go(table, rows, *overrides, references="reference"):
+        (tmp_path / "mine.tsv").write_text("\n".join(rows) + "\n")
+        own = ("dataset=[tabular]", f"dataset.tabular.path={tmp_path / 'mine.tsv'}", "executor=sequential")
+        own += ("dataset.tabular.language_pairs=[de-en]", f"dataset.tabular.columns.reference={references}")
         folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
-        assert run(composed(*own, *folders, *overrides)) == 0
-        return pd.read_parquet(tmp_path / "out" / "tables" / "scores.parquet")
+        assert run(composed(*own, *folders, "tracking=none", "analysis=false", *overrides)) == 0
+        return pd.read_parquet(tmp_path / "out" / "tables" / f"{table}.parquet")
 
     return go
 
 
+def of_eight_segments():
+    rows = ["id\tsystem\tsource\treference\thypothesis\tscore"]
+    for number in range(8):
+        for system in "ab":
+            human = "" if (number, system) == (3, "b") else str(number + (system == "b") / 2)
+            texts = f"quelle {number}\tthe ref {number % 4}\tthe hyp {number} {system}"
+            rows.append(f"{number}\t{system}\t{texts}\t{human}")
+    return rows
+
+
 def test_a_row_per_segment_and_setting_with_who_and_how_much(sweep, tmp_path):
-    found = sweep("metric=[chrf,random]", "explainer=[erasure,lime]")
-    assert list(found.columns[: len(CORE)]) == CORE
-    assert len(found) == 2 * 2 * 16
-    assert (
-        found.groupby(["metric", "explainer"], observed=True)
-        .apply(lambda one: (one.id + one.system).nunique())
-        .eq(16)
-        .all()
+    found = sweep(
+        "scores", of_eight_segments(), "evaluation=[grid]", "metric=[chrf,random]", "explainer=[erasure,lime]"
     )
-    chrf = found[found.metric == "chrf"]
-    assert chrf.words_source.isna().all() and (chrf.words_reference == 3).all() and (chrf.words_hypothesis == 4).all()
-    assert (found[found.metric == "random"].words_source == 2).all()
-    assert np.isnan(found.human).sum() == 4  # nobody rated 3:b
+    assert list(found.columns[: len(CORE)]) == CORE
     settings = pd.read_parquet(tmp_path / "out" / "tables" / "settings.parquet").set_index(["metric", "explainer"])
-    for names, rows in found.groupby(["metric", "explainer"], observed=True):
+    groups = found.groupby(["metric", "explainer"], observed=True)
+    assert len(groups) == 4
+    for names, rows in groups:
+        assert (rows.id + rows.system).nunique() == len(rows) == 16
         rated = rows.dropna(subset="human")
+        assert len(rated) == 15  # nobody rated 3:b
         assert np.corrcoef(rated.base, rated.human)[0, 1] == pytest.approx(settings.loc[names, "baseline"], abs=1e-12)
         boosted = np.corrcoef(rated.boosted_published, rated.human)[0, 1]
         assert boosted == pytest.approx(settings.loc[names, "fixed"], abs=1e-12)
-
-
-def test_segments_that_share_a_reference_are_one_cluster(sweep):
-    found = sweep("metric=[chrf]", "explainer=[erasure]")
-    clusters = found.groupby("cluster").id.apply(set).tolist()
-    assert sorted(map(sorted, clusters)) == [["0", "4"], ["1", "5"], ["2", "6"], ["3", "7"]]
+    chrf = found[found.metric == "chrf"]
+    assert chrf.words_source.isna().all() and (chrf.words_reference == 3).all() and (chrf.words_hypothesis == 4).all()
+    assert (found[found.metric == "random"].words_source == 2).all()
+    clusters = chrf.groupby("cluster").id.apply(set).tolist()
+    assert sorted(map(sorted, clusters)) == [["0", "4"], ["1", "5"], ["2", "6"], ["3", "7"]], "a shared reference"
 
 
 def test_without_an_explainer_there_are_scores_and_no_boosted_ones(sweep):
-    found = sweep("metric=[chrf]", "explainer=[]")
+    found = sweep("scores", of_eight_segments(), "evaluation=[grid]", "metric=[chrf]", "explainer=[]", "limit=3")
     assert set(found.explainer) == {"none"}
-    assert found.base.notna().all()
-    assert found.boosted_published.isna().all()
+    assert len(found) == 6, "the limit counts ids, each with all its systems"
+    assert found.base.notna().all() and found.boosted_published.isna().all()
 
 
-def test_limit_counts_ids_each_with_all_its_systems(sweep):
-    assert len(sweep("metric=[chrf]", "explainer=[]", "limit=3")) == 6
+def of_two_references():
+    rows = ["id\tsystem\tref_a\tref_b\thypothesis\tscore"]
+    for number, (first, second, hypothesis) in enumerate(TEXTS * 3):
+        for system in "ab":
+            output = f"{hypothesis} {number}" if system == "a" else hypothesis
+            rows.append(f"{number}\t{system}\t{first}\t{second}\t{output}\t{number + (system == 'b') / 2}")
+    return rows
+
+
+def test_all_references_from_columns_to_scores_of_segments_and_systems(sweep, tmp_path):
+    chosen = ("metric=[chrf]", "explainer=[]", "metric.chrf.references=all", "evaluation=[levels]")
+    found = sweep("scores", of_two_references(), *chosen, references="[ref_a,ref_b]")
+    systems = pd.read_parquet(tmp_path / "out" / "tables" / "systems.parquet").set_index("system")
+    chrf = sacrebleu.CHRF()
+    references = [[first, second or None] for first, second, _ in TEXTS * 3]  # an empty one is none
+    for system in "ab":
+        outputs = [f"{text} {number}" if system == "a" else text for number, (_, _, text) in enumerate(TEXTS * 3)]
+        each = [
+            chrf.sentence_score(text, [reference for reference in own if reference]).score / 100
+            for text, own in zip(outputs, references, strict=True)
+        ]
+        assert found[found.system == system].sort_values("id").base.tolist() == each
+        corpus = chrf.corpus_score(outputs, [list(column) for column in zip(*references, strict=True)]).score / 100
+        assert systems.corpus[system] == pytest.approx(corpus, abs=1e-12)
+    settings = pd.read_parquet(tmp_path / "out" / "tables" / "settings.parquet")
+    assert "chrF2|nrefs:var|" in settings.signature[0]
+
+
+def test_explanations_of_one_and_of_all_references_are_kept_apart(sweep):
+    chosen = ("scores", of_two_references(), "metric=[chrf]", "explainer=[erasure]", "evaluation=[grid]")
+    first = sweep(*chosen, references="[ref_a,ref_b]")
+    every = sweep(*chosen, "metric.chrf.references=all", references="[ref_a,ref_b]")
+    assert not np.array_equal(first.base, every.base) and (every.base >= first.base).all()
+    pd.testing.assert_frame_equal(first, sweep(*chosen, references="[ref_a,ref_b]"))
+    assert every.words_reference.tolist() == first.words_reference.tolist(), "the first one has attributions"

@@ -22,7 +22,7 @@ _DEVICE = re.compile(r"cuda:\d+|mps|cpu")
 KEPT = "Finished work is kept"
 AHEAD = 3  # jobs that are submitted for each worker: one runs, two wait while results are evaluated here
 HELD = 256  # jobs that wait for a kind of worker that is busy, so that the other kind is not idle behind them
-LOOK_SECONDS = 1.0  # between two looks at the workers of a pool
+LOOK_SECONDS = 1.0  # between two looks at the workers
 
 
 class WorkerLost(BmxError):
@@ -55,36 +55,29 @@ class Executor(Component):
     devices: the devices to use, one worker each ("cuda:0", "cuda:1"); none with (), those of this machine with None.
     """
 
-    chunk_texts: int = runtime(10_000)
+    chunk_texts: int = runtime(10_000, least=1)
     devices: tuple[str, ...] | None = runtime(None)
 
     def __post_init__(self) -> None:
-        if self.chunk_texts < 1:
-            raise ConfigError(f"executor.chunk_texts must be at least 1, got {self.chunk_texts}.")
+        super().__post_init__()
         devices = self.devices or ()
         for device in devices:
-            if not _DEVICE.fullmatch(device):
+            if not _DEVICE.fullmatch(device) or devices.count(device) > 1:
                 raise ConfigError(
-                    f"executor.devices: '{device}' is not a device; write cuda:0, cuda:1, …, mps or cpu, [] for none, "
-                    "or null for those of this machine."
+                    f"executor.devices: '{device}' is not a device, or named twice; write each of cuda:0, cuda:1, …, "
+                    "mps or cpu once, [] for none, or null for those of this machine."
                 )
-            if devices.count(device) > 1:
-                raise ConfigError(f"executor.devices: {device} is named twice, and each device has one worker.")
 
     def check(self) -> None:
         """Raise BmxError with the way out where this executor cannot run here, before anything is begun."""
-
-    def planned(self) -> str:
-        """What will be asked of a cluster, as a line of a plan; "" where nothing is."""
-        return ""
 
     @abstractmethod
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """What the jobs return, in the order in which they finish.
 
-        `jobs` is read as workers get free, a few ahead, and perhaps from another thread: what a job turns out to be
-        may depend on results that were handed out before. A job's own exception is raised here. Closing the iterator
-        ends the jobs that are still running, and leaves no process behind.
+        `jobs` is read as workers get free, a few ahead: what a job turns out to be may depend on results that were
+        handed out before. A job's own exception is raised here. Closing the iterator ends the jobs that are still
+        running, and leaves no process behind.
         Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
         `bmx_grid.core.devices.assigned()`.
         Raises WorkerLost when a worker is lost, UnavailableError when no worker is available.
@@ -105,7 +98,7 @@ class Lane:
 
     submit: returns a future, as `concurrent.futures` and Dask have it.
     expected: that workers will come where there are none yet, so that jobs for them wait.
-    open: jobs that were submitted and are not done; held: jobs that wait for these workers; done: jobs that ended.
+    open: jobs that were submitted and are not done; done: jobs that ended; held: jobs that wait for these workers.
     """
 
     submit: Callable[[Callable[[], Any]], Any]
@@ -113,27 +106,36 @@ class Lane:
     has_device: bool = False
     expected: bool = False
     open: int = field(default=0, init=False)
-    held: int = field(default=0, init=False)
     done: int = field(default=0, init=False)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether another job should be submitted."""
-        return self.open < AHEAD * self.n_workers
+    held: int = field(default=0, init=False)
 
 
-def results(lanes: Sequence[Lane], jobs: Iterable[Job], look: Callable[[], None] | None = None) -> Iterator[Any]:
-    """What the jobs return, as they finish; a job that needs a device waits for a lane that has one, if any has.
+class Workers:
+    """Workers that were started, or found."""
 
-    look: called every LOOK_SECONDS; what it raises ends the run. It may change the lanes' `n_workers`.
-    """
-    feeder = _Feeder(lanes, jobs)
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self.lanes = lanes
+
+    def look(self) -> None:
+        """Called every LOOK_SECONDS; may change the lanes' `n_workers`. Raises BmxError when workers stay away."""
+
+    def result(self, future: Any) -> Any:
+        """What a job returned whose future is done. Raises its error."""
+        return future.result()
+
+    def lost(self, error: BaseException) -> BmxError | None:
+        """The sentence for an error that came from the workers; None for one of a job."""
+        return None
+
+
+def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
+    """What the jobs return, as they finish; a job that needs a device waits for a lane that has one, if any has."""
+    feeder = _Feeder(workers.lanes, jobs)
     looked = time.monotonic()
     while feeder.fill():
-        if look is not None and time.monotonic() - looked >= LOOK_SECONDS:
-            look()
+        if time.monotonic() - looked >= LOOK_SECONDS:
+            workers.look()
             looked = time.monotonic()
-            continue
         try:
             lane, future = feeder.finished.get(timeout=LOOK_SECONDS)
         except Empty:
@@ -141,7 +143,7 @@ def results(lanes: Sequence[Lane], jobs: Iterable[Job], look: Callable[[], None]
         lane.open -= 1
         lane.done += 1
         feeder.fill()  # before the result is evaluated
-        yield future.result()
+        yield workers.result(future)
 
 
 class _Feeder:
@@ -149,63 +151,44 @@ class _Feeder:
 
     def __init__(self, lanes: Sequence[Lane], jobs: Iterable[Job]) -> None:
         self.finished: SimpleQueue[tuple[Lane, Any]] = SimpleQueue()
-        self._lanes, self._jobs, self._more = lanes, iter(jobs), True
+        self._lanes, self._jobs, self._has_more = lanes, iter(jobs), True
         self._held: dict[bool, deque[Job]] = {True: deque(), False: deque()}
 
     def fill(self) -> bool:
         """Submit jobs until there is no room or no job left; whether a result is still to come."""
-        while any(lane.has_room for lane in self._lanes) and (self._submit() or self._read()):
+        while self._submit():
             pass
         for lane in self._lanes:
             lane.held = len(self._held[lane.has_device])
-        return self._more or any(lane.open for lane in self._lanes) or any(self._held.values())
+        return self._has_more or any(lane.open for lane in self._lanes) or any(self._held.values())
 
     def _submit(self) -> bool:
-        """Submit a job that waits, if there is a lane for one."""
-        for needs_device, held in self._held.items():
-            if held and (lane := self._lane(needs_device)) is not None:
-                lane.open += 1
-                lane.submit(held.popleft().work).add_done_callback(partial(self._done, lane))
-                return True
-        return False
-
-    def _read(self) -> bool:
-        """Read a job, if there is one and room for it."""
-        if self._more and sum(map(len, self._held.values())) < HELD:
-            job = next(self._jobs, None)
+        """Submit a job to the least busy lane that has room and a job; whether there was one."""
+        free = [lane for lane in self._lanes if lane.open < AHEAD * lane.n_workers]
+        for lane in sorted(free, key=lambda lane: lane.open / lane.n_workers):
+            job = self._job_for(lane)
             if job is not None:
-                self._held[job.needs_device].append(job)
+                lane.open += 1
+                lane.submit(job.work).add_done_callback(partial(self._end, lane))
                 return True
-            self._more = False
         return False
 
-    def _done(self, lane: Lane, future: Any) -> None:  # in a thread of the pool's
+    def _end(self, lane: Lane, future: Any) -> None:  # in a thread of the workers'
         self.finished.put((lane, future))
 
-    def _lane(self, needs_device: bool) -> Lane | None:
-        """The least busy lane of a kind; any kind where there is only one. None when all are full."""
-        for kind in (needs_device, not needs_device):
-            lanes = [lane for lane in self._lanes if lane.has_device is kind]
-            staffed = [lane for lane in lanes if lane.n_workers > 0]
-            if staffed:
-                least = min(staffed, key=lambda lane: lane.open / lane.n_workers)
-                return least if least.has_room else None
-            if any(lane.expected for lane in lanes):
+    def _job_for(self, lane: Lane) -> Job | None:
+        """The next job of the lane's kind, or of any where no lane is of the other kind; others are held."""
+        others = [other for other in self._lanes if other.has_device is not lane.has_device]
+        is_only_kind = not any(other.n_workers or other.expected for other in others)
+        while True:
+            for kind in (lane.has_device, not lane.has_device)[: 1 + is_only_kind]:
+                if self._held[kind]:
+                    return self._held[kind].popleft()
+            job = next(self._jobs, None) if sum(map(len, self._held.values())) < HELD else None
+            if job is None:
+                self._has_more = self._has_more and sum(map(len, self._held.values())) >= HELD
                 return None
-        return None
-
-
-@dataclass
-class Pool:
-    """Workers that were started, or found.
-
-    lost: the sentence for an error that came from the pool; None for one of a job.
-    look: counts the workers, once in LOOK_SECONDS. Raises BmxError when they stay away.
-    """
-
-    lanes: Sequence[Lane]
-    lost: Callable[[BaseException], BmxError | None]
-    look: Callable[[], None] | None = None
+            self._held[job.needs_device].append(job)
 
 
 @dataclass(frozen=True)
@@ -213,7 +196,7 @@ class Pooled(Executor):
     """An executor whose workers are started, or connected to, with its first job."""
 
     @abstractmethod
-    def _started(self) -> AbstractContextManager[Pool]:
+    def _started(self) -> AbstractContextManager[Workers]:
         """The workers. When the block ends no process of them is left; where an error ends it they are killed."""
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
@@ -229,20 +212,20 @@ class Pooled(Executor):
             object.__setattr__(same, "run", partial(self._run_on, stack, []))
             yield same
 
-    def _run_on(self, stack: ExitStack, pools: list[Pool], jobs: Iterable[Job]) -> Iterator[Any]:
-        """`run` on the only one of `pools`, which is started where there is none; what ends it is on the stack."""
+    def _run_on(self, stack: ExitStack, started: list[Workers], jobs: Iterable[Job]) -> Iterator[Any]:
+        """`run` on the only item of `started`, which is added where there is none; what ends it is on the stack."""
         remaining = iter(jobs)
         first = next(remaining, None)
         if first is None:  # no worker is started
             return
-        if not pools:
-            pools.append(stack.enter_context(self._started()))
-        (pool,) = pools
+        if not started:
+            started.append(stack.enter_context(self._started()))
+        (workers,) = started
         try:
-            yield from results(pool.lanes, chain([first], remaining), pool.look)
+            yield from results(workers, chain([first], remaining))
         except BaseException as error:  # GeneratorExit among them: what still runs ends with this run
-            lost = pool.lost(error)
-            pools.clear()
+            lost = workers.lost(error)
+            started.clear()
             stack.__exit__(type(error), error, error.__traceback__)
             if lost is None:
                 raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Lane, Pool, Pooled, WorkerLost
+from bmx_grid.sweep.executors.base import KEPT, Lane, Pooled, WorkerLost, Workers
 
-DEVICE, PROCESSOR = "device", "processor"  # what Dask workers declare as a resource: that they hold a device, or none
+DEVICE = "device"  # what workers that hold a device declare as a resource
+FETCH_SECONDS = 10.0  # until a result that does not come makes us look at the workers
 CLOSE_SECONDS = 5.0  # for a connection to end by itself
 
 
@@ -30,19 +31,11 @@ class OnDask(Pooled):
     cache_dir: of the sweep; workers on other machines must find the same folder there.
     """
 
-    timeout: float = runtime(10.0)
+    timeout: float = runtime(10.0, above=0, most=3600)
     cache_dir: str | None = runtime(None)
 
     OPTION: ClassVar[str]
     NEEDS: ClassVar[tuple[str, ...]] = ("distributed",)
-    LONGEST: ClassVar[float] = 3600
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.timeout <= self.LONGEST:
-            raise ConfigError(
-                f"executor.timeout must be above 0 seconds and at most {self.LONGEST:g}, got {self.timeout:g}."
-            )
 
     def check(self) -> None:
         """Raise UnavailableError where a package is missing, ConfigError where workers would not find `cache_dir`."""
@@ -91,20 +84,7 @@ class Dask(OnDask):
         super().check()
 
     @contextmanager
-    def _started(self) -> Iterator[Pool]:
-        with self._client() as client:
-            cluster = Cluster(client, self.timeout, self._absent)
-            yield Pool(cluster.lanes, cluster.lost, cluster.look)
-
-    def _absent(self, has_device: bool) -> BmxError:
-        which = " that holds a device" if has_device else ""
-        return UnavailableError(
-            f"the Dask scheduler at {self.address} has had no worker{which} for {self.timeout:g} seconds. "
-            f"{KEPT}: start workers (dask worker {self.address}), and run the same command."
-        )
-
-    @contextmanager
-    def _client(self) -> Iterator[Any]:
+    def _started(self) -> Iterator[Workers]:
         self.check()
         quiet()
         import distributed
@@ -118,53 +98,62 @@ class Dask(OnDask):
                 "Start one with `dask scheduler`, or use executor=loky."
             ) from error
         try:
-            yield client
+            yield Cluster({False: client, True: client}, self.timeout, self._absent)
         finally:
             close_client(client)
 
+    def _absent(self, has_device: bool) -> BmxError:
+        which = " that holds a device" if has_device else ""
+        return UnavailableError(
+            f"the Dask scheduler at {self.address} has had no worker{which} for {self.timeout:g} seconds. "
+            f"{KEPT}: start workers (dask worker {self.address}), and run the same command."
+        )
 
-class Cluster:
-    """The workers of a scheduler, and whether there still are those that the jobs need.
 
+class Cluster(Workers):
+    """Dask's workers, and whether there still are those that the jobs need.
+
+    clients: of the schedulers whose workers hold no device, and whose hold one; mostly the same.
     timeout: seconds without a worker until `absent` is raised, which is asked whether it is one with a device.
-    kinds: the kinds of workers (with a device, without) that will come, and declare what they are for; jobs wait for
-    them. Without any, jobs that need no device run anywhere.
-    watch: called at every look with the workers by address, and how many jobs are done; what it raises ends the run.
+    expected: whether workers of each kind will come.
     """
 
     def __init__(
-        self,
-        client: Any,
-        timeout: float,
-        absent: Callable[[bool], BmxError],
-        *,
-        kinds: Sequence[bool] = (),
-        watch: Callable[[dict[str, Any], int], None] | None = None,
+        self, clients: dict[bool, Any], timeout: float, absent: Callable[[bool], BmxError], *, expected: bool = False
     ) -> None:
-        self._client, self._timeout, self._absent, self._watch = client, timeout, absent, watch
-        self._address = client.scheduler.address
-        light = {PROCESSOR: 1} if kinds else {}
-        self.lanes: Sequence[Lane] = [
-            Lane(partial(self._submit, light), 0, expected=False in kinds),
-            Lane(partial(self._submit, {DEVICE: 1}), 0, has_device=True, expected=True in kinds),
-        ]
+        self._clients, self._timeout, self._absent = clients, timeout, absent
+        resources = {False: {}, True: {DEVICE: 1}}
+        super().__init__(
+            [
+                Lane(partial(client.submit, pure=False, resources=resources[kind]), 0, kind, expected)
+                for kind, client in clients.items()
+            ]
+        )
         self._seen = dict.fromkeys((False, True), time.monotonic())  # when each lane had workers
         self._count()
 
     def look(self) -> None:
         """Count the workers, whose number may change. Raises what `absent` gives when they stay away."""
-        workers = self._count()
-        if self._watch is not None and workers is not None:
-            self._watch(workers, sum(lane.done for lane in self.lanes))
+        answers = self._count()
         now = time.monotonic()
         for lane in self.lanes:
             idle = lane.open == lane.held == 0
             if lane.n_workers > 0 or (idle and any(other.n_workers > 0 for other in self.lanes)):
                 self._seen[lane.has_device] = now
             elif now - self._seen[lane.has_device] > self._timeout and not (lane.has_device and idle):
-                if workers is None:  # the scheduler does not answer, and no open job was there to be cancelled
+                if not answers:  # and no open job was there to be cancelled
                     raise CancelledError
                 raise self._absent(lane.has_device)
+
+    def result(self, future: Any) -> Any:
+        """As `Workers.result`; one that was lost with the worker that holds it is computed again by another one."""
+        while True:
+            try:
+                return future.result(timeout=FETCH_SECONDS)
+            except TimeoutError:
+                if future.status == "error":  # of the job itself
+                    raise
+                self.look()
 
     def lost(self, error: BaseException) -> BmxError | None:
         """WorkerLost for a job that was tried on several workers, UnavailableError where the connection broke."""
@@ -176,32 +165,32 @@ class Cluster:
                 f"{KEPT}: run the same command again with fewer workers, or with more memory for each."
             )
         # Dask raises what it was at when the connection broke: a cancelled future, a closed stream, a failed send.
-        broke = isinstance(error, CancelledError) or (isinstance(error, Exception) and not isinstance(error, BmxError))
-        if not broke or (not isinstance(error, CancelledError) and self._answers()):
+        is_cancelled = isinstance(error, CancelledError)
+        if not is_cancelled and (not isinstance(error, Exception) or isinstance(error, BmxError) or self._answers()):
             return None
+        address = next(iter(self._clients.values())).scheduler.address
         return UnavailableError(
-            f"the connection to the Dask scheduler at {self._address} was lost. {KEPT}: start the scheduler "
-            "and its workers again, and run the same command."
+            f"the connection to the Dask scheduler at {address} was lost. {KEPT}: start the scheduler and its workers "
+            "again, and run the same command."
         )
 
     def _answers(self) -> bool:
         with suppress(Exception):  # of whatever kind: no answer
-            workers_of(self._client)
-            return str(self._client.status) == "running"
+            return self._count() and all(str(client.status) == "running" for client in self._clients.values())
         return False
 
-    def _count(self) -> dict[str, Any] | None:
-        workers = None
+    def _count(self) -> bool:
+        """Count the workers of each lane; whether the schedulers answer."""
         for lane in self.lanes:
             lane.n_workers = 0
         with suppress(OSError):  # when the scheduler is gone its jobs are cancelled: reported elsewhere, more clearly
-            workers = workers_of(self._client)
-            for worker in workers.values():
-                self.lanes[DEVICE in worker["resources"]].n_workers += worker["nthreads"]
-        return workers
-
-    def _submit(self, resources: dict[str, int], work: Callable[[], Any]) -> Any:
-        return self._client.submit(work, pure=False, resources=resources)
+            for lane in self.lanes:
+                workers = workers_of(self._clients[lane.has_device]).values()
+                lane.n_workers = sum(
+                    one["nthreads"] for one in workers if (DEVICE in one["resources"]) == lane.has_device
+                )
+            return True
+        return False
 
 
 def quiet() -> None:

@@ -15,7 +15,7 @@ from bmx_grid.core.devices import ASSIGNED, assigned_here, present
 from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import end_with_parent, uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pool, Pooled, WorkerLost
+from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pooled, WorkerLost, Workers
 
 MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are slips of the hand
 # Libraries that start threads of their own read these when they are loaded.
@@ -33,10 +33,7 @@ class Sequential(Executor):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.devices or ()) > 1:
-            raise ConfigError(
-                f"executor.devices: {', '.join(self.devices or ())} is more than one, and executor=sequential runs one "
-                "job at a time; name one device, or use executor=loky."
-            )
+            raise ConfigError("executor.devices: executor=sequential uses one device; name one, or use executor=loky.")
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """As `Executor.run` says; no worker can be lost."""
@@ -54,18 +51,15 @@ class Loky(Pooled):
     n_jobs: from 1 to MAX_PROCESSES, or -1 for one per processor. Raises ConfigError for another number.
     """
 
-    n_jobs: int = runtime(-1)
+    n_jobs: int = runtime(-1, least=-1, most=MAX_PROCESSES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_jobs != -1 and not 1 <= self.n_jobs <= MAX_PROCESSES:
-            raise ConfigError(
-                f"executor.n_jobs must be a number of processes from 1 to {MAX_PROCESSES:,}, or -1 for one per "
-                f"processor; got {self.n_jobs!r:.20}."
-            )
+        if self.n_jobs == 0:
+            raise ConfigError("n_jobs: 0 processes do nothing; write their number, or -1 for one per processor.")
 
     @contextmanager
-    def _started(self) -> Iterator[Pool]:
+    def _started(self) -> Iterator[Workers]:
         from joblib import effective_n_jobs
 
         devices = self.devices if self.devices is not None else present()
@@ -76,33 +70,32 @@ class Loky(Pooled):
             lanes = [Lane(stack.enter_context(_pool(plain, None)), plain)]
             for name in devices:
                 lanes.append(Lane(stack.enter_context(_pool(1, name, len(devices))), 1, has_device=True))
-            yield Pool(lanes, _lost)
+            yield _Processes(lanes)
 
 
-def _lost(error: BaseException) -> BmxError | None:
-    """WorkerLost for a process that was killed."""
-    if not isinstance(error, BrokenProcessPool):
-        return None
-    return WorkerLost(
-        f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with "
-        "fewer processes (executor.n_jobs=1)."
-    )
+class _Processes(Workers):
+    def lost(self, error: BaseException) -> BmxError | None:
+        """WorkerLost for a process that was killed."""
+        if not isinstance(error, BrokenProcessPool):
+            return None
+        return WorkerLost(
+            f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with "
+            "fewer processes (executor.n_jobs=1)."
+        )
 
 
 @contextmanager
 def _pool(n_workers: int, device: str | None, n_pools: int = 1) -> Iterator[Callable[[Callable[[], Any]], Any]]:
     """A pool's `submit`. When the block ends, no process is left; they are killed if jobs are still running.
 
-    n_pools: how many such pools share the processors.
+    n_pools: how many such pools share the processors, of which each process has a fair share.
     """
+    from joblib import cpu_count
     from joblib.externals.loky import ProcessPoolExecutor
 
-    pool = ProcessPoolExecutor(
-        n_workers,
-        initializer=end_with_parent,
-        initargs=(os.getpid(),),
-        env=_environment(n_workers * n_pools, device),
-    )
+    share = str(max(cpu_count() // (n_workers * n_pools), 1))
+    environment = {name: os.environ.get(name, share) for name in THREADS} | ({ASSIGNED: device} if device else {})
+    pool = ProcessPoolExecutor(n_workers, initializer=end_with_parent, initargs=(os.getpid(),), env=environment)
 
     def submit(work: Callable[[], Any]) -> Any:
         # Its first start lets interrupts through again (SIG_UNBLOCK), and loky starts it just before its processes.
@@ -117,12 +110,3 @@ def _pool(n_workers: int, device: str | None, n_pools: int = 1) -> Iterator[Call
     finally:
         with uninterrupted():
             pool.shutdown(kill_workers=True)
-
-
-def _environment(n_processes: int, device: str | None) -> dict[str, str]:
-    """The environment of the processes: a fair share of the processors unless the user sets it otherwise."""
-    from joblib import cpu_count
-
-    share = str(max(cpu_count() // n_processes, 1))
-    own = {name: os.environ.get(name, share) for name in THREADS}
-    return own if device is None else {**own, ASSIGNED: device}
