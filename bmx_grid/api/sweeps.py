@@ -279,15 +279,14 @@ class Run:
         from bmx_grid.commands.sweep_plan import plan_sweep
 
         plan = plan_sweep({**self._configuration(), "seeds": [], "dry_run": True}).plan
-        explained = [planned for planned in plan.settings if planned.setting.explainer is not None]
+        explained = [setting for setting in plan.settings if setting.explainer is not None]
         if not explained and plan.failed:
             raise DataMissingError(f"{self.folder}: {plan.failed[0].label}: {plan.failed[0].reason}")
         names = (dataset, language_pair, metric, explainer)
-        planned = explained[chosen_setting([item.setting.names for item in explained], names)]
-        setting = planned.setting
-        if planned.missing:
+        setting = explained[chosen_setting([item.names for item in explained], names)]
+        if setting.missing:
             raise DataMissingError(
-                f"{setting.label}: the attributions of {len(planned.missing)} segments are not in the cache; run the "
+                f"{setting.label}: the attributions of {len(setting.missing)} segments are not in the cache; run the "
                 "sweep again with the same cache_dir."
             )
         stored, texts = setting.explanations(), setting.attributed()
