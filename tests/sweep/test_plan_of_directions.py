@@ -27,7 +27,7 @@ def test_ter_has_settings_without_an_explainer_only(tmp_path, explained):
         limit=3,
         seed=0,
     )
-    named = {planned.setting.metric_name for planned in plan.settings}
+    named = {setting.metric_name for setting in plan.settings}
     assert named == ({"chrf"} if explained else {"chrf", "ter"})
     left_out = [one for one in plan.left_out if "ter" in one.label]
     assert bool(left_out) == explained
