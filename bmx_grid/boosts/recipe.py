@@ -195,10 +195,6 @@ class Recipe(Chosen):
                     "of the recipe, or choose a recipe for this one."
                 )
 
-    def same_but_for_date(self, other: Recipe) -> bool:
-        """Whether the two say the same, on whatever day they were chosen."""
-        return dataclasses.replace(self, date="").signed() == dataclasses.replace(other, date="").signed()
-
 
 def write_recipe(path: Path, recipe: Recipe) -> None:
     """Write a recipe as JSON, signed. Raises ConfigError for another suffix, StoreError where it cannot be written."""

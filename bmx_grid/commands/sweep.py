@@ -246,21 +246,25 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
 
 def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folder: OutputFolder) -> list[Path]:
     """Write each table, that of settings as CSV, too, and a recipe for each boost that an evaluation chose."""
+    from bmx_grid.boosts.recipe import write_recipe
     from bmx_grid.sweep.output import TABLES
-    from bmx_grid.sweep.recipes import FOLDER, chosen_boosts, recipes_of, write_recipes
+    from bmx_grid.sweep.recipes import FOLDER, recipes_of
     from bmx_grid.sweep.results import write_csv, write_parquet
 
-    recipes, refused = recipes_of(chosen_boosts(ran.results), sweep.plan.settings, date=today())
+    recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=today())
     for sentence in refused:
         _warn(sentence)
     paths = {name: folder.path / TABLES / f"{name}.parquet" for name in tables}
     csv = [folder.path / "settings.csv"] if tables else []
-    folder.begin([*paths.values(), *csv, *(folder.path / FOLDER / f"{one.name}.json" for one in recipes)])
+    files = {folder.path / FOLDER / f"{recipe.name}.json": recipe for recipe in recipes}
+    folder.begin([*paths.values(), *csv, *files])
     for name, path in paths.items():
         write_parquet(tables[name], path)
     for path in csv:
         write_csv(tables["settings"], path)
-    return [*csv, *paths.values(), *write_recipes(folder.path / FOLDER, recipes)]
+    for path, recipe in files.items():
+        write_recipe(path, recipe)
+    return [*csv, *paths.values(), *files]
 
 
 def today() -> str:

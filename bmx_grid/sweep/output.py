@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,25 +87,15 @@ class OutputFolder:
     def _stamp(self) -> dict[str, Any]:
         """What the last run left; without files where there is no stamp, or none that can be read."""
         try:
-            found = json.loads((self.path / STAMP).read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # a stamp only saves work: without one the run is repeated
+            stamp = json.loads((self.path / STAMP).read_text(encoding="utf-8"))
+            inside = [(self.path / name).resolve().is_relative_to(self.path.resolve()) for name in dict(stamp["files"])]
+        except (OSError, ValueError, KeyError, TypeError):  # a stamp only saves work: without one the run is repeated
             return {"files": {}}
-        readable = isinstance(found, dict) and isinstance(found.get("files"), dict)
-        return found if readable and all(_is_below(name) for name in found["files"]) else {"files": {}}
+        return stamp if all(inside) else {"files": {}}  # a stamp is a file like any other, and may have been edited
 
     def _write(self, stamp: dict[str, Any]) -> None:
         write_text(self.path / STAMP, json.dumps(stamp, ensure_ascii=False, indent=1))
 
     def _states(self, names: Iterable[str]) -> dict[str, list[int]]:
-        states = {}
-        for name in names:
-            with suppress(OSError):
-                found = (self.path / name).stat()
-                states[name] = [found.st_size, found.st_mtime_ns]
-        return states
-
-
-def _is_below(name: str) -> bool:
-    """Whether a name stays below the folder: a stamp is a file like any other, and may have been edited."""
-    parts = Path(name).parts
-    return bool(parts) and not Path(name).is_absolute() and ".." not in parts
+        paths = {name: self.path / name for name in names}
+        return {name: [path.stat().st_size, path.stat().st_mtime_ns] for name, path in paths.items() if path.is_file()}

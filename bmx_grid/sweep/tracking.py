@@ -15,7 +15,7 @@ import sqlite3
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ import numpy as np
 
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import ConfigError, StoreError
-from bmx_grid.core.identity import digest, runtime
+from bmx_grid.core.identity import RUNTIME, digest, runtime
 from bmx_grid.core.masking import masked_address, masked_argument
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.storage import remove_abandoned, replacing
@@ -38,7 +38,6 @@ Entry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
 
 LAYOUT = 5  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
 SQLITE = "sqlite:///"
-SERVER = re.compile(r"https?://([^\s/?#@]*@)?([^\s/?#@:\[\]]+|\[[\da-fA-F:.]+\])(:\d{1,5})?(/[^\s?#@]*)?")
 LONGEST_WAIT = 3600.0
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
@@ -104,10 +103,10 @@ class MlflowTracker(Tracker):
 
     uri: None for `mlflow.db` beside the output folder, `sqlite:///FILE`, or the http(s) address of a tracking server;
     experiment: the name under which runs are gathered; timeout: seconds that a request to a server may take, which is
-    tried twice. Raises ConfigError for another kind of address or a time outside (0, 3600].
+    tried twice. Raises ConfigError for a time outside (0, 3600].
     """
 
-    uri: str | None = runtime(None)
+    uri: str | None = field(default=None, repr=False, metadata={"role": RUNTIME})  # it may hold a password
     experiment: str = runtime("bmx_grid")
     timeout: float = runtime(30.0)
     _address: str = field(default="", init=False, repr=False, compare=False)
@@ -120,17 +119,6 @@ class MlflowTracker(Tracker):
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= LONGEST_WAIT:
             raise ConfigError(f"tracking.timeout: {self.timeout} is outside (0, {LONGEST_WAIT:g}] seconds.")
-        uri = self.uri
-        if uri is not None and not uri.startswith(SQLITE) and not (SERVER.fullmatch(uri) and uri.isprintable()):
-            raise ConfigError(
-                f"tracking.uri: '{_shown(uri)}' is neither {SQLITE}FILE nor the address http(s)://HOST:PORT of an "
-                "MLflow server, through which other databases are reached. Give user and password in the environment "
-                "(MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD), or with %-escapes for signs such as / and #."
-            )
-
-    def __repr__(self) -> str:
-        uri = None if self.uri is None else masked_address(self.uri)
-        return f"MlflowTracker(uri={uri!r}, experiment={self.experiment!r}, timeout={self.timeout!r})"
 
     def store(self, output_dir: Path) -> str:
         address = self._resolve(output_dir)
@@ -188,7 +176,6 @@ class MlflowTracker(Tracker):
                 "setting": result.label,
                 "fingerprint": result.fingerprint,
                 "signature": result.signature[:LONGEST_TAG],
-                "step": f"{step_scale(result)} x p",
                 "seconds": f"{result.spent.seconds:.3f}",
                 "texts": str(result.spent.n_texts),
                 **source(sys.argv),
@@ -237,8 +224,7 @@ class MlflowTracker(Tracker):
             wanted = f"tags.sweep = '{self._sweep}' and tags.kind = 'setting' and attributes.status = 'RUNNING'"
             for run in self._client.search_runs([experiment], wanted):
                 self._client.set_terminated(run.info.run_id, status=status)
-        note = [self._note or f"{counted(len(self._settings), 'setting')} tracked, {len(failed)} failed.", ""]
-        note += [f"- failed: {refused.label}: {refused.reason}" for refused in failed]
+        note = [self._note, "", *(f"- failed: {refused.label}: {refused.reason}" for refused in failed)]
         self._client.set_tag(run_id, "mlflow.note.content", shortened("\n".join(note).strip(), LONGEST_TAG))
         self._client.set_terminated(run_id, status=status)
 
@@ -246,10 +232,10 @@ class MlflowTracker(Tracker):
         """How to open the runs in a browser; nothing where the store was given up."""
         if self.failure is not None:
             return ""
-        if self._address.startswith(SQLITE):
-            command = f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}"
-            return command if self._parent is None else f"{command}\n  {RUNS.format(self._parent.info.experiment_id)}"
-        return f"\n  MLflow at {_shown(self._address)}"
+        if not self._address.startswith(SQLITE):
+            return f"\n  MLflow at {_shown(self._address)}"
+        page = RUNS.format(self._parent.info.experiment_id)
+        return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}\n  {page}"
 
     def _send(self, run: Any, entries: Sequence[Entry], when: int) -> None:
         """Metrics in as few calls as MLflow allows.
@@ -367,12 +353,10 @@ def _experiment(client: Any, name: str, artifacts: str | None) -> str:
     """The experiment's id; created when there is none, which another machine may do at the same time."""
     from mlflow.exceptions import MlflowException
 
+    with suppress(MlflowException):  # "already exists": the next line finds it, or says what is wrong
+        tags = {"mlflow.experimentKind": "custom_model_development"}
+        client.create_experiment(name, artifact_location=artifacts, tags=tags)
     experiment = client.get_experiment_by_name(name)
-    if experiment is None:
-        with suppress(MlflowException):  # "already exists": the next line finds it, or says what is wrong
-            tags = {"mlflow.experimentKind": "custom_model_development"}
-            client.create_experiment(name, artifact_location=artifacts, tags=tags)
-        experiment = client.get_experiment_by_name(name)
     if experiment is None or experiment.lifecycle_stage != "active":
         raise StoreError(
             f"its experiment {name!a} cannot be created or was deleted: restore it (mlflow experiments restore) or "
@@ -424,22 +408,17 @@ def _quiet(timeout: float) -> None:
 
 def _reason(error: BaseException, timeout: float) -> str:
     """Why a store cannot be used, in one line without passwords: what the system said, else the error's first line."""
-    for cause in _causes(error):
+    cause: BaseException | None = error
+    while cause is not None:
         if isinstance(cause, TimeoutError):
             return f"it did not answer within {timeout:g} s"
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
+        cause = cause.__cause__ or cause.__context__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines or not isinstance(error, StoreError | sqlite3.Error):
         lines = [": ".join([type(error).__name__, *lines[:1]])]
     return masked_address(lines[0].rstrip("."))[:400]
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, what caused it, and what caused that."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _shown(address: str) -> str:

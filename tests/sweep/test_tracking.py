@@ -142,7 +142,7 @@ def test_failures_are_told_and_forgotten_when_mended(folder):
     assert len(runs_of(folder)[0][0].data.tags["mlflow.note.content"]) <= 8000
     started(folder).finish([Refused("s", "stopped by ValueError")], ValueError())
     (parent,), _ = runs_of(folder)
-    note = "1 setting tracked, 1 failed.\n\n- failed: s: stopped by ValueError"
+    note = "- failed: s: stopped by ValueError"
     assert (parent.info.status, parent.data.tags["mlflow.note.content"]) == ("FAILED", note)
 
 
