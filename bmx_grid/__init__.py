@@ -25,13 +25,19 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid._version import __version__
 
 if TYPE_CHECKING:
-    from bmx_grid.api.arrays import Boosted, boost
-    from bmx_grid.api.comparison import Compared, compare
-    from bmx_grid.api.frames import grid
-    from bmx_grid.api.sweeps import Run, Words, analyse, run
-    from bmx_grid.attribution.scorer import Scored, Scorer
+    from bmx_grid.api.arrays import Boosted as Boosted
+    from bmx_grid.api.arrays import boost as boost
+    from bmx_grid.api.comparison import Compared as Compared
+    from bmx_grid.api.comparison import compare as compare
+    from bmx_grid.api.frames import grid as grid
+    from bmx_grid.api.sweeps import Run as Run
+    from bmx_grid.api.sweeps import Words as Words
+    from bmx_grid.api.sweeps import analyse as analyse
+    from bmx_grid.api.sweeps import run as run
+    from bmx_grid.attribution.scorer import Scored as Scored
+    from bmx_grid.attribution.scorer import Scorer as Scorer
     from bmx_grid.boosts.recipe import Recipe
-    from bmx_grid.core.errors import BmxError
+    from bmx_grid.core.errors import BmxError as BmxError
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.metrics.base import Metric
 
@@ -42,22 +48,7 @@ PLACES = {
     **dict.fromkeys(("Scorer", "Scored"), "bmx_grid.attribution.scorer"),
     **{"grid": "bmx_grid.api.frames", "BmxError": "bmx_grid.core.errors"},
 }
-__all__ = [
-    "BmxError",
-    "Boosted",
-    "Compared",
-    "Run",
-    "Scored",
-    "Scorer",
-    "Words",
-    "__version__",
-    "analyse",
-    "boost",
-    "compare",
-    "grid",
-    "load",
-    "run",
-]
+__all__ = ["__version__", "load", *PLACES]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,13 +6,12 @@ import functools
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.api.inputs import drawn, real, recipe_of
+from bmx_grid.api.inputs import drawn, real
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.ragged import Ragged
@@ -24,7 +23,6 @@ from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bmx_grid.boosts.recipe import Recipe
     from bmx_grid.evaluations.verdicts import Verdict
     from bmx_grid.measures.correlation import Kind
     from bmx_grid.measures.grid import Words
@@ -50,29 +48,24 @@ class Boosted:
     human: Floats | None
     p: float | None
     w: float | None
-    _recipe: Recipe | None = field(repr=False)
     _spec: GridSpec = field(repr=False)
     _clusters: Ints = field(repr=False)
+    _systems: Ints = field(repr=False)
     _resamples: int = field(repr=False)
     _seed: int = field(repr=False)
 
     @functools.cached_property
     def scores(self) -> Floats | None:
-        """float64[N] boosted scores; None without a point and without a recipe.
-
-        NaN where a segment has no word or an attribution that is not finite.
-        """
-        if self.p is None and self._recipe is None:
-            return None
-        everyone = np.arange(len(self.base))
-        return self._boosted(everyone, everyone)
+        """float64[N] boosted scores, NaN without words or with an undefined attribution; None without a point."""
+        return None if self.p is None else self._boosted(np.arange(len(self.base)), np.arange(len(self.base)))
 
     @functools.cached_property
     def verdict(self) -> Verdict:
-        """The verdict on the gain at this point, or of this recipe: `label`, and `because` with the numbers.
+        """The verdict on the gain at this point: `label`, and `because` with the numbers.
 
-        The same rule and controls as in a sweep: a smooth curve of score and lengths is fitted to these segments, and
-        attributions are reassigned from other ones. It is valid if the point was not chosen on these human scores.
+        The same rule and controls as in a sweep: a smooth curve of score and lengths, and a level of each system, are
+        fitted to these segments, and attributions are reassigned from other ones. It is valid if the point was not
+        chosen on these human scores.
         """
         from bmx_grid.evaluations.held_out import rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
@@ -82,8 +75,7 @@ class Boosted:
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
         words = log_words(self.ground_truth, self.hypothesis)
-        no_systems = np.zeros(len(rows), np.int64)
-        rated = rated_of(kind, self.base, human, words, self._clusters, rows, no_systems, used, seed)
+        rated = rated_of(kind, self.base, human, words, self._clusters, rows, self._systems, used, seed)
         n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
         reassigned = []
         for draw in range(DRAWS):
@@ -131,9 +123,7 @@ class Boosted:
 
     def __repr__(self) -> str:
         rated = "no human scores" if self.human is None else f"{int(np.isfinite(self.human).sum()):,} rated"
-        point = "without a point" if self._recipe is None else "by a recipe"
-        if self.p is not None and self.w is not None:
-            point = f"at {point_in_words(self.w, self.p)}"
+        point = "without a point" if self.p is None or self.w is None else f"at {point_in_words(self.w, self.p)}"
         return f"Boosted({counted(len(self.base), 'segment')} {point}, {rated})"
 
     def _repr_html_(self) -> str:
@@ -143,14 +133,12 @@ class Boosted:
     def _boosted(self, rows: Ints, donors: Ints) -> Floats:
         """The scores of some segments with the attributions of others."""
         sides = [Ragged.from_rows(rows_of[row] for row in donors) for rows_of in (self.ground_truth, self.hypothesis)]
-        if self._recipe is not None:
-            return self._recipe.fitted().scores(self.base[rows], self._recipe.boost.features(*sides))
         assert self.p is not None and self.w is not None
         return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base[rows], *sides)
 
     def _judged(self, name: str) -> tuple[Floats, Floats]:
         if self.scores is None:
-            raise ConfigError(f"{name}: give p and w, or a recipe; without them there is the grid.")
+            raise ConfigError(f"{name}: give p and w; without them there is the grid.")
         return self.scores, self._rated()
 
     def _rated(self) -> Floats:
@@ -167,13 +155,13 @@ def boost(
     p: float | None = None,
     w: float | None = None,
     side: Words = "both",
-    recipe: str | Path | Recipe | None = None,
     correlation: Kind = "pearson",
     clusters: ArrayLike | None = None,
+    systems: ArrayLike | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Boosted:
-    """Blend attributions of words into scores: s1 = w * s0 + (1 - w) * M_p (paper, section 2.1), or by a recipe.
+    """Blend attributions of words into scores: s1 = w * s0 + (1 - w) * M_p (paper, section 2.1).
 
     >>> import bmx_grid as bmx
     >>> boosted = bmx.boost([0.4, 0.9], [[0.1, 0.3], [0.5, 0.2]], p=1, w=0.5)
@@ -191,9 +179,9 @@ def boost(
         the N explanations of `load(…).explain(…)`.
     human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
     side, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the segment are
-        shifted (section 3.4). recipe: a `Recipe`, its file, or the name of an embedded one, in place of p, w and side;
-        it is not checked that metric and explainer are those of the recipe. clusters: N labels of segments that are
-        drawn together in the interval; each is its own without. resamples, seed: of the interval.
+        shifted (section 3.4). clusters: N labels of segments that are drawn together in the interval; each is its own
+        without. systems: N names of the systems that translated, whose levels a verdict takes off. resamples, seed: of
+        the interval.
     Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
     w outside [0, 1].
     """
@@ -209,13 +197,12 @@ def boost(
     resamples, seed = drawn(resamples, seed, 1)
     if (p is None) != (w is None):
         raise ConfigError("p and w: give both, or neither for the whole grid.")
-    if recipe is not None and (p is not None or side != "both"):
-        raise ConfigError("recipe: it is a boost of its own; leave out p, w and side.")
-    if p is None and recipe is None and human is None:
-        raise ConfigError("give p and w or a recipe for boosted scores, human scores for the grid, or both.")
+    if p is None and human is None:
+        raise ConfigError("give p and w for boosted scores, human scores for the grid, or both.")
     spec = GridSpec(side=side, correlation=correlation)
-    labels = np.arange(len(base)) if clusters is None else _labels(clusters, len(base))
-    boosted = Boosted(base, truth, hypothesis, judged, p, w, recipe_of(recipe), spec, labels, resamples, seed)
+    labels = np.arange(len(base)) if clusters is None else _labels("clusters", clusters, len(base))
+    of_systems = np.zeros(len(base), np.int64) if systems is None else _labels("systems", systems, len(base))
+    boosted = Boosted(base, truth, hypothesis, judged, p, w, spec, labels, of_systems, resamples, seed)
     _ = boosted.scores  # a point or a row that cannot be used is an error of this call
     return boosted
 
@@ -259,7 +246,7 @@ def _vector(values: ArrayLike, what: str, count: int | None = None) -> Floats:
     return numbers
 
 
-def _labels(values: ArrayLike, count: int) -> Ints:
+def _labels(what: str, values: ArrayLike, count: int) -> Ints:
     """int64[count], equal for equal labels and in their order."""
     import pandas as pd
 
@@ -267,7 +254,7 @@ def _labels(values: ArrayLike, count: int) -> Ints:
         labels = np.asarray(values)
         known = np.asarray(pd.factorize(labels, sort=True)[0], dtype=np.int64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"clusters: {first_line(error)[:100]}; give {count} labels, texts or numbers.") from error
+        raise DataError(f"{what}: {first_line(error)[:100]}; give {count} labels, texts or numbers.") from error
     if labels.shape != (count,) or (known < 0).any():
-        raise DataError(f"clusters: give {count} labels, texts or numbers, one per segment; none may be missing.")
+        raise DataError(f"{what}: give {count} labels, texts or numbers, one per segment; none may be missing.")
     return known

@@ -30,18 +30,18 @@ examples:
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
 from bmx_grid.analysis.table import Options
+from bmx_grid.commands.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.storage import write_text
@@ -64,15 +64,12 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
         is_key = key in KEYS or key.startswith("fixed.")
         if not equals or (not is_key and Path(argument).exists()):
             paths.append(Path(argument).expanduser())
-            continue
-        if not is_key:
-            way_out = " Paths are written as they are: analyse PATH." if key == "results" else ""
-            raise ConfigError(f"{unknown('key', key, KEYS)}{way_out}")
-        if not value:
-            raise ConfigError(f"'{argument}' is not KEY=VALUE; keys: {', '.join(KEYS)}.")
-        if key in values:
-            raise ConfigError(f"{key} is given twice: '{values[key]}' and '{value}'.")
-        values[key] = value
+        elif not is_key:
+            raise ConfigError(f"{unknown('key', key, KEYS)} Paths are written as they are: analyse PATH.")
+        elif not value or key in values:
+            raise ConfigError(f"'{argument}' is not KEY=VALUE, or {key} is given twice; keys: {', '.join(KEYS)}.")
+        else:
+            values[key] = value
     if not paths:
         raise ConfigError("PATH is missing: the output folder of a sweep, or a table of correlations.")
     return paths, values
@@ -83,35 +80,19 @@ def _options(values: Mapping[str, str], known: Sequence[str]) -> Options:
 
     known: the explainers of the table.
     """
-    points: dict[str, dict[str, float]] = {}
+    points: dict[str, dict[str, Any]] = {}
     for key, text in values.items():
         if key.startswith("fixed."):
             explainer, _, name = key.removeprefix("fixed.").rpartition(".")
-            if not explainer or name not in ("p", "w"):
-                raise ConfigError(f"{key}={text}: expected fixed.EXPLAINER.p=… or fixed.EXPLAINER.w=….")
-            points.setdefault(explainer, {})[name] = _number(name, text, key)
-    for explainer, point in points.items():
-        if len(point) < 2:
-            raise ConfigError(f"fixed.{explainer}: give both p and w, not {' and '.join(point)} only.")
+            points.setdefault(explainer, {})[name] = parse_one(f"{key}={text}").value()
+    for explainer in points:
         if explainer not in known:
             raise ConfigError(unknown("explainer", explainer, known))
     source = values.get("select.from")
     return Options(
         select_from=None if source is None else load_table(Path(source).expanduser()),
-        fixed={explainer: Point(**point) for explainer, point in points.items()},
+        fixed=convert(points, dict[str, Point], "fixed"),
     )
-
-
-def _number(name: str, text: str, key: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value):
-        raise ConfigError(f"{key}={text}: expected a number.")
-    if name == "w" and not 0 <= value <= 1:
-        raise ConfigError(f"{key}={text}: w is the share of the metric itself; write a number from 0 to 1.")
-    return value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -43,9 +43,9 @@ from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
 
 COMMANDS = {
-    "list": "each data set, its language pairs, and whether its files are present",
+    "list": "each data set, its language pairs, and whether its files are present and as published",
     "download": "fetch the files from their publishers, checked against their SHA-256",
-    "verify": "compare the files with their SHA-256",
+    "verify": "the same, with an exit status of 1 where a file is missing or differs",
     "show": "counts, and the first segments of each pair; of a table of yours also what its columns are taken for",
 }
 SEGMENT = ("id", "system", "language_pair")  # what a segment is known by
@@ -85,7 +85,8 @@ def _run(act: str, settings: Sequence[str]) -> int:
         return 0
     if act == "download":
         return _download(readers, data_dir)
-    return _verify(readers, data_dir, lists=act == "list")
+    status = _list(readers, data_dir)
+    return status if act == "verify" else 0
 
 
 def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
@@ -103,35 +104,24 @@ def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
     return build(OmegaConf.to_container(node), DatasetReader, f"dataset.{name}")
 
 
-def _verify(readers: Sequence[DatasetReader], data_dir: Path, *, lists: bool) -> int:
-    """Say whether the files of data sets are there. lists: with its language pairs, and not which are wrong."""
+def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
+    """Say whether the files of each data set are there; 1 where one is missing or differs."""
+    print(f"data_dir: {data_dir}\n")
     wrong = 0
-    print(f"data_dir: {data_dir}\n" if lists else "", end="")
     for reader in readers:
         states = check(reader, data_dir) if reader.sources else {}
-        pairs = f"{' '.join(reader.language_pairs) or 'those of your files'}\n{'':16}"
-        print(
-            f"{reader.name:16}{pairs}{_state(reader, data_dir)}"
-            if lists
-            else f"{reader.name}: {_state(reader, data_dir)}"
-        )
-        bad = [(state, data_dir / entry.path) for entry, state in states.items() if state != "verified"]
-        for state, path in [] if lists else sorted(bad, key=lambda item: item[0] != "missing"):
-            print(f"  {state}: {path}")
-        wrong += len(bad)
-    return 1 if wrong and not lists else 0
-
-
-def _state(reader: DatasetReader, data_dir: Path) -> str:
-    if not reader.sources:
-        return "nothing to download"
-    states = check(reader, data_dir)
-    size = sum(entry.size for entry, state in states.items() if state == "verified")
-    count = Counter(states.values())
-    text = f"{count['verified']} of {len(states)} files present and verified, {size / 1e6:.1f} MB"
-    if count["missing"]:
-        text += f"; {count['missing']} missing: python -m bmx_grid data download {reader.name} data_dir={data_dir}"
-    return text + (f"; {count['differs']} differ from the published ones" if count["differs"] else "")
+        count = Counter(states.values())
+        size = sum(entry.size for entry, state in states.items() if state == "verified")
+        text = f"{count['verified']} of {len(states)} files present and verified, {size / 1e6:.1f} MB"
+        if count["missing"]:
+            text += f"; {count['missing']} missing: python -m bmx_grid data download {reader.name} data_dir={data_dir}"
+        print(f"{reader.name:16}{' '.join(reader.language_pairs) or 'those of your files'}")
+        print(f"{'':16}{text if states else 'nothing to download'}")
+        for entry, state in states.items():
+            if state == "differs":
+                print(f"{'':16}differs from the published file: {data_dir / entry.path}")
+        wrong += len(states) - count["verified"]
+    return 1 if wrong else 0
 
 
 def _download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
@@ -143,9 +133,7 @@ def _download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(f"{counted(written, 'file')} written below {data_dir}")
-    for reader in readers:
-        print(f"{reader.name}: {_state(reader, data_dir)}")
-    return 0
+    return _list(readers, data_dir)
 
 
 def _show(reader: DatasetReader, data_dir: Path, limit: int) -> None:

@@ -22,13 +22,8 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.settings import Refused
 
-FIRST = ("report.html", "settings.csv")  # what to open first
 LOG = "log.txt"
-READING = (
-    "Gains are differences of correlations with human scores, on segments that a boost was not chosen on. The runs "
-    "below this one are the settings, each with its curves, and `analysis`, with medians, regression and tests as "
-    "numbers and `report.html` among its artifacts."
-)
+READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,7 @@ def run(config: Mapping[str, Any]) -> int:
 def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
     from bmx_grid.commands.sweep_plan import plan_sweep
+    from bmx_grid.core.storage import write_text
     from bmx_grid.report.terminal import failures, plan_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
@@ -104,10 +100,13 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         raise
     tracker.finish(failed)
     scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
-    log.say(f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; {_where(sweep, written)}")
+    seconds = time.perf_counter() - start
+    log.say(f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {settings.output_dir}/{tracker.where()}")
     if tracker.failure is not None:
         log.say(f"not tracked: {tracker.failure}")
-    written.append(_write_log(sweep, ran, log))
+    details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
+    write_text(settings.output_dir / LOG, "\n".join([*log.lines, *details, ""]))  # and tracebacks of what failed
+    written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
         tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
         folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
@@ -196,16 +195,8 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     analysis, note = None, ""
     if settings.analysis and ran.results:
         with working("analysis, figures and report"):
-            made = analyse_sweep(
-                ran.results,
-                sweep.plan,
-                sweep.grid,
-                out,
-                settings.questions,
-                tables=tables,
-                seed=settings.seed,
-                every_figure=settings.figures == "all",
-            )
+            how: Any = {"tables": tables, "seed": settings.seed, "every_figure": settings.figures == "all"}
+            made = analyse_sweep(ran.results, sweep.plan, sweep.grid, out, settings.questions, **how)
         analysis, note = made.analysis, made.note
         written += made.files
     moved = folder.move_aside([*written, out / "config.yaml", out / LOG])
@@ -270,24 +261,3 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
 def today() -> str:
     """YYYY-MM-DD."""
     return datetime.date.today().isoformat()
-
-
-def _write_log(sweep: Sweep, ran: Ran, log: Log) -> Path:
-    """Write what was said, then the tracebacks of settings that failed."""
-    from bmx_grid.core.storage import write_text
-
-    details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
-    path = sweep.settings.output_dir / LOG
-    write_text(path, "\n".join([*log.lines, *details, ""]))
-    return path
-
-
-def _where(sweep: Sweep, written: Sequence[Path]) -> str:
-    """Where to look: what to open first, then the rest of the folder, then the runs."""
-    from bmx_grid.report.terminal import fitted
-
-    out = sweep.settings.output_dir
-    parts = [path.relative_to(out).parts for path in (*written, out / LOG)]
-    names = dict.fromkeys(inside[0] if len(inside) == 1 else f"{inside[0]}/" for inside in parts)
-    listed = fitted(f"  {', '.join(sorted(names, key=lambda name: (*FIRST, name).index(name)))}")
-    return f"written to {out}/:\n{listed}{sweep.tracker.where()}"

@@ -74,10 +74,7 @@ class Settings:
         for seed in self.seeds:
             check_seed(seed, "seeds: a seed")
         if len(set(self.seeds)) < len(self.seeds) or len(self.seeds) > MAX_SEEDS:
-            raise ConfigError(
-                f"seeds: each is a run of its own; name each once, and at most {MAX_SEEDS}; got {len(self.seeds)}, "
-                f"{len(set(self.seeds))} of them different."
-            )
+            raise ConfigError(f"seeds: each is a run of its own; name each once, and at most {MAX_SEEDS}.")
         if self.questions and not self.analysis:
             raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
 
@@ -103,16 +100,12 @@ class Sweep:
         """The grid among the evaluations, which the analysis rests on."""
         return next((part for part in self.evaluations.values() if isinstance(part, GridEvaluation)), None)
 
-    def fingerprints(self) -> dict[str, str]:
-        """Of every planned setting, by its label."""
-        return {setting.label: fingerprint(setting, self.evaluations) for setting in self.plan.everything}
-
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
         from bmx_grid._version import __version__
 
         refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failed)]
-        of_settings = list(self.fingerprints().values())
+        of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
         return digest([__version__, self.config_digest, self.settings.figures, of_settings, refused])
 
 
@@ -134,18 +127,8 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     tracker = build(config.get("tracking"), Tracker, "tracking")
     if not settings.dry_run:
         check_cache(settings.cache_dir)
-    plan = make_plan(
-        datasets,
-        metrics,
-        explainers,
-        data_dir=settings.data_dir,
-        cache_dir=settings.cache_dir,
-        limit=settings.limit,
-        seed=settings.seed,
-        seeds=settings.seeds,
-        leave_out=settings.leave_out,
-        words=settings.words,
-    )
+    names = ("data_dir", "cache_dir", "limit", "seed", "seeds", "leave_out", "words")
+    plan = make_plan(datasets, metrics, explainers, **{name: getattr(settings, name) for name in names})
     plan.costs()
     left_out = _left_out(evaluations, plan)
     evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}
@@ -180,10 +163,7 @@ def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> 
                 )
             writer[table] = f"evaluation.{name}"
     if settings.seeds and not any(isinstance(evaluation, GridEvaluation) for evaluation in evaluations.values()):
-        raise ConfigError(
-            "seeds: what differs between seeds is the gain at points of the grid; add grid to evaluation, or write "
-            "seeds=[]."
-        )
+        raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
 
 
 def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[str, str]:

@@ -1,13 +1,11 @@
-"""Verdicts on given scores: of `boost` at a point or by a recipe."""
+"""Verdicts on given scores: of `boost` at a point."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from some_recipe import recipe
 
 import bmx_grid as bmx
-from bmx_grid.boosts.recipe import write_recipe
 from bmx_grid.core.errors import ConfigError
 
 N = 300
@@ -40,6 +38,17 @@ def test_a_point_is_judged_beside_score_and_length(knows, label):
     assert found.label == label, found.because
 
 
+def test_the_level_of_each_system_is_taken_off_where_they_are_named():
+    rng, system = np.random.default_rng(3), np.arange(N) % 6
+    score, noise = rng.normal(size=(2, N))
+    level = np.linspace(-1.5, 1.5, 6)[system]  # people and attributions order six systems alike
+    given = score, rows(np.exp(0.4 * level), rng.integers(5, 40, size=N)), score + level + noise
+    found = {named: bmx.boost(*given, p=1, w=0.3, systems=system if named else None).verdict for named in (True, False)}
+    assert found[False].label == "helps"
+    assert found[True].label == "explained by length or score", found[True].because
+    assert found[True].gain.value == found[False].gain.value
+
+
 def test_a_point_without_human_scores_or_a_grid_has_no_verdict():
     score, human, quality, words = segments()
     attributions = rows(np.exp(quality), words)
@@ -47,24 +56,3 @@ def test_a_point_without_human_scores_or_a_grid_has_no_verdict():
         _ = bmx.boost(score, attributions, p=1, w=0.5).verdict
     with pytest.raises(ConfigError, match="p and w"):
         _ = bmx.boost(score, attributions, human).verdict
-
-
-def test_a_recipe_boosts_given_attributions(tmp_path):
-    known = recipe()
-    write_recipe(tmp_path / "mine.json", known)
-    score, human, quality, words = segments()
-    sides = {"ground_truth": rows(np.exp(quality), words), "hypothesis": rows(np.exp(quality), words, seed=2)}
-    found = bmx.boost(score, sides, human, recipe=tmp_path / "mine.json")
-    expected = known.fitted().scores(score, known.boost.features(found.ground_truth, found.hypothesis))
-    np.testing.assert_array_equal(found.scores, expected)
-    assert found.verdict.label
-
-
-def test_what_is_no_recipe_is_refused():
-    with pytest.raises(ConfigError, match="recipe: expected a path, got 5"):
-        bmx.boost([0.1, 0.2], [[1.0], [2.0]], recipe=5)
-
-
-def test_a_recipe_with_a_point_is_refused():
-    with pytest.raises(ConfigError, match="recipe"):
-        bmx.boost([0.1, 0.2], [[1.0], [2.0]], recipe="minilm_bertscore-erasure-learned", p=1, w=0.5)

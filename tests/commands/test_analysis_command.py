@@ -140,12 +140,10 @@ def test_a_point_outside_the_grid_is_said(results, read, capsys):
         pytest.param(["HERE", "format=pdf"], "format: unknown value 'pdf'", id="format"),
         pytest.param(["HERE", "HERE", "questions=x"], "questions: several sweeps are compared with", id="of one sweep"),
         pytest.param(["HERE", "format=csv", "format=json"], "format is given twice", id="twice"),
-        pytest.param(["HERE", "fixed.lime.p=-1"], "fixed.lime: give both p and w, not p only", id="half"),
-        pytest.param(["HERE", "fixed.lime.p=x"], "fixed.lime.p=x: expected a number", id="no number"),
+        pytest.param(["HERE", "fixed.lime.p=-1"], "fixed.lime: w must be given, as fixed.lime.w=VALUE", id="half"),
+        pytest.param(["HERE", "fixed.lime.p=x"], "fixed.lime.p: expected a number, got 'x'", id="no number"),
         pytest.param(["HERE", f"output_dir={__file__}"], "is a file; name a folder", id="a file"),
-        pytest.param(["HERE", "fixed.lime.p=nan"], "fixed.lime.p=nan: expected a number", id="undefined"),
-        pytest.param(["HERE", "fixed.lime.w=3"], "fixed.lime.w=3: w is the share", id="w above 1"),
-        pytest.param(["HERE", "fixed.lime=1"], "fixed.lime=1: expected fixed.EXPLAINER.p", id="no coordinate"),
+        pytest.param(["HERE", "fixed.lime.q=1"], "fixed.lime: unknown key 'q'", id="no coordinate"),
         pytest.param(
             ["HERE", "fixed.lmie.p=1", "fixed.lmie.w=1"], "unknown explainer 'lmie'. Did you mean 'lime'?", id="name"
         ),

@@ -40,7 +40,7 @@ def test_list_without_data(run):
 def test_verify_without_data(run):
     status, out, _ = run("verify", "mlqe_pe", "language_pair=ro-en", "data_dir=here")
     assert status == 1
-    assert "missing: here/mlqe-pe/data/direct-assessments/test/ro-en-test.tar.gz" in out
+    assert "2 missing: python -m bmx_grid data download mlqe_pe data_dir=here" in out
 
 
 def test_verify_and_list_with_data(run, data_dir):
@@ -102,7 +102,7 @@ def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
     (tmp_path / "data" / FOLDER / "test.2022.mt").write_bytes(b"x\n")
     status, out, _ = run("verify", "wmt22_qe", "language_pair=km-en")
     assert status == 1
-    assert "differs: data/" in out
+    assert "differs from the published file: data/" in out
 
 
 @pytest.mark.parametrize(
