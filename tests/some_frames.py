@@ -24,17 +24,17 @@ def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5):
                 {
                     **own,
                     **{"point": point, "w": w, "p": p, "correlation": baseline + gain - moved, "baseline": baseline},
-                    **{"gain": gain - moved, "chosen_on": "", "n": 500},
+                    **{"gain": gain - moved},
                 }
             )
             for test in ("williams", "perm_inputs"):
                 tests.append(
                     {
                         **own,
-                        **{"compared": f"{names[2]} x {names[3]}", "against": names[2], "point": point, "human": "da"},
+                        **{"compared": f"{names[2]} x {names[3]}", "against": names[2], "point": point},
                         **{"level": "segment", "grouping": "none", "statistic": "pearson", "difference": gain - moved},
                         **{"low": gain - moved - half, "high": gain - moved + half, "test": test},
-                        **{"alternative": "two-sided", "p": corrected / 10 if test == "perm_inputs" else 0.9},
+                        **{"p": corrected / 10 if test == "perm_inputs" else 0.9},
                         **{"p_holm": corrected if test == "perm_inputs" else 1.0, "p_bh": corrected},
                         **{"family": "gains at declared points", "n": 500, "clusters": 400, "resamples": 1000},
                         "seed": 0,

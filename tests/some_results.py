@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from bmx_grid.core.identity import digest
-from bmx_grid.evaluations.grid import Declared, GridEvaluation, GridOfSetting, PointRow, PowerRange
+from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting, PointRow, PowerRange
 from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.sweep.results import SettingResult, Spent, evaluation_tables
 
@@ -35,12 +35,13 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         length_control=-0.1,
     )
     reached = float(np.interp(-1.4, p, correlation[:, w.index(0.4)])) if 0.4 in w else float("nan")
-    published = PointRow("published", 0.4, -1.4, 0.5, reached, reached - 0.5, 38, "as published")
+    published = PointRow("published", 0.4, -1.4, 0.5, reached, reached - 0.5)
     found = GridOfSetting(
         spec=GridSpec(p=p, w=w),
         grid=grid,
-        declared={"published": Declared(np.full(40, np.nan), (published,))},
         shifted=np.zeros(40, dtype=bool),
+        boosted={"published": np.full(40, np.nan)},
+        points=(published,),
     )
     return SettingResult(
         dataset=dataset,
@@ -73,7 +74,7 @@ def with_evaluated(result, **changes):
 
 def without_point(result):
     """The result without a published point."""
-    return with_evaluated(result, declared={})
+    return with_evaluated(result, boosted={}, points=())
 
 
 def over(result, p):

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component
 from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.segments import SegmentSet
@@ -259,14 +258,6 @@ class Evaluation(Component):
     def cost(self, n_segments: int) -> float:
         """Estimated seconds that a setting of this many segments takes on one core."""
         return n_segments * self.SECONDS * max(getattr(self, "resamples", 1000), 100) / 1000
-
-
-def check_bounds(evaluation: Evaluation, name: str, **bounds: tuple[int, int]) -> None:
-    """Raise ConfigError, which names the evaluation by its option, for a field outside its bounds: least and most."""
-    for field_name, (least, most) in bounds.items():
-        value = getattr(evaluation, field_name)
-        if not least <= value <= most:
-            raise ConfigError(f"{name}.{field_name} must lie between {least} and {most:,}, got {value}.")
 
 
 MOST_RESAMPLES = 1_000_000

@@ -34,12 +34,6 @@ CROSS_FITTED, ELSEWHERE, OTHER_DATASETS, PUBLISHED, FIXED = (
     "cross_fitted", "elsewhere", "other_datasets", "published", "fixed",
 )  # fmt: skip
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
-CHOSEN_FOR_SEVERAL = {
-    CROSS_FITTED: "the other folds of each language pair",
-    ELSEWHERE: "the other language pairs of the data set without shared clusters",
-    OTHER_DATASETS: "the other data sets without shared clusters",
-}
-
 FEWEST_SOURCES = 30  # with three translations or more, for a gain within sources
 
 Key = tuple[str, str, str]  # boost, against, point
@@ -51,8 +45,7 @@ class BoostRow:
     """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
 
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
-    clusters: of segments that it rests on. abstained: the share of choices that are "do not boost"; constants: as JSON,
-    of a single choice.
+    clusters: of segments that it rests on. constants: as JSON, of a single choice.
     """
 
     dataset: str
@@ -66,11 +59,7 @@ class BoostRow:
     pairs: int
     n: int
     clusters: int
-    abstained: float
-    chosen_on: str
-    constants: str
-    resamples: int
-    seed: int
+    constants: str = ""
 
     @property
     def key(self) -> Key:
@@ -122,26 +111,25 @@ class Contrasts:
         return {key: np.concatenate(parts) for key, parts in blocks.items()}
 
 
-def contrasts(kind: Kind, rated: Rated, held: Chosen) -> Contrasts:
-    """What each boost gains over the metric, and over what else its verdict asks for."""
-    made = Contrasts(kind, rated.human)
-    base = made.add(rated.base)
-    places = {key: made.add(own.scores) for key, (own, *_) in held.items()}
+def contrasts(kind: Kind, rated: Rated, held: Chosen, metrics: Floats | None = None) -> Contrasts:
+    """What each boost gains over the metric, and over what else its verdict asks for.
+
+    metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments with the curve.
+    """
+    differences = Contrasts(kind, rated.human)
+    base = differences.add(rated.base)
+    places = {key: differences.add(scores.scores) for key, (scores, *_) in held.items()}
     for (boost, point), place in places.items():
-        made.terms[boost, METRIC, point] = (place,), (base,)
-        others = tuple(made.add(reassigned.scores) for reassigned in held[boost, point][1:])
+        differences.terms[boost, METRIC, point] = (place,), (base,)
+        others = tuple(differences.add(reassigned.scores) for reassigned in held[boost, point][1:])
         if others:
-            made.terms[boost, REASSIGNED, point] = (place,), others
-    _fitted(made, rated, held, SCORE_AND_LENGTH)
-    _within_source(made, rated, held)
-    return made
-
-
-def over_metrics(kind: Kind, rated: Rated, held: Chosen, metrics: Floats) -> Contrasts:
-    """What each boost adds where float64[n, m] metrics are fitted to the judged segments together with the curve."""
-    made = Contrasts(kind, rated.human)
-    _fitted(made, rated, held, METRICS, metrics)
-    return made
+            differences.terms[boost, REASSIGNED, point] = (place,), others
+    _fitted(differences, rated, held, SCORE_AND_LENGTH)
+    _within_source(differences, rated, held)
+    if metrics is not None:
+        alone = {key: scores for key, scores in held.items() if key[0] != COMBINED}
+        _fitted(differences, rated, alone, METRICS, metrics)
+    return differences
 
 
 def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
@@ -189,10 +177,8 @@ def lines_of(
     lines = []
     for key, value in made.values().items():
         gain = estimate(value, samples[key], count) if key in samples and math.isfinite(value) else Estimate(value)
-        one = held[key[0], key[2]][0]
-        counts = 1, len(rated.human), count
-        choice = (one.abstained, one.chosen_on, one.constants)
-        lines.append(BoostRow(*setting, *key, gain, *counts, *choice, resamples, seed))
+        constants = held[key[0], key[2]][0].constants
+        lines.append(BoostRow(*setting, *key, gain, 1, len(rated.human), count, constants))
     return lines
 
 
@@ -228,18 +214,15 @@ def over_scope(
     for line in lines:
         if math.isfinite(line.gain.value):
             groups.setdefault(line.key, []).append(line)
-    made = []
-    for key, own in groups.items():
-        if len(own) < 2:
-            continue
-        values = [line.gain.value for line in own]
-        drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else NOTHING
-        counts = len(own), sum(line.n for line in own), clusters
-        abstained = float(np.mean([line.abstained for line in own]))
-        choice = (abstained, CHOSEN_FOR_SEVERAL.get(key[2], own[0].chosen_on), "")
-        names = (*scope, own[0].metric, own[0].explainer)
-        made.append(BoostRow(*names, *key, over_pairs(values, drawn), *counts, *choice, own[0].resamples, own[0].seed))
-    return made
+    joined = []
+    for key, of_pairs in groups.items():
+        if len(of_pairs) > 1:
+            values = [line.gain.value for line in of_pairs]
+            drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else NOTHING
+            names = (*scope, of_pairs[0].metric, of_pairs[0].explainer)
+            counts = len(of_pairs), sum(line.n for line in of_pairs), clusters
+            joined.append(BoostRow(*names, *key, over_pairs(values, drawn), *counts))
+    return joined
 
 
 def estimate(value: float, samples: Floats, units: int) -> Estimate:

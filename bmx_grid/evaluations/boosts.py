@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Candidate
+from bmx_grid.boosts.base import Boost, Candidate, Fitted
 from bmx_grid.boosts.controls import Curve, Length, MetricAverage
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import Chosen as ChosenBoost
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.base import (
-    OF_PAIRS,
-    OF_SETS,
-    Columns,
-    Each,
-    Evaluation,
-    Finished,
-    Floats,
-    check_bounds,
-    grouped,
-    here,
-)
+from bmx_grid.datasets.segments import SegmentSet, clusters
+from bmx_grid.evaluations.base import NAMES, OF_SETS, Columns, Each, Evaluation, Finished, Floats, grouped, here
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -47,27 +35,22 @@ from bmx_grid.evaluations.boost_evidence import (
     contrasts,
     joint_samples,
     lines_of,
-    over_metrics,
     over_scope,
 )
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
-from bmx_grid.evaluations.held_out import (
-    FOLDS,
-    Held,
-    Member,
-    chosen,
-    cross_fitted,
-    members_of,
-    on_others,
-)
+from bmx_grid.evaluations.held_out import FOLDS, Held, Member, chosen, cross_fitted, linked, member_of, on_others
 from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import nearest_point
+from bmx_grid.measures.resampling import codes, number_of
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
 TAKEN = (LENGTH, CURVE, COMBINED)  # names
+DATASET = NAMES[:1]
 
+T = TypeVar("T")
+Differences = tuple[Sequence[Member], list[Contrasts]]  # of each setting of a data set
 Choice = tuple[str, Candidate, list[list[Floats]]]  # its name; of each setting its features, as they are and reassigned
 
 
@@ -75,22 +58,18 @@ Choice = tuple[str, Candidate, list[list[Floats]]]  # its name; of each setting 
 class BoostsOfSetting:
     """What the boosts of a setting reach.
 
-    boosts: gains; verdicts. In the first setting of a scope those on the whole scope as well, and in the first
-    one of a metric and explainer `chosen`: each boost fitted on all segments of all its settings.
-    scores: float64[N] held-out scores by boost. labels: of the clusters that its judged segments belong to. lacking: by
-    name, why a boost cannot be made here. best: by name, what it gains on the segments it is chosen on. joint: in the
-    first setting of a data set, resampled means over its language pairs.
+    boosts: gains; verdicts. In the first setting of a data set those on the whole data set as well, and in the first
+    one of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost.
+    fitted: in that first setting each boost that was fitted on all segments of all its settings, which are `chosen_on`;
+    chosen: the same with its verdict.
     """
 
-    names: tuple[str, str, str, str]
     boosts: list[BoostRow] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     scores: dict[str, Floats] = field(default_factory=dict)
-    labels: set[str] = field(default_factory=set)
-    lacking: dict[str, str] = field(default_factory=dict)
-    best: dict[str, float] = field(default_factory=dict)
+    fitted: dict[str, Fitted] = field(default_factory=dict)
+    chosen_on: list[ChosenOn] = field(default_factory=list)
     chosen: list[ChosenBoost] = field(default_factory=list)
-    joint: dict[Key, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,27 +99,26 @@ class BoostEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 4  # beyond score and length takes off the level of each system
-    SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
+    SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
     grid: GridEvaluation = identity()
     boosts: Mapping[str, Boost] = identity()
-    draws: int = identity(3)
-    resamples: int = identity(1000)
-    seed: int = identity(0)
-    smallest_gain: float = identity(SMALLEST_GAIN)
+    draws: int = identity(3, least=1, most=100)
+    resamples: int = identity(1000, least=40, most=100_000)
+    seed: int = identity(0, least=0, most=2**63)
+    smallest_gain: float = identity(SMALLEST_GAIN, least=0, below=1)
 
     def __post_init__(self) -> None:
-        check_bounds(self, "boosts", draws=(1, 100), resamples=(40, 100_000), seed=(0, 2**63))
-        if not 0 <= self.smallest_gain < 1:
-            raise ConfigError(f"boosts.smallest_gain is a difference of correlations, got {self.smallest_gain}.")
+        super().__post_init__()
         for name in TAKEN:
             if name in self.boosts:
                 raise ConfigError(f"boost.{name}: that name is taken by what boosts stand beside; choose another one.")
 
     def fingerprint(self) -> dict[str, Any]:
         """With what each boost computes."""
-        return {**super().fingerprint(), "boosts": {name: one.fingerprint() for name, one in self.boosts.items()}}
+        boosts = {name: boost.fingerprint() for name, boost in self.boosts.items()}
+        return {**super().fingerprint(), "boosts": boosts}
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         """Without explainers there is only the average of several metrics to judge."""
@@ -153,20 +131,16 @@ class BoostEvaluation(Evaluation):
         return fits / FITS_PER_SECOND + means / CELLS_PER_SECOND + scores / RESAMPLED_PER_SECOND
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
-        """What boosts reach where others choose: folds, pairs, data sets; gains over several pairs, and verdicts."""
+        """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
         others = [replace(setting, others=_other_metrics(setting, settings)) for setting in settings]
         results = super().evaluate(others, each)
-        alike = grouped(settings, OF_SETS)
-        for places in alike:
-            self._from_other_datasets([settings[at] for at in places], [results[at] for at in places])
-        for scope, places in _scopes(settings):
-            lines = _over(scope, [results[at] for at in places])
-            results[places[0]].boosts.extend(lines)
-        self._judge(results)
-        for places in alike:
-            if settings[places[0]].explainer is not None:
-                verdicts = [verdict for at in places for verdict in results[at].verdicts]
-                results[places[0]].chosen.extend(self._for_recipes([settings[at] for at in places], verdicts))
+        family = [row for result in results for row in result.verdicts if row.point != NOT_JUDGED]
+        verdicts = iter(judged(family, self.smallest_gain))
+        for result in results:
+            result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
+        for places in grouped(settings, OF_SETS):
+            rows = [row for place in places for row in results[place].verdicts]
+            results[places[0]].chosen.extend(self._for_recipes(results[places[0]], rows))
         return results
 
     def segment_columns(self, result: BoostsOfSetting) -> Columns:
@@ -177,136 +151,116 @@ class BoostEvaluation(Evaluation):
     def _kind(self) -> Kind:
         return self.grid.correlation
 
-    def _members(self, settings: Sequence[Finished], *, by_dataset: bool) -> list[Member]:
-        drawn = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
-        return members_of(settings, self.boosts, self.grid.spec, **drawn, by_dataset=by_dataset)
-
     def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
-        """What boosts, and the average of metrics, reach where other folds and other language pairs choose.
+        """What boosts, and the average of metrics, reach where other folds, language pairs and data sets choose.
 
         Metrics alone have no boosts.
         """
-        results = [BoostsOfSetting(setting.names) for setting in settings]
-        if settings[0].explainer is None and not any(setting.others for setting in settings):
+        results = [BoostsOfSetting() for _ in settings]
+        explained = settings[0].explainer is not None
+        if not explained and not any(setting.others for setting in settings):
             return results
-        members = self._members(settings, by_dataset=False)
-        held: list[Chosen] = [{} for _ in settings]
-        if settings[0].explainer is not None:
-            choices = list(self._choices(members))
-            for choice in choices:
-                self._choose(choice, members, ELSEWHERE, held)
-            for setting, member, of_boosts, result in zip(settings, members, held, results, strict=True):
-                of_boosts.update(self._without_choice(setting, member))
-                result.lacking.update(member.lacking)
-                result.labels.update(member.labels.tolist())
-                result.best.update({name: self._best_gain(name, member) for name in member.features})
-            for choice in choices:
-                self._cross_fit(choice, members, held)
-            self._add_lines(results, members, held, contrasts)
-        metrics = [
-            {name: scores[member.used] for name, scores in sorted(setting.others.items())}
-            for member, setting in zip(members, settings, strict=True)
-        ]
-        shared = [name for name in metrics[0] if all(name in of and np.isfinite(of[name]).all() for of in metrics)]
-        if shared:
-            columns = [np.column_stack([of[name] for name in shared]) for of in metrics]
-            average: list[Chosen] = [{} for _ in settings]
-            choice = COMBINED, MetricAverage(tuple(shared)), [[of] for of in columns]
-            self._cross_fit(choice, members, average)
-            self._choose(choice, members, ELSEWHERE, average)
-            self._add_lines(results, members, average, contrasts)
-            self._add_lines(results, members, held, over_metrics, columns)
+        drawn = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
+        members = [member_of(setting, self.boosts, self.grid.spec, **drawn) for setting in settings]
+        by_dataset = grouped(settings, DATASET)
+        pairs = [self._of_dataset(_of(members, places), _of(results, places)) for places in by_dataset]
+        samples = [joint_samples(*of, self.resamples, self.seed) if len(settings) > 1 else {} for of in pairs]
+        if explained:
+            labels = [of_setting.tolist() for of_setting in clusters([setting.segments for setting in settings])]
+            together = linked(self._kind, members, labels, [setting.names[0] for setting in settings])
+            if len(by_dataset) > 1:
+                further = self._across_datasets(together, results)
+                samples = [{**of, **more} for of, more in zip(samples, further, strict=True)]
+            results[0].fitted.update(self._fitted(together))
+            for member in together:
+                human, n_clusters = member.setting.segments.judgements.primary, number_of(codes(member.clusters))
+                results[0].chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
+        _add_scopes(members, results, samples)
+        best = [{name: self._best_gain(name, member) for name in member.features} for member in members]
+        for result, setting, member in zip(results, settings, members, strict=True):
+            result.verdicts.extend(_with_best(row, settings, best) for row in asked(result.boosts, self.boosts))
+            for boost, reason in member.lacking.items():
+                result.verdicts.append(Verdict(*setting.names, boost, NOT_JUDGED, because=f"not judged: {reason}"))
         return results
+
+    def _of_dataset(self, members: Sequence[Member], results: Sequence[BoostsOfSetting]) -> Differences:
+        """Add what is chosen on other folds and language pairs of a data set, and what needs no choice."""
+        settings = [member.setting for member in members]
+        labels, pairs = [setting.clusters for setting in settings], [setting.names[1] for setting in settings]
+        members = linked(self._kind, members, labels, pairs)
+        choices = list(self._choices(members)) if settings[0].explainer is not None else []
+        names, metrics = _shared_metrics(members)
+        if names:
+            choices.append((COMBINED, MetricAverage(names), [[columns] for columns in metrics]))
+        held = self._chosen_by_others(choices, members, ELSEWHERE)
+        for member, of_setting in zip(members, held, strict=True):
+            of_setting.update(self._without_choice(member))
+        for name, candidate, features in choices:
+            for member, columns, of_setting in zip(members, features, held, strict=True):
+                if columns:
+                    crossed = [cross_fitted(self._kind, candidate, member, drawn) for drawn in columns]
+                    of_setting[name, CROSS_FITTED] = crossed
+        for result, member, of_setting in zip(results, members, held, strict=True):
+            for point in (FIXED, CROSS_FITTED, ELSEWHERE):
+                known = (name for name in self.boosts if (name, point) in of_setting)
+                result.scores.update({name: member.on_all(of_setting[name, point][0].scores) for name in known})
+        return self._add_lines(members, results, held, metrics if names else [None] * len(members))
+
+    def _across_datasets(
+        self, members: Sequence[Member], results: Sequence[BoostsOfSetting]
+    ) -> Iterator[dict[Key, Floats]]:
+        """Add what is chosen on the other data sets; resamples of each data set."""
+        held = self._chosen_by_others(list(self._choices(members)), members, OTHER_DATASETS)
+        for places in grouped([member.setting for member in members], DATASET):
+            of_dataset = (_of(members, places), _of(results, places), _of(held, places))
+            yield joint_samples(*self._add_lines(*of_dataset, [None] * len(places)), self.resamples, self.seed)
 
     def _choices(self, members: Sequence[Member]) -> Iterator[Choice]:
         """What is chosen, with its features of each member: boosts that are not fixed, and the placebos."""
+        roles = members[0].setting.worded
         for name, boost in self.boosts.items():
             if not isinstance(boost, Fixed):
                 yield name, boost, [member.features_of(name, boost) for member in members]
-        for name, placebo in ((LENGTH, Length(members[0].roles)), (CURVE, Curve(members[0].roles))):
+        for name, placebo in ((LENGTH, Length(roles)), (CURVE, Curve(roles))):
             yield name, placebo, [[member.log_words] for member in members]
 
-    def _without_choice(self, setting: Finished, member: Member) -> Iterator[tuple[tuple[str, str], list[Held]]]:
+    def _without_choice(self, member: Member) -> Iterator[tuple[tuple[str, str], list[Held]]]:
         """Recipes, and the power mean at the published point of the explainer, by name and point."""
-        published = self.grid.fixed.get(setting.explainer_name)
+        published = self.grid.fixed.get(member.setting.explainer_name)
         for name in member.features:
-            boost, fitted = self.boosts[name], None
+            boost, fitted, point = self.boosts[name], None, FIXED
             if isinstance(boost, Fixed):
-                fitted, point, chosen_on = boost.known.fitted(), FIXED, f"recipe {boost.known.name}"
+                fitted = boost.known.fitted()
             elif isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
-                spec = boost.spec
+                spec, point = boost.spec, PUBLISHED
                 place = nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
-                if place is not None:
-                    fitted = AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
-                    point, chosen_on = PUBLISHED, "as published"
+                fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
             if fitted is not None:
-                base, features = member.base, member.features_of(name, boost)
-                yield (name, point), [Held(fitted.scores(base, columns), (fitted,), chosen_on) for columns in features]
+                yield (name, point), [Held.of(fitted, member.base, of) for of in member.features_of(name, boost)]
 
-    def _cross_fit(self, choice: Choice, members: Sequence[Member], held: Sequence[Chosen]) -> None:
-        """Add for each member what is best on its other folds."""
-        name, candidate, features = choice
-        for own, member, columns in zip(held, members, features, strict=True):
-            if columns:
-                own[name, CROSS_FITTED] = [cross_fitted(self._kind, candidate, member, of) for of in columns]
-
-    def _choose(self, choice: Choice, members: Sequence[Member], point: str, held: Sequence[Chosen]) -> None:
-        """Add for each member what is best on those that choose for it, at `point`."""
-        name, candidate, features = choice
-        for drawn in zip(*features, strict=False):  # none where a member lacks the boost
-            for own, found in zip(held, on_others(self._kind, candidate, members, drawn), strict=True):
-                if found is not None:
-                    own.setdefault((name, point), []).append(found)
+    def _chosen_by_others(self, choices: Sequence[Choice], members: Sequence[Member], point: str) -> list[Chosen]:
+        """What is best on the members that choose for each one, at `point`."""
+        held: list[Chosen] = [{} for _ in members]
+        for name, candidate, features in choices:
+            for drawn in zip(*features, strict=False):  # none where a member lacks the boost
+                for of_setting, scores in zip(held, on_others(self._kind, candidate, members, drawn), strict=True):
+                    if scores is not None:
+                        of_setting.setdefault((name, point), []).append(scores)
+        return held
 
     def _add_lines(
         self,
-        results: Sequence[BoostsOfSetting],
         members: Sequence[Member],
+        results: Sequence[BoostsOfSetting],
         held: Sequence[Chosen],
-        contrast: Callable[..., Contrasts],
-        *more: Sequence[Any],
-    ) -> None:
-        """Add the lines and scores of what was chosen, and joint samples to the first of a data set."""
-        made = [contrast(self._kind, member, *of) for member, *of in zip(members, held, *more, strict=True)]
-        for result, member, of, own in zip(results, members, made, held, strict=True):
-            result.boosts.extend(lines_of(result.names, member, of, own, self.resamples, self.seed))
-            for point in (FIXED, CROSS_FITTED, ELSEWHERE):
-                known = (name for name in self.boosts if (name, point) in own)
-                result.scores.update({name: member.on_all(own[name, point][0].scores) for name in known})
-        for dataset in dict.fromkeys(result.names[0] for result in results):
-            inside = [place for place, result in enumerate(results) if result.names[0] == dataset]
-            of_pairs, of_dataset = [members[place] for place in inside], [made[place] for place in inside]
-            results[inside[0]].joint.update(joint_samples(of_pairs, of_dataset, self.resamples, self.seed))
-
-    def _from_other_datasets(self, settings: Sequence[Finished], results: Sequence[BoostsOfSetting]) -> None:
-        """Add what is chosen on the other data sets, where there are several."""
-        if len({setting.names[0] for setting in settings}) < 2 or settings[0].explainer is None:
-            return
-        members = self._members(settings, by_dataset=True)
-        held: list[Chosen] = [{} for _ in settings]
-        for choice in self._choices(members):
-            self._choose(choice, members, OTHER_DATASETS, held)
-        self._add_lines(results, members, held, contrasts)
-
-    def _judge(self, results: Sequence[BoostsOfSetting]) -> None:
-        """Add verdicts, each corrected over all that answer the same question in this sweep."""
-        family, owners = [], []
-        for result in results:
-            for one in asked(result.boosts, self.boosts):
-                inside = [
-                    other.best[one.boost]
-                    for other in results
-                    if other.names[2:] == result.names[2:] and one.boost in other.best
-                    if one.dataset in (ALL, other.names[0]) and one.language_pair in (ALL, other.names[1])
-                ]
-                family.append(replace(one, best_gain=float(np.mean(inside)) if inside else math.nan))
-                owners.append(result)
-        for result, one in zip(owners, judged(family, self.smallest_gain), strict=True):
-            result.verdicts.append(one)
-        for result in results:
-            for boost, reason in result.lacking.items():
-                because = f"not judged: {reason}"
-                result.verdicts.append(Verdict(*result.names, boost, NOT_JUDGED, because=because))
+        metrics: Sequence[Floats | None],
+    ) -> Differences:
+        """Add the lines of what was chosen in the language pairs of a data set; these with their differences."""
+        differences = [contrasts(self._kind, *of_pair) for of_pair in zip(members, held, metrics, strict=True)]
+        for member, of_pair, of_setting, result in zip(members, differences, held, results, strict=True):
+            names = member.setting.names
+            result.boosts.extend(lines_of(names, member, of_pair, of_setting, self.resamples, self.seed))
+        return members, differences
 
     def _best_gain(self, name: str, member: Member) -> float:
         """What a boost gains on the segments it is chosen on."""
@@ -314,41 +268,37 @@ class BoostEvaluation(Evaluation):
         best = chosen(self._kind, self.boosts[name], [(member, features, everyone)]).scores(member.base, features)
         return correlate(self._kind, best, member.human) - correlate(self._kind, member.base, member.human)
 
-    def _for_recipes(self, settings: Sequence[Finished], verdicts: Sequence[Verdict]) -> Iterator[ChosenBoost]:
-        """Each boost fitted on all segments of some settings, with the verdict that says most of such a choice.
+    def _fitted(self, members: Sequence[Member]) -> Iterator[tuple[str, Fitted]]:
+        """Each boost that is chosen on all segments of all settings, by name; none that abstains."""
+        for name in (name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)):
+            parts = [
+                (member, member.features[name], np.ones(len(member.base), dtype=np.bool_))
+                for member in members
+                if name in member.features
+            ]
+            fitted = chosen(self._kind, self.boosts[name], parts)
+            if not fitted.abstains:
+                yield name, fitted
+
+    def _for_recipes(self, result: BoostsOfSetting, verdicts: Sequence[Verdict]) -> Iterator[ChosenBoost]:
+        """What was fitted on all settings, with the verdict that says most of such a choice.
 
         That is the one on the most language pairs, chosen furthest away.
         """
-        members = self._members(settings, by_dataset=True)
-        chosen_on = tuple(
-            ChosenOn(*setting.pair, len(of.labels), len(set(of.labels)), setting.segments.judgements.primary)
-            for setting, of in zip(settings, members, strict=True)
-        )
-        for name in (name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)):
-            parts = [
-                (of, of.features[name], np.ones(len(of.labels), dtype=np.bool_))
-                for of in members
-                if name in of.features
-            ]
-            known = [one for one in verdicts if one.boost == name and one.point in DISTANCE]
-            fitted = chosen(self._kind, self.boosts[name], parts)
-            if fitted.abstains or not known:
-                continue
-            best = max(known, key=lambda one: (one.pairs, list(DISTANCE).index(one.point)))
-            gain, beyond = (
-                HeldOut.of(estimate.value, estimate.low, estimate.high, best.how())
-                for estimate in (best.gain, best.beyond)
-            )
-            yield ChosenBoost(
-                boost_name=name,
-                boost=self.boosts[name],
-                constants=fitted.constants(),
-                chosen_on=chosen_on,
-                gain=gain,
-                beyond=beyond,
-                verdict=best.label,
-                correlation=self._kind,
-            )
+        for name, fitted in result.fitted.items():
+            known = [row for row in verdicts if row.boost == name and row.point in DISTANCE]
+            if known:
+                best = max(known, key=lambda row: (row.pairs, list(DISTANCE).index(row.point)))
+                yield ChosenBoost(
+                    boost_name=name,
+                    boost=self.boosts[name],
+                    constants=fitted.constants(),
+                    chosen_on=tuple(result.chosen_on),
+                    gain=HeldOut.of(best.gain.value, best.gain.low, best.gain.high, best.how()),
+                    beyond=HeldOut.of(best.beyond.value, best.beyond.low, best.beyond.high, best.how()),
+                    verdict=best.label,
+                    correlation=self._kind,
+                )
 
 
 def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
@@ -361,22 +311,53 @@ def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str,
     }
 
 
-def _scopes(settings: Sequence[Finished]) -> Iterator[tuple[tuple[str, str], list[int]]]:
-    """Data set and language pair in the rows of a scope, and its settings: data sets, then all of them."""
-    for places in grouped(settings, OF_PAIRS):
-        yield (settings[places[0]].names[0], ALL), places
-    for places in grouped(settings, OF_SETS):
-        if len({settings[at].names[0] for at in places}) > 1:
-            yield (ALL, ALL), places
+def _shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Floats]]:
+    """The other metrics that score every judged segment of some settings, and their scores float64[n, k] of each."""
+    by_name = [{name: scores[member.used] for name, scores in member.setting.others.items()} for member in members]
+    names = set.intersection(*(set(scores) for scores in by_name))
+    shared = tuple(name for name in sorted(names) if all(np.isfinite(scores[name]).all() for scores in by_name))
+    return shared, [np.column_stack([scores[name] for name in shared] or [np.empty(0)]) for scores in by_name]
 
 
-def _over(scope: tuple[str, str], results: Sequence[BoostsOfSetting]) -> list[BoostRow]:
-    """The gains over the language pairs of a scope; resamples of data sets count as often as they have pairs."""
-    lines = [line for result in results for line in result.boosts if line.language_pair != ALL]
-    sizes = Counter(result.names[0] for result in results)
-    first = {result.names[0]: result for result in reversed(results)}
-    samples = [(first[dataset].joint, sizes[dataset] / len(results)) for dataset in sizes]
-    keys = [key for key in samples[0][0] if all(key in joint for joint, _ in samples)]
-    joint = {key: np.asarray(sum(joint[key] * share for joint, share in samples)) for key in keys}
-    labels = {(result.names[0], label) for result in results for label in result.labels}
-    return over_scope(scope, lines, joint, len(labels))
+def _of(values: Sequence[T], places: Sequence[int]) -> list[T]:
+    return [values[place] for place in places]
+
+
+def _add_scopes(
+    members: Sequence[Member], results: Sequence[BoostsOfSetting], samples: Sequence[Mapping[Key, Floats]]
+) -> None:
+    """Add the gains over the language pairs of each data set to its first setting, and those over all to the first.
+
+    samples: of each data set, which count as often as it has pairs.
+    """
+    single = [list(result.boosts) for result in results]
+    settings = [member.setting for member in members]
+    by_dataset = grouped(settings, DATASET)
+    scopes = [(settings[places[0]].names[0], [dataset]) for dataset, places in enumerate(by_dataset)]
+    if len(by_dataset) > 1:
+        scopes.append((ALL, list(range(len(by_dataset)))))
+    for name, datasets in scopes:
+        places = sorted(place for dataset in datasets for place in by_dataset[dataset])
+        joint: dict[Key, Floats] = {}
+        for key in samples[datasets[0]]:
+            if all(key in samples[dataset] for dataset in datasets):
+                parts = [samples[dataset][key] * (len(by_dataset[dataset]) / len(places)) for dataset in datasets]
+                joint[key] = np.sum(parts, axis=0)
+        labels = {
+            (settings[place].names[0], label)
+            for place in places
+            for label in np.asarray(settings[place].clusters)[members[place].used].tolist()
+        }
+        lines = [line for place in places for line in single[place]]
+        results[places[0]].boosts.extend(over_scope((name, ALL), lines, joint, len(labels)))
+
+
+def _with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:
+    """With the mean of what the boost gains on the segments it is chosen on; best: of each setting, by boost."""
+    gains = [
+        of_setting[row.boost]
+        for setting, of_setting in zip(settings, best, strict=True)
+        if row.boost in of_setting
+        if row.dataset in (ALL, setting.names[0]) and row.language_pair in (ALL, setting.names[1])
+    ]
+    return replace(row, best_gain=float(np.mean(gains)) if gains else math.nan)

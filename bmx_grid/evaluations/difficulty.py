@@ -12,7 +12,7 @@ import numpy as np
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import how_many
-from bmx_grid.evaluations.base import Evaluation, Finished, Floats, check_bounds
+from bmx_grid.evaluations.base import Evaluation, Finished, Floats
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_TEXT = 3e-3  # MiniLM on one core, of so many outputs per reference:
@@ -63,12 +63,12 @@ class DifficultyEvaluation(Evaluation):
 
     ROWS: ClassVar[Mapping[str, type]] = {"difficulty": BinRow, "difficult_words": WordRow}
 
-    references: int = identity(100)
-    sentences: int = identity(5)
+    references: int = identity(100, least=1)
+    sentences: int = identity(5, least=1)
     top: str | None = identity("top:30%")
 
     def __post_init__(self) -> None:
-        check_bounds(self, "evaluation.difficulty", references=(1, 1_000_000), sentences=(1, 1_000_000))
+        super().__post_init__()
         if self.top is not None:
             how_many(self.top, 100, "evaluation.difficulty.top")
 

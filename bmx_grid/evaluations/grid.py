@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished, Floats
-from bmx_grid.evaluations.held_out import FOLDS, Flags, free_of_each, other_folds
+from bmx_grid.evaluations.held_out import FOLDS, Flags, free_of_each
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.best import point_that_gains
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -48,10 +48,11 @@ class GridRow:
 
 @dataclass(frozen=True)
 class PointRow:
-    """One row of points.parquet: a declared point, and what it reaches on the segments it was not chosen on.
+    """One row of points.parquet: a point that was not chosen on the segments it is judged on, and what it reaches.
 
-    w, p: the point; w = 1, with p NaN, is the metric alone. baseline, correlation: of the metric alone and of the
-    boosted scores on `n` segments, NaN where undefined; gain: their difference. chosen_on: in words.
+    point: "published", at the nearest grid point, of two equally near ones the lower; or "elsewhere", chosen on the
+    other language pairs. w, p: the point; w = 1, with p NaN, is the metric alone. baseline, correlation: of the metric
+    alone and of the boosted scores, NaN where undefined; gain: their difference.
     """
 
     point: str
@@ -60,20 +61,9 @@ class PointRow:
     baseline: float
     correlation: float
     gain: float
-    n: int
-    chosen_on: str
 
 
-NO_POINT = PointRow("published", math.nan, math.nan, math.nan, math.nan, math.nan, 0, "")
-
-
-@dataclass(frozen=True, eq=False)
-class Declared:
-    """boosted: float64[N] scores at a declared point, NaN for a segment without one; judged: one entry per part of the
-    segments that has a point of its own."""
-
-    boosted: Floats
-    judged: tuple[PointRow, ...]
+NO_POINT = PointRow("published", math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,22 +71,22 @@ class GridOfSetting:
     """What the grid of one setting says.
 
     spec: what was computed. grid: the surface and what follows from it; without attributions a surface of no p, with
-    the baseline alone.
-    declared: the scores at each declared point, by its name, and what it reaches: "published" (at the nearest grid
-        point, of two equally near ones the lower), "cross_fitted", and "elsewhere" once the whole sweep has ended.
-    shifted: bool[N] whether an attribution was not above 0.
+    the baseline alone. shifted: bool[N] whether an attribution was not above 0.
+    boosted: float64[N] scores at each declared point, NaN for a segment without one: "published", "cross_fitted", which
+    has a point for each fold, and "elsewhere" once the whole sweep has ended. points: those that are the same for all
+    segments.
     """
 
     spec: GridSpec
     grid: GridResult
-    declared: Mapping[str, Declared]
-    shifted: np.ndarray[Any, np.dtype[np.bool_]]
+    shifted: Flags
+    boosted: Mapping[str, Floats] = field(default_factory=dict)
+    points: tuple[PointRow, ...] = ()
 
     @property
     def published(self) -> PointRow:
         """What the published point reaches; NaN where there is none."""
-        known = self.declared.get("published")
-        return NO_POINT if known is None else known.judged[0]
+        return next((row for row in self.points if row.point == "published"), NO_POINT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +109,10 @@ class GridEvaluation(Evaluation):
     aggregation: Aggregation = identity(PowerMean())
     fixed: Mapping[str, Point] = identity()
     seed: int = identity(0)
-    max_points: int = runtime(MAX_POINTS)
+    max_points: int = runtime(MAX_POINTS, least=1)
 
     def __post_init__(self) -> None:
-        if self.max_points < 1:
-            raise ConfigError(f"grid.max_points must be at least 1, got {self.max_points}.")
+        super().__post_init__()
         check_size(len(self.spec.p), len(self.spec.w), self.max_points)
         for name, point in self.fixed.items():
             try:
@@ -148,45 +137,39 @@ class GridEvaluation(Evaluation):
 
     def of_setting(self, setting: Finished) -> GridOfSetting:
         """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
-        base, human, spec = setting.scores.base_scores, setting.segments.human_scores, self.spec
-        n = len(base)
+        base, spec = setting.scores.base_scores, self.spec
+        shifted = np.zeros(len(base), dtype=np.bool_)
         if setting.explainer is None:
-            nothing = np.zeros(n, dtype=np.bool_)
-            return GridOfSetting(spec, metric_alone(spec, base, human), {}, nothing)
+            return GridOfSetting(spec, metric_alone(spec, base, setting.segments.human_scores), shifted)
         grid = grid_of(spec, setting.inputs(spec))
         asked = self.fixed.get(setting.explainer_name)
         place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
-        declared: dict[str, Declared] = {}
+        boosted: dict[str, Floats] = {}
+        points: list[PointRow] = []
         if place is not None:
             w, p, value = spec.w[place[1]], spec.p[place[0]], float(grid.correlation[place])
-            numbers = grid.baseline, value, value - grid.baseline, grid.n_used
-            judged = PointRow("published", w, p, *numbers, "as published")
-            declared["published"] = Declared(scores_at(spec, setting, w, p), (judged,))
-        declared["cross_fitted"] = cross_fitted(spec, setting, self.seed)
+            boosted["published"] = scores_at(spec, setting, w, p)
+            points.append(PointRow("published", w, p, grid.baseline, value, value - grid.baseline))
+        boosted["cross_fitted"] = cross_fitted(spec, setting, self.seed)
         truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
-        sides = (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis)
-        shifted = np.zeros(n, dtype=np.bool_)
-        for words in sides:
+        for words in (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis):
             shifted |= row_minimum(words) <= 0
-        return GridOfSetting(spec, grid, declared, shifted)
+        return GridOfSetting(spec, grid, shifted, boosted, tuple(points))
 
     def of_scope(self, settings: Sequence[Finished]) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""
-        results = [self.of_setting(one) if one.of_grid is None else one.of_grid for one in settings]
-        return [
-            result if found is None else replace(result, declared={**result.declared, "elsewhere": found})
-            for result, found in zip(results, chosen_elsewhere(self.spec, settings), strict=True)
-        ]
+        results = [self.of_setting(setting) if setting.of_grid is None else setting.of_grid for setting in settings]
+        for place, (row, scores) in chosen_elsewhere(self.spec, settings).items():
+            boosted, points = {**results[place].boosted, row.point: scores}, (*results[place].points, row)
+            results[place] = replace(results[place], boosted=boosted, points=points)
+        return results
 
     def points(self, result: GridOfSetting) -> Mapping[str, Floats]:
         """The boosted scores of the declared points."""
-        return {name: found.boosted for name, found in result.declared.items()}
+        return result.boosted
 
     def rows(self, result: GridOfSetting) -> Mapping[str, Sequence[Any] | Columns]:
-        """One row per grid point, p ascending and w running fastest: the order of the paper's published grid.
-
-        In the table `points` one row per declared point, and for cross-fitted ones per fold.
-        """
+        """One row per grid point, p ascending and w running fastest: the order of the paper's published grid."""
         w = result.spec.w
         p = result.spec.p[: len(result.grid.correlation)]  # no rows for a metric alone
         columns: Columns = {
@@ -195,14 +178,13 @@ class GridEvaluation(Evaluation):
             "p": np.repeat(p, len(w)),
             "correlation": result.grid.correlation.ravel(),
         }
-        return {"grid": columns, "points": [row for found in result.declared.values() for row in found.judged]}
+        return {"grid": columns, "points": result.points}
 
     def segment_columns(self, result: GridOfSetting) -> Columns:
         """The score at each declared point, and whether attributions were shifted for it."""
         nothing = np.full(len(result.shifted), np.nan)
         names = ("published", "elsewhere", "cross_fitted")
-        known = {name: found.boosted for name, found in result.declared.items()}
-        return {**{f"boosted_{name}": known.get(name, nothing) for name in names}, "shifted": result.shifted}
+        return {**{f"boosted_{name}": result.boosted.get(name, nothing) for name in names}, "shifted": result.shifted}
 
 
 def sample_of(setting: Finished, spec: GridSpec, w: Sequence[float]) -> Sample:
@@ -214,65 +196,52 @@ def sample_of(setting: Finished, spec: GridSpec, w: Sequence[float]) -> Sample:
 
 def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
     """float64[N] boosted scores of a setting at (w, p); with w = 1 those of the metric alone, whatever p is."""
-    found = setting.scores
+    scores = setting.scores
     if w == 1:
-        return found.base_scores
-    rows = (found.base_scores, found.ground_truth, found.hypothesis)
+        return scores.base_scores
+    rows = scores.base_scores, scores.ground_truth, scores.hypothesis
     return boosted_scores(spec.aggregation, spec.side, p, w, *rows)
 
 
-def reached(spec: GridSpec, setting: Finished, boosted: Floats, rows: Flags) -> tuple[float, float, float, int]:
-    """On these rows: correlation of the metric alone, of boosted scores, their difference, and the number of rows."""
-    human, base = setting.segments.human_scores, setting.scores.base_scores
-    used = rows & np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-    alone, at = (correlate(spec.correlation, scores[used], human[used]) for scores in (base, boosted))
-    return alone, at, at - alone, int(used.sum())
-
-
-def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Declared:
-    """Each segment at the point that is best on the other folds: ten folds of whole clusters, drawn from the seed.
+def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Floats:
+    """float64[N] each segment at the point that is best on the other folds: ten of whole clusters, drawn from the seed.
 
     Points differ in the scale of their scores: all are brought to that of the metric alone
     (`grid_resampling.CrossFitted`).
     """
-    found, used = cross_fit(sample_of(setting, spec, spec.w), FOLDS, seed), setting.inputs(spec).used
-    boosted, fold_of = np.full(len(used), np.nan), np.full(len(used), -1)
-    boosted[used], fold_of[used] = found.scores, found.fold
-    chosen_on, judged = other_folds(len(found.rows)), []
-    for fold, (row, w) in enumerate(zip(found.rows.tolist(), found.w.tolist(), strict=True)):
-        p = spec.p[row] if row >= 0 else math.nan
-        judged.append(PointRow("cross_fitted", w, p, *reached(spec, setting, boosted, fold_of == fold), chosen_on))
-    return Declared(boosted, tuple(judged))
+    used = setting.inputs(spec).used
+    boosted = np.full(len(used), np.nan)
+    boosted[used] = cross_fit(sample_of(setting, spec, spec.w), FOLDS, seed).scores
+    return boosted
 
 
-def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> list[Declared | None]:
-    """Each setting at the point with the highest mean gain on the other language pairs of its data set.
+def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, tuple[PointRow, Floats]]:
+    """By place of a setting the point with the highest mean gain on the other language pairs, and its boosted scores.
 
-    settings: those of one metric and explainer. Clusters that a setting shares with the others are taken out of these,
-    and their grids are computed again: 492 of the 2,851 references of WMT17 stand in several language pairs. None where
-    no other language pair has a defined correlation, and for metrics alone.
+    settings: those of one metric and explainer, of a data set. Clusters that a setting shares with the others are taken
+    out of these, and their grids are computed again: 492 of the 2,851 references of WMT17 stand in several language
+    pairs. Nothing where no other language pair has a defined correlation, and for metrics alone.
     """
-    found: list[Declared | None] = [None] * len(settings)
     if len(settings) < 2 or any(setting.explainer is None for setting in settings):
-        return found
+        return {}
     free = free_of_each([setting.clusters for setting in settings])
-    sums = [np.zeros((len(spec.p), len(spec.w))) for _ in settings]
-    choosing: list[list[str]] = [[] for _ in settings]
+    gains: list[list[Floats]] = [[] for _ in settings]
     for other, setting in enumerate(settings):
-        judged = [at for at in range(len(settings)) if at != other]
-        for at, gains in zip(judged, gains_on(spec, setting, [free[at][other] for at in judged]), strict=True):
-            if np.isfinite(gains).any():
-                sums[at] += gains
-                choosing[at].append(setting.segments.language_pair)
-    for at, (setting, total, names) in enumerate(zip(settings, sums, choosing, strict=True)):
-        if names:
-            best = point_that_gains(total / len(names), spec.w)
+        judged = [place for place in range(len(settings)) if place != other]
+        for place, surface in zip(judged, gains_on(spec, setting, [free[at][other] for at in judged]), strict=True):
+            if np.isfinite(surface).any():
+                gains[place].append(surface)
+    chosen = {}
+    for place, surfaces in enumerate(gains):
+        if surfaces:
+            best = point_that_gains(np.sum(surfaces, axis=0) / len(surfaces), spec.w)
             w, p = (1.0, math.nan) if best is None else (spec.w[best[1]], spec.p[best[0]])
-            boosted = scores_at(spec, setting, w, p)
-            numbers = reached(spec, setting, boosted, np.ones(len(boosted), dtype=np.bool_))
-            judged_here = PointRow("elsewhere", w, p, *numbers, f"{', '.join(names)} without shared clusters")
-            found[at] = Declared(boosted, (judged_here,))
-    return found
+            boosted = scores_at(spec, settings[place], w, p)
+            human, base = settings[place].segments.human_scores, settings[place].scores.base_scores
+            used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
+            alone, value = (correlate(spec.correlation, scores[used], human[used]) for scores in (base, boosted))
+            chosen[place] = PointRow("elsewhere", w, p, alone, value, value - alone), boosted
+    return chosen
 
 
 def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Floats:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from bmx_grid.boosts.base import Boost, Candidate, Fitted, Part
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.segments import clusters
 from bmx_grid.evaluations.base import Finished, Floats
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec
@@ -27,6 +26,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 FOLDS = 10
+REASSIGNED_PLACE = 2  # in the seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,36 +83,23 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
 
     clusters: N labels of each language pair.
     """
-    labels, known = [np.asarray(own, dtype=np.str_) for own in clusters], [list(set(own)) for own in clusters]
+    labels, known = [np.asarray(names, dtype=np.str_) for names in clusters], [list(set(names)) for names in clusters]
     return [
-        {other: ~np.isin(of, own) for other, of in enumerate(labels) if other != at} for at, own in enumerate(known)
+        {other: ~np.isin(of_other, names) for other, of_other in enumerate(labels) if other != place}
+        for place, names in enumerate(known)
     ]
 
 
-def other_folds(count: int) -> str:
-    """Where the point of each of so many folds was chosen, in words."""
-    count = max(count, 1)
-    return f"the other {count - 1} of {count} folds"
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """scores: float64[n] boosted, NaN where nothing was chosen; fitted: what was chosen, one for each part of the
-    segments; chosen_on: in words."""
+class Held(NamedTuple):
+    """float64[n] boosted scores, NaN where nothing was chosen; the constants of a single choice as JSON."""
 
     scores: Floats
-    fitted: tuple[Fitted, ...]
-    chosen_on: str
+    constants: str = ""
 
-    @property
-    def abstained(self) -> float:
-        """The share of choices that are "do not boost"; NaN without one."""
-        return float(np.mean([fitted.abstains for fitted in self.fitted])) if self.fitted else math.nan
-
-    @property
-    def constants(self) -> str:
-        """The numbers of a single choice as JSON; "" where several parts have their own."""
-        return json.dumps(self.fitted[0].constants(), allow_nan=False) if len(self.fitted) == 1 else ""
+    @classmethod
+    def of(cls, fitted: Fitted, base: Floats, features: Floats) -> Held:
+        """The scores of a single choice."""
+        return cls(fitted.scores(base, features), json.dumps(fitted.constants(), allow_nan=False))
 
 
 def chosen(kind: Kind, candidate: Candidate, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
@@ -133,34 +120,28 @@ def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Float
 
     Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
     """
-    scores, fitted, count = np.full(len(rated.base), np.nan), [], number_of(rated.fold_of)
+    scores, count = np.full(len(rated.base), np.nan), number_of(rated.fold_of)
     for fold in range(count) if count > 1 else ():
         inside = rated.fold_of == fold
-        fitted.append(chosen(kind, candidate, [(rated, features, ~inside)]))
-        scores[inside] = to_scale(fitted[-1].scores(rated.base, features), rated.base)[inside]
-    return Held(scores, tuple(fitted), other_folds(count))
-
-
-REASSIGNED_PLACE = 2  # in the seed
+        fitted = chosen(kind, candidate, [(rated, features, ~inside)])
+        scores[inside] = to_scale(fitted.scores(rated.base, features), rated.base)[inside]
+    return Held(scores)
 
 
 @dataclass(frozen=True, eq=False)
 class Member(Rated):
     """The judged segments of a setting as boosts see them.
 
-    labels: n clusters; features: float64[n, k] of each boost that can be made; lacking: why others cannot, by name;
-    donors: int64[n] for each draw, which segment each gets its attributions from; roles: of the texts that
-    `log_words` counts. free: for each member that chooses for this one, by its number, bool[N] which of its segments
-    do: those without a cluster of this one; name: as members that it chooses for name it.
+    setting: where they are from; features: float64[n, k] of each boost that can be made; lacking: why others cannot,
+    by name; donors: int64[n] for each draw, which segment each gets its attributions from; choosing: for each member
+    that chooses for this one, by its number, bool[n] which of its segments do.
     """
 
-    labels: NDArray[np.str_]
+    setting: Finished
     features: Mapping[str, Floats]
     lacking: Mapping[str, str]
     donors: tuple[Ints, ...]
-    roles: tuple[str, ...]
-    free: Mapping[int, Flags] = field(default_factory=dict)
-    name: str = ""
+    choosing: Mapping[int, Flags] = field(default_factory=dict)
 
     def features_of(self, name: str, boost: Boost) -> list[Floats]:
         """The features of a boost as they are, then with attributions of other segments, one for each draw.
@@ -169,75 +150,60 @@ class Member(Rated):
         """
         if name not in self.features:
             return []
-        features, theirs = self.features[name], np.array(boost.of_attributions())
-        known = len(self.labels) and not any((of == NO_DONOR).any() for of in self.donors)
-        return [features, *(np.where(theirs, features[donor], features) for donor in self.donors if known)]
+        features, reassigned = self.features[name], np.array(boost.of_attributions())
+        known = len(self.base) and not any((donor == NO_DONOR).any() for donor in self.donors)
+        return [features, *(np.where(reassigned, features[donor], features) for donor in self.donors if known)]
 
     def on_all(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the others."""
-        found = np.full(len(self.used), np.nan)
-        found[self.used] = scores
-        return found
+        of_all = np.full(len(self.used), np.nan)
+        of_all[self.used] = scores
+        return of_all
 
 
 def on_others(
     kind: Kind, candidate: Candidate, members: Sequence[Member], features: Sequence[Floats]
 ) -> list[Held | None]:
-    """Each of L members with what is best on those that choose for it, without its clusters.
+    """Each member with what is best on those that choose for it; None where there are none.
 
-    features: float64[n, k] of each. None where no other one has a defined correlation.
+    features: float64[n, k] of each.
     """
-    made: list[Held | None] = []
-    for judged, own in zip(members, features, strict=True):
-        others = {at: rows[members[at].used] for at, rows in judged.free.items()}
-        known = [
-            at
-            for at, rows in others.items()
-            if math.isfinite(correlate(kind, members[at].base[rows], members[at].human[rows]))
-        ]
-        if not known:
-            made.append(None)
-            continue
-        fitted = chosen(kind, candidate, [(members[at], features[at], others[at]) for at in known])
-        words = f"{', '.join(members[at].name for at in known)} without shared clusters"
-        made.append(Held(fitted.scores(judged.base, own), (fitted,), words))
-    return made
+    held: list[Held | None] = []
+    for judged, columns in zip(members, features, strict=True):
+        selection = [(members[other], features[other], rows) for other, rows in judged.choosing.items()]
+        held.append(Held.of(chosen(kind, candidate, selection), judged.base, columns) if selection else None)
+    return held
 
 
-def members_of(
-    settings: Sequence[Finished],
-    boosts: Mapping[str, Boost],
-    spec: GridSpec,
-    *,
-    fold_seed: int,
-    draws: int,
-    seed: int,
-    by_dataset: bool,
+def linked(
+    kind: Kind, members: Sequence[Member], labels: Sequence[Sequence[str]], names: Sequence[str]
 ) -> list[Member]:
-    """Settings of one metric and explainer, whose codes of clusters are the same in all of them.
+    """The members with one code for a cluster in all of them, and with the others that choose for each.
+
+    labels: N clusters of each. names: those with another name choose, without shared clusters, where a correlation of
+    the metric is defined.
+    """
+    used = [np.asarray(own, dtype=np.str_)[member.used] for member, own in zip(members, labels, strict=True)]
+    clusters = np.split(codes(np.concatenate(used)), np.cumsum([len(own) for own in used])[:-1])
+    joined = []
+    for place, free in enumerate(free_of_each(labels)):
+        choosing = {}
+        for other in (other for other in free if names[other] != names[place]):
+            rows = free[other][members[other].used]
+            if math.isfinite(correlate(kind, members[other].base[rows], members[other].human[rows])):
+                choosing[other] = rows
+        joined.append(replace(members[place], clusters=clusters[place], choosing=choosing))
+    return joined
+
+
+def member_of(
+    setting: Finished, boosts: Mapping[str, Boost], spec: GridSpec, *, fold_seed: int, draws: int, seed: int
+) -> Member:
+    """A setting as boosts see it.
 
     spec, fold_seed: the grid whose segments, correlation and folds are used; draws, seed: of reassigned attributions.
-    by_dataset: whether those of other data sets choose, with clusters over all of them, else those of other pairs.
     Raises DataError where a boost cannot be made of the attributions at all.
     """
-    members = [_member(setting, boosts, spec, fold_seed, draws, seed) for setting in settings]
-    labels: list[Any] = [setting.clusters for setting in settings]
-    if by_dataset:
-        labels = clusters([setting.segments for setting in settings])
-    own = [np.asarray(of, dtype=np.str_)[member.used] for member, of in zip(members, labels, strict=True)]
-    parts = np.split(codes(np.concatenate(own)), np.cumsum([len(of) for of in own])[:-1])
-    made = []
-    for at, (setting, free) in enumerate(zip(settings, free_of_each(labels), strict=True)):
-        if by_dataset:
-            free = {other: rows for other, rows in free.items() if settings[other].names[0] != setting.names[0]}
-        name = " ".join(setting.pair) if by_dataset else setting.names[1]
-        made.append(replace(members[at], labels=own[at], clusters=parts[at], free=free, name=name))
-    return made
-
-
-def _member(
-    setting: Finished, boosts: Mapping[str, Boost], spec: GridSpec, fold_seed: int, draws: int, seed: int
-) -> Member:
     base, human = setting.scores.base_scores, setting.segments.human_scores
     labels, kind = np.asarray(setting.clusters, dtype=np.str_), spec.correlation
     features: dict[str, Floats] = {}
@@ -250,18 +216,16 @@ def _member(
         used = np.logical_and.reduce([among, *(np.isfinite(columns).all(axis=1) for columns in features.values())])
     words = np.column_stack([setting.word_counts(role) for role in setting.worded])
     segments = setting.segments.segments
-    items, systems = (np.array([str(getattr(one, name)) for one in segments]) for name in ("id", "system"))
+    items, systems = (np.array([str(getattr(segment, name)) for segment in segments]) for name in ("id", "system"))
     log_words = np.log(np.maximum(words, 1).astype(np.float64))
     rated = rated_of(kind, base, human, log_words, labels, items, systems, used, fold_seed, among)
-    own, drawn = labels[used], []
+    drawn = []
     for draw in range(draws if features else 0):  # the same whatever settings a sweep has
         content = int(setting.segments.fingerprint()[:16], 16)
         rng = np.random.default_rng([seed, content, REASSIGNED_PLACE, draw])
-        drawn.append(donors(setting.inputs(spec).lengths[used[among]], codes(own), rng))
+        drawn.append(donors(setting.inputs(spec).lengths[used[among]], rated.clusters, rng))
     features = {name: columns if used.all() else columns[used] for name, columns in features.items()}
-    return Member(
-        **vars(rated), labels=own, features=features, lacking=lacking, donors=tuple(drawn), roles=setting.worded
-    )
+    return Member(**vars(rated), setting=setting, features=features, lacking=lacking, donors=tuple(drawn))
 
 
 def _features(setting: Finished, boosts: Mapping[str, Boost], used: Flags) -> tuple[dict[str, Floats], dict[str, str]]:

@@ -23,7 +23,6 @@ from bmx_grid.evaluations.base import (
     Finished,
     Floats,
     Measured,
-    check_bounds,
 )
 from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -348,12 +347,9 @@ class LevelsEvaluation(Evaluation):
     SCOPE: ClassVar[tuple[str, ...]] = OF_METRIC
     ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow, "thresholds": ThresholdRow}
 
-    resamples: int = identity(1000)
+    resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
     system_score: SystemScore = identity("auto")
-
-    def __post_init__(self) -> None:
-        check_bounds(self, "evaluation.levels", resamples=(0, MOST_RESAMPLES))
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of the metric alone and of every declared point; the metric alone is the same for all explainers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
@@ -25,7 +25,6 @@ from bmx_grid.evaluations.base import (
     Evaluation,
     Finished,
     Measured,
-    check_bounds,
     grouped,
     here,
 )
@@ -36,7 +35,7 @@ from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
-from bmx_grid.measures.significance import Alternative, Comparison, Unit, compare, williams
+from bmx_grid.measures.significance import Comparison, Unit, compare, williams
 
 Statistic = Literal[Correlation, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
@@ -57,13 +56,11 @@ class Row:
     compared: str
     against: str
     point: str
-    human: str
     level: str
     grouping: str
     statistic: str
     difference: Measured
     test: str
-    alternative: str
     p: float
     p_holm: float = math.nan
     p_bh: float = math.nan
@@ -72,21 +69,6 @@ class Row:
     clusters: int
     resamples: int
     seed: int
-
-
-@dataclass(frozen=True)
-class SelectionRow:
-    """One row of selection.parquet: what the best point of a grid is worth.
-
-    best_w, best_p, best_gain: the point and its gain on the segments it was chosen on; p_selection_adjusted: of the
-    highest gain of the grid. What it gains on others is in tests.parquet, at the point "cross_fitted".
-    """
-
-    best_w: float
-    best_p: float
-    best_gain: float
-    p_selection_adjusted: float
-    clusters: int
 
 
 @dataclass(frozen=True)
@@ -106,18 +88,15 @@ class Rank:
 
 
 Result = dict[str, list[Any]]  # the rows of a setting by table
-Placed = tuple[int, Row]  # a row, and the place of its setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignificanceEvaluation(Evaluation):
     """Tests of every declared point against the metric alone, of the best point, and of metrics against each other.
 
-    grid: whose points are tested. tests: which ones; alternative: "two-sided" or "greater"; statistics: the
-    correlations compared, acc_eq (by item), and spa and pairwise_accuracy (of the systems' mean scores); resamples: of
-    permutation tests and of the cluster bootstrap behind the intervals; rank_resamples: of the whole grid where its
-    correlation is a rank correlation, whose resampled grids take a minute per 1,000; 0: the best point is not tested.
-    seed: of all draws.
+    grid: whose points are tested. tests: which ones; statistics: the correlations compared, acc_eq (by item), and spa
+    and pairwise_accuracy (of the systems' mean scores); resamples: of permutation tests and of the cluster bootstrap
+    behind the intervals; seed: of all draws.
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
     perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
@@ -125,28 +104,27 @@ class SignificanceEvaluation(Evaluation):
     is asked for) and drawn (bootstrap), and the column `clusters` counts systems. Metrics and points are compared with
     placebos (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those
     of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014).
-    The best point of the grid is tested against the distribution of the maximum over the whole grid. p values are
-    adjusted within families: all comparisons of a sweep by one test at one point; in a large family permutation tests
-    near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
+    The best point of a grid of Pearson's r is tested against the distribution of the maximum over the whole grid.
+    p values are adjusted within families: all comparisons of a sweep by one test at one point; in a large family
+    permutation tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
     VERSION: ClassVar[int] = 4  # without gains of halves
-    ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "selection": SelectionRow, "ranking": Rank}
+    GONE: ClassVar[Mapping[str, Any]] = {"alternative": "two-sided", "rank_resamples": 0}
+    SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
+    ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "ranking": Rank}
 
     grid: GridEvaluation = identity()
     tests: tuple[Test, ...] = identity(("williams", "perm_inputs", "bootstrap"))
-    alternative: Alternative = identity("two-sided")
     statistics: tuple[Statistic, ...] = identity(("pearson",))
-    resamples: int = identity(1000)
-    rank_resamples: int = identity(0)
+    resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("tests", "statistics"):
             if not getattr(self, name):
                 raise ConfigError(f"significance.{name}: choose at least one, or leave significance out of evaluation.")
-        bounds = {"resamples": (40, MOST_RESAMPLES), "rank_resamples": (0, 100_000)}
-        check_bounds(self, "significance", **bounds)
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if n_explainers or n_metrics > 1:
@@ -157,177 +135,145 @@ class SignificanceEvaluation(Evaluation):
         return 0.2 + n_segments * self.resamples * len(self.grid.spec.p) / 1e9
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
-        """The tests of points and grids, those of metrics against each other, and p values by family."""
+        """With p values by family."""
         results = super().evaluate(settings, each)
-        rows = [(at, row) for at, result in enumerate(results) for row in result.pop("tests")]
-        first = {of_metric[0] for of_metric in grouped(settings, OF_METRIC)}  # its first explainer
-        for of_pair in grouped(settings, OF_PAIR):
-            places = [at for at in of_pair if at in first]
-            for statistic in self.statistics if len(places) > 1 else ():
-                for level in _levels(settings[places[0]], statistic):
-                    compared, ranks = self._compare_metrics(settings, places, level, statistic)
-                    rows += compared
-                    for at, rank in zip(places, ranks, strict=False):
-                        results[at].setdefault("ranking", []).append(rank)
-            placebos = [settings[at] for at in places if settings[at].metric.is_placebo]
-            for at in of_pair if placebos else ():
-                rows += [(at, row) for row in self._over_placebos(settings[at], placebos)]
-        for at, row in adjusted(self._refined(settings, rows)):
-            results[at].setdefault("tests", []).append(row)
+        rows = [row for result in results for row in result["tests"]]
+        places = [place for place, result in enumerate(results) for _ in result["tests"]]
+        for result in results:
+            result["tests"] = []
+        for place, row in zip(places, adjusted(self._refined(settings, places, rows)), strict=True):
+            results[place]["tests"].append(row)
         return results
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
-        """The tests of the points of a setting, and of its grid."""
-        (setting,) = settings
-        rows = [
-            row
-            for point in setting.boosted
-            for statistic in self.statistics
-            for level in _levels(setting, statistic)[:1]
-            for row in self._tests(
-                _where(setting, point, statistic, level),
-                _of_point(setting, point, statistic),
-                f"{point} against base",
-            )
-        ]
-        resamples = self.resamples if self.grid.correlation == "pearson" else self.rank_resamples
-        if setting.explainer is None or not resamples:
-            return [{"tests": rows}]
-        spec, seed = self.grid.spec, self.seed
-        whole = sample_of(setting, spec, spec.w)
-        best = selection_adjusted(whole, resamples, seed)
-        of_best = Row(
-            **_where(setting, "best", self.grid.correlation),
+        """The tests of the points and grids of a language pair, and those of its metrics with their ranks."""
+        results: list[Result] = [{"tests": list(self._of_points(setting)), "ranking": []} for setting in settings]
+        first = [places[0] for places in grouped(settings, OF_METRIC)]  # of a metric its first explainer
+        for statistic in self.statistics if len(first) > 1 else ():
+            for level in _levels(settings[0], statistic):
+                self._compare_metrics([settings[at] for at in first], [results[at] for at in first], level, statistic)
+        placebos = [settings[place] for place in first if settings[place].metric.is_placebo]
+        for setting, result in zip(settings, results, strict=True):
+            points = () if setting.metric.is_placebo else itertools.product(setting.boosted, self.statistics)
+            for point, statistic in points:
+                for level, placebo in itertools.product(_levels(setting, statistic)[:1], placebos):
+                    family = f"{level}: boost against placebo"
+                    result["tests"] += self._tests(setting, point, placebo, level, statistic, family)
+        return results
+
+    def _of_points(self, setting: Finished) -> Iterator[Row]:
+        """The tests of the points of a setting, and of the best point of its grid."""
+        for point, statistic in itertools.product(setting.boosted, self.statistics):
+            for level in _levels(setting, statistic)[:1]:
+                yield from self._tests(setting, point, setting, level, statistic, f"{point} against base")
+        if setting.explainer is None or self.grid.correlation != "pearson":
+            return
+        whole = sample_of(setting, self.grid.spec, self.grid.spec.w)
+        best = selection_adjusted(whole, self.resamples, self.seed)
+        yield Row(
+            **_where(setting, "best", setting, "segment", "pearson"),
             difference=Estimate(best.gain),
             test="selection_adjusted",
-            alternative="greater",
             p=best.p,
             n=len(whole.base),
             clusters=whole.clusters,
-            resamples=resamples,
-            seed=seed,
+            resamples=self.resamples,
+            seed=self.seed,
             family="best point against base",
         )
-        p = spec.p[best.row] if best.row >= 0 else math.nan
-        selection = SelectionRow(best.w, p, best.gain, best.p, whole.clusters)
-        return [{"tests": [*rows, of_best], "selection": [selection]}]
 
     def _compare_metrics(
-        self,
-        settings: Sequence[Finished],
-        places: Sequence[int],
-        level: str,
-        statistic: Statistic,
-    ) -> tuple[list[Placed], list[Rank]]:
-        """The tests of each metric of a language pair against those after it, and its rank; no rank without a test."""
-        rows: list[Placed] = []
-        scores = {at: turned(settings[at], BASE, level, statistic) for at in places}
+        self, settings: Sequence[Finished], results: Sequence[Result], level: str, statistic: Statistic
+    ) -> None:
+        """Add the tests of each metric of a language pair against those after it, and its rank; none without a test."""
         p_of: dict[tuple[int, int], float] = {}
         # of two metrics one of which is a placebo, the other one is compared with it
-        in_order = sorted(places, key=lambda at: settings[at].metric.is_placebo)
+        in_order = sorted(range(len(settings)), key=lambda place: settings[place].metric.is_placebo)
         for left, right in itertools.combinations(in_order, 2):
             if settings[left].metric.is_placebo:
                 continue
-            against = "placebo" if settings[right].metric.is_placebo else "metric"
-            where = {
-                **_where(settings[left], BASE, statistic, level),
-                "explainer": ALONE,
-                "compared": settings[left].metric_name,
-                "against": settings[right].metric_name,
-            }
-            both = replace(scores[left], y=scores[right].x)
-            tests = list(self._tests(where, both, f"{level}: metric against {against}"))
+            family = f"{level}: metric against {'placebo' if settings[right].metric.is_placebo else 'metric'}"
+            tests = list(self._tests(settings[left], BASE, settings[right], level, statistic, family))
             if math.isfinite(tests[0].difference.value):
-                rows += [(left, row) for row in tests]
-                shown = next((row for row in tests if row.test in UNITS), tests[0])
-                p = shown.p if shown.alternative == "two-sided" else min(1.0, 2 * min(shown.p, 1 - shown.p))
-                p_of[places.index(left), places.index(right)] = p
-        values = [self._value(scores[at], statistic) for at in places]
-        ranks = []
-        for at, value, rank in zip(places, values, significance_ranks(values, p_of), strict=True):
-            n = int(np.isfinite(scores[at].x + scores[at].human).sum())
-            sign = 1.0 if statistic in AGREEMENTS else settings[at].direction
-            ranks.append(Rank(ALONE, level, statistic, sign * value, rank, n))
-        return rows, ranks if p_of else []
+                results[left]["tests"] += tests
+                p_of[left, right] = next((row for row in tests if row.test in UNITS), tests[0]).p
+        if not p_of:
+            return
+        scores = [turned(setting, BASE, level, statistic) for setting in settings]
+        values = [self._value(of_metric, statistic) for of_metric in scores]
+        ranks = significance_ranks(values, p_of)
+        for setting, of_metric, value, rank, result in zip(settings, scores, values, ranks, results, strict=True):
+            n = int(np.isfinite(of_metric.x + of_metric.human).sum())
+            sign = 1.0 if statistic in AGREEMENTS else setting.direction
+            result["ranking"].append(Rank(ALONE, level, statistic, sign * value, rank, n))
 
-    def _over_placebos(self, setting: Finished, placebos: Sequence[Finished]) -> Iterator[Row]:
-        """The tests of the points of a setting against placebos: sentinels and random scores."""
-        for point, statistic in itertools.product(setting.boosted, self.statistics):
-            for level in () if setting.metric.is_placebo else _levels(setting, statistic)[:1]:
-                for placebo in placebos:
-                    where = {**_where(setting, point, statistic, level), "against": placebo.metric_name}
-                    both = _against(setting, point, placebo, level, statistic)
-                    yield from self._tests(where, both, f"{level}: boost against placebo")
-
-    def _refined(self, settings: Sequence[Finished], rows: Sequence[Placed]) -> list[Placed]:
+    def _refined(self, settings: Sequence[Finished], places: Sequence[int], rows: Sequence[Row]) -> Iterator[Row]:
         """Tests repeated where R resamples show nothing in a large family: 1 / (R + 1) times its size is above .05.
 
         Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
         and with draws of their own. Each test must pass both rounds, so that its level is kept.
         """
-        sizes = Counter(row.family for _, row in rows if row.test in UNITS and math.isfinite(row.p))
+        sizes = Counter(row.family for row in rows if row.test in UNITS and math.isfinite(row.p))
         near = NEAR / (self.resamples + 1)
         seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1)[0])
         alone = {(*setting.pair, setting.metric_name): setting for setting in reversed(settings)}
-        refined = []
-        for at, row in rows:
-            setting, size = settings[at], sizes[row.family] if row.test in UNITS else 0
+        for place, row in zip(places, rows, strict=True):
+            setting, size = settings[place], sizes[row.family] if row.test in UNITS else 0
             if size / (self.resamples + 1) > LEVEL and row.p <= near:
-                scores = _of_point(setting, row.point, row.statistic)
-                if row.against != setting.metric_name:
-                    other = alone[(*setting.pair, row.against)]
-                    scores = _against(setting, row.point, other, row.level, row.statistic)
+                own = row.against == setting.metric_name
+                other = setting if own else alone[(*setting.pair, row.against)]
+                scores = _compared_scores(setting, row.point, other, row.level, row.statistic)
                 count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
                 drawn = {"resamples": count, "seed": seed, "bootstrap": False}
-                found = self._compared(scores, row.statistic, _unit(scores, row.test), **drawn)
-                row = replace(row, p=found.p, resamples=count, seed=seed)
-            refined.append((at, row))
-        return refined
+                again = _compared(scores, row.statistic, _unit(scores, row.test), **drawn)
+                row = replace(row, p=again.p, resamples=count, seed=seed)
+            yield row
 
     def _value(self, scores: Scores, statistic: Any) -> float:
         if statistic in AGREEMENTS:
-            return self._compared(scores, statistic, "inputs", resamples=1, bootstrap=False).x
+            return _compared(scores, statistic, "inputs", resamples=1, bootstrap=False).x
         return correlate(statistic, scores.x, scores.human)
 
-    def _compared(self, scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Comparison:
-        how: dict[str, Any] = {"statistic": statistic, "unit": unit, "alternative": self.alternative, **drawn}
-        if statistic in AGREEMENTS:
-            return compare_agreement(scores=scores, **how)
-        return compare(scores.x, scores.y, scores.human, scores.cluster, system=scores.system, **how)
-
-    def _tests(self, where: Mapping[str, Any], scores: Scores, kind: str) -> Iterator[Row]:
-        """Every test of one comparison. Of system scores whole systems are swapped, whatever test is asked for."""
+    def _tests(
+        self, setting: Finished, point: str, other: Finished, level: str, statistic: Any, family: str
+    ) -> Iterator[Row]:
+        """Every test of a point against a metric. Of system scores whole systems are swapped, whatever is asked for."""
+        scores = _compared_scores(setting, point, other, level, statistic)
         done: dict[str, Comparison] = {}
-        statistic = where["statistic"]
-        of_segments = where["level"] == "segment" or statistic in AGREEMENTS
+        of_segments = level == "segment" or statistic in AGREEMENTS
         tests = [test if of_segments or test not in UNITS else "perm_systems" for test in self.tests]
         for test in dict.fromkeys(tests):
             unit = _unit(scores, test)
             # Each system score is a row of its own; of one system's segments no system can be swapped.
             undefined = UNITS.get(test, "inputs") != "inputs" and scores.system is None and of_segments
             if unit not in done:
-                done[unit] = self._compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
-            found = done[unit]
+                done[unit] = _compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
+            both = done[unit]
             if test == "williams" and statistic in AGREEMENTS:
                 p = math.nan  # a test of correlations
             elif test == "williams":
                 used = np.isfinite([scores.x, scores.y, scores.human]).all(axis=0)
-                between = correlate(statistic, scores.x[used], scores.y[used])
-                p = williams(found.x, found.y, between, found.n, self.alternative)
+                p = williams(both.x, both.y, correlate(statistic, scores.x[used], scores.y[used]), both.n)
             else:
-                p = found.p_bootstrap if test == "bootstrap" else found.p
+                p = both.p_bootstrap if test == "bootstrap" else both.p
             yield Row(
-                **where,
-                difference=Estimate(found.difference, *(() if undefined else (found.low, found.high))),
+                **_where(setting, point, other, level, statistic),
+                difference=Estimate(both.difference, *(() if undefined else (both.low, both.high))),
                 test=test,
-                alternative=self.alternative,
                 p=math.nan if undefined else p,
-                n=found.n,
-                clusters=found.clusters,
+                n=both.n,
+                clusters=both.clusters,
                 resamples=0 if test == "williams" else self.resamples,
                 seed=self.seed,
-                family=f"{kind}, {statistic}, {test}",
+                family=f"{family}, {statistic}, {test}",
             )
+
+
+def _compared(scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Comparison:
+    if statistic in AGREEMENTS:
+        return compare_agreement(statistic, scores, unit=unit, **drawn)
+    by = {"system": scores.system, "statistic": statistic, "unit": unit}
+    return compare(scores.x, scores.y, scores.human, scores.cluster, **by, **drawn)
 
 
 def _unit(scores: Scores, test: str) -> Unit:
@@ -344,18 +290,25 @@ def _levels(setting: Finished, statistic: str) -> tuple[str, ...]:
     return ("segment" if statistic == "acc_eq" else "system",)
 
 
-def _where(setting: Finished, point: str, statistic: str, level: str = "segment") -> dict[str, Any]:
-    """What a row of a point says of itself."""
+def _where(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> dict[str, Any]:
+    """What a row says of itself: a metric at a point, or metrics alone."""
+    alone = point == BASE
     return {
-        "explainer": setting.explainer_name,
-        "compared": f"{setting.metric_name} at {point}",
-        "against": setting.metric_name,
+        "explainer": ALONE if alone else setting.explainer_name,
+        "compared": setting.metric_name if alone else f"{setting.metric_name} at {point}",
+        "against": other.metric_name,
         "point": point,
-        "human": setting.segments.human_name,
         "level": level,
         "grouping": "item" if statistic == "acc_eq" else "none",
         "statistic": statistic,
     }
+
+
+def _compared_scores(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> Scores:
+    """The scores of a point, and those of its own metric alone, or of another one; of two metrics higher is better."""
+    if other is setting:
+        return _of_point(setting, point, statistic)
+    return replace(turned(setting, point, level, statistic), y=turned(other, BASE, level, statistic).x)
 
 
 def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
@@ -368,11 +321,6 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
         published = SystemLevel(setting, BASE, segments.human_name).human
     scores, alone = (np.where(of.named, setting.direction * values, np.nan) for values in (scores, alone))
     return Scores(scores, alone, human, of.clusters, of.systems, of.items, published)
-
-
-def _against(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> Scores:
-    """The scores of a point, and those of another metric alone; higher is better."""
-    return replace(turned(setting, point, level, statistic), y=turned(other, BASE, level, statistic).x)
 
 
 def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
@@ -404,15 +352,14 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     return ranks
 
 
-def adjusted(rows: Sequence[Placed]) -> list[Placed]:
+def adjusted(rows: Iterable[Row]) -> list[Row]:
     """The rows with p values adjusted within their families, and how many comparisons there are in the name."""
     import pandas as pd
 
-    if not rows:
-        return []
-    p = pd.Series([row.p for _, row in rows], dtype=np.float64).groupby([row.family for _, row in rows])
-    found = zip(rows, p.transform("count"), p.transform(holm), p.transform(benjamini_hochberg), strict=True)
+    rows = list(rows)
+    p = pd.Series([row.p for row in rows], dtype=np.float64).groupby([row.family for row in rows])
+    columns = zip(rows, p.transform("count"), p.transform(holm), p.transform(benjamini_hochberg), strict=True)
     return [
-        (at, replace(row, family=f"{row.family}: {counted(size, 'comparison')}", p_holm=first, p_bh=second))
-        for (at, row), size, first, second in found
+        replace(row, family=f"{row.family}: {counted(size, 'comparison')}", p_holm=of_holm, p_bh=of_bh)
+        for row, size, of_holm, of_bh in columns
     ]

@@ -26,7 +26,6 @@ from bmx_grid.evaluations.base import (
     Evaluation,
     Finished,
     Floats,
-    check_bounds,
     grouped,
     here,
 )
@@ -112,14 +111,14 @@ class TasksEvaluation(Evaluation):
 
     statistics: tuple[AgreementStatistic, ...] = identity(("spa", "acc_eq"))
     weights: Mapping[str, float] = identity()
-    resamples: int = identity(1000)
+    resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, weight in self.weights.items():
             if not 0 <= weight < math.inf:
                 raise ConfigError(f"tasks.weights.{name} is {weight}; write a number of 0 or more.")
-        check_bounds(self, "tasks", resamples=(40, MOST_RESAMPLES))
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"

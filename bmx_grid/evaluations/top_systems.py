@@ -24,7 +24,6 @@ from bmx_grid.evaluations.base import (
     Evaluation,
     Finished,
     Measured,
-    check_bounds,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
 from bmx_grid.measures.correlation import average_ranks
@@ -107,12 +106,9 @@ class TopSystemsEvaluation(Evaluation):
         "top_differences": DifferenceRow,
     }
 
-    resamples: int = identity(1000)
+    resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
     system_score: SystemScore = identity("auto")
-
-    def __post_init__(self) -> None:
-        check_bounds(self, "evaluation.top_systems", resamples=(0, MOST_RESAMPLES))
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of each setting, with the differences between metrics, each taken from its first explainer."""

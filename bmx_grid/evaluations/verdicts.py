@@ -252,7 +252,7 @@ def evidence_on(
     reassigned: scores of the same boost made of attributions of other segments, one array for each draw; none where no
     attributions are known.
     """
-    held = {("", CROSS_FITTED): [Held(values, (), "") for values in (scores, *reassigned)]}
+    held = {("", CROSS_FITTED): [Held(values) for values in (scores, *reassigned)]}
     lines = lines_of(("", "", "", ""), rated, contrasts(kind, rated, held), held, resamples, seed)
     (evidence,) = asked(lines, [""])
     return evidence if reassigned else replace(evidence, over_reassigned=None)

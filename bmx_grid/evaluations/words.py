@@ -21,7 +21,6 @@ from bmx_grid.evaluations.base import (
     Finished,
     Floats,
     Measured,
-    check_bounds,
 )
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate, spearman
@@ -237,13 +236,10 @@ class WordsEvaluation(Evaluation):
 
     ties: Ties = identity("expected")
     eos: Eos = identity("keep")
-    folds: int = identity(10)
+    folds: int = identity(10, least=2, most=1000)
     correlation: Correlation = identity("pearson")
-    resamples: int = identity(1000)
+    resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
-
-    def __post_init__(self) -> None:
-        check_bounds(self, "evaluation.words", resamples=(0, MOST_RESAMPLES), folds=(2, 1000))
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if not n_explainers:

@@ -24,10 +24,10 @@ def gains(result: SettingResult, grid: GridEvaluation) -> dict[str, float]:
     of_grid: GridOfSetting = result.evaluated[grid.key]
     human, base = np.asarray(result.scores["human"]), np.asarray(result.scores["base"])
     by_point = {}
-    for point, declared in of_grid.declared.items():
-        used = np.isfinite(human) & np.isfinite(base) & np.isfinite(declared.boosted)
-        boosted, alone = (correlate(grid.correlation, scores[used], human[used]) for scores in (declared.boosted, base))
-        by_point[point] = boosted - alone
+    for point, boosted in of_grid.boosted.items():
+        used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
+        value, alone = (correlate(grid.correlation, scores[used], human[used]) for scores in (boosted, base))
+        by_point[point] = value - alone
     return {**by_point, BEST: result.gain}
 
 

@@ -77,7 +77,7 @@ def own(sweep, tmp_path):
         pytest.param(["grid.p.stop=1e300"], "more than 10\\^301 points", id="a huge stop"),
         pytest.param([f"grid.w=[{','.join(f'{n}e-4' for n in range(2000))}]"], "1,200,000 points", id="2,000 w"),
         pytest.param(["grid.max_points=3599"], r"3,600 points \(600 p x 6 w\), more than 3,599", id="a lower limit"),
-        pytest.param(["grid.max_points=0"], "grid.max_points must be at least 1", id="no points"),
+        pytest.param(["grid.max_points=0"], "max_points: expected a number at least 1", id="no points"),
         pytest.param(["grid.fixed.lime.w=2"], "grid.fixed.lime: weight w = 2.0 is outside", id="a fixed w"),
         pytest.param(["grid.fixed.lime.p=nan"], "grid.fixed.lime: a p of the grid is NaN", id="a fixed p"),
         pytest.param(["~grid.fixed.lime.p"], "grid.fixed.lime: p must be given", id="half a fixed point"),

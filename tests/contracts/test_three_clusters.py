@@ -55,7 +55,7 @@ def of_a_boost(count):
     """What a boost gains on a language pair: with its interval, and under draws of clusters of all pairs."""
     codes = clusters(count)
     rated = Rated(X, HUMAN, np.ones((N, 1)), codes, np.arange(N), np.zeros(N, int), codes, np.ones(N, dtype=bool))
-    held = {("boost", "elsewhere"): [Held(Y, (), "")]}
+    held = {("boost", "elsewhere"): [Held(Y)]}
     made = contrasts("pearson", rated, held)
     joint = joint_samples([rated], [made], *DRAWN.values())
     return lines_of(("toy", "de-en", "m", "e"), rated, made, held, *DRAWN.values()), list(joint.values())

@@ -188,10 +188,7 @@ def test_pairs_that_are_copies_of_each_other_do_not_narrow_the_interval():
     ],
 )
 def test_a_boost_has_one_verdict_at_its_declared_point_and_further_questions(pairs_at, points):
-    lines = [
-        BoostRow("toy", ALL, "m", "e", "b", "metric", point, UP, pairs, 9, 9, 0.0, "", "", resamples=9, seed=0)
-        for point, pairs in pairs_at.items()
-    ]
+    lines = [BoostRow("toy", ALL, "m", "e", "b", "metric", point, UP, pairs, 9, 9) for point, pairs in pairs_at.items()]
     assert [one.point for one in asked(lines, ["b", "other"])] == points
 
 
@@ -465,7 +462,7 @@ def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
     ids=str,
 )
 def test_what_is_out_of_range_or_bears_a_name_that_is_taken_is_refused(name, value):
-    with pytest.raises(ConfigError, match=f"boost.{next(iter(value))}" if name == "boosts" else f"boosts.{name}"):
+    with pytest.raises(ConfigError, match=f"boost.{next(iter(value))}" if name == "boosts" else name):
         dataclasses.replace(BOOSTS, **{name: value})
 
 

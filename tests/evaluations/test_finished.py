@@ -9,7 +9,7 @@ from some_settings import finished
 
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.evaluations.base import as_columns
-from bmx_grid.evaluations.held_out import Member, on_others
+from bmx_grid.evaluations.held_out import Member, linked, on_others
 
 
 def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
@@ -57,9 +57,8 @@ def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
     rng, everyone, at = np.random.default_rng(3), np.ones(9, dtype=bool), np.arange(9)
     rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), at, at, at, at, everyone) for _ in range(3)]
     features = [rng.normal(size=(9, 2)) for _ in rated]
-    free = [{1: everyone, 2: everyone}, {}, {0: everyone, 1: ~everyone}]
-    members = [Member(*one, at, {}, {}, (), (), *who) for one, *who in zip(rated, free, "abc", strict=True)]
-    found = on_others("pearson", FeatureMix(feature="mean"), members, features)
-    assert [one and one.chosen_on for one in found] == [
-        *("b, c without shared clusters", None, "a without shared clusters")
-    ]
+    labels = [list("abcdefghi"), list("abcdefghi"), list("jklmnopqr")]
+    members = linked("pearson", [Member(*of, finished(9), {}, {}, ()) for of in rated], labels, ["x", "y", "y"])
+    assert [list(member.choosing) for member in members] == [[2], [], [0]]
+    held = on_others("pearson", FeatureMix(feature="mean"), members, features)
+    assert [scores is None for scores in held] == [False, True, False]

@@ -66,9 +66,7 @@ def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     found = GRID.of_setting(finished(60)).grid
     assert row.point == "best"
     assert row.difference == pytest.approx(found.best - found.baseline, abs=1e-12)
-    (selection,) = result["selection"]
-    assert (selection.best_w, selection.best_p) == pytest.approx((found.best_w, found.best_p))
-    assert (selection.best_gain, selection.clusters) == (row.difference, row.clusters)
+    assert (row.n, row.clusters) == (60, 30)
 
 
 def test_p_values_are_adjusted_within_their_families():
@@ -119,11 +117,9 @@ def ranking(results):
     return [rank for result in results for rank in result["ranking"] if rank.level == "segment"]
 
 
-@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 @pytest.mark.parametrize("turn", [1, -1], ids=["in order", "backwards"])
-def test_ranks_do_not_depend_on_the_alternative_or_on_the_order_of_metrics(alternative, turn):
-    results = evaluated(metrics()[::turn], dataclasses.replace(ASKED, alternative=alternative))
-    assert [one.rank for one in ranking(results)] == [1, 1, 2][::turn]
+def test_ranks_do_not_depend_on_the_order_of_metrics(turn):
+    assert [one.rank for one in ranking(evaluated(metrics()[::turn]))] == [1, 1, 2][::turn]
 
 
 def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():
@@ -186,10 +182,10 @@ def test_ranks(values, p_of, ranks):
     ("override", "said"),
     [
         ("tests=[wiliams]", "Did you mean 'williams'"),
-        ("alternative=less", "two-sided"),
         ("statistics=[person]", "Did you mean 'pearson'"),
         ("tests=[]", "tests: choose at least one"),
         ("statistics=[]", "statistics: choose at least one"),
+        ("resamples=39", "resamples: expected a number at least 40, at most 1,000,000, got 39"),
     ],
 )
 def test_bad_options_are_refused(override, said):

@@ -104,7 +104,7 @@ def test_metrics_are_correlated_without_outliers_as_well():
     [
         ("statistics=[spaa]", "Did you mean 'spa'"),
         ("weights={spa:-1.0}", "0 or more"),
-        ("resamples=10", "between 40"),
+        ("resamples=10", "at least 40"),
     ],
 )
 def test_mistakes(override, message):

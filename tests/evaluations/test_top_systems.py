@@ -8,7 +8,7 @@ import pytest
 from some_settings import table_rows
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
@@ -150,6 +150,11 @@ def test_a_second_fit_is_shown_where_the_metric_has_it(best, top, systems, tiny_
     for rows in (found["difficulty"], found["difficult_words"]):
         assert {row.systems for row in rows} == systems
     assert [row.low for row in found["difficulty"]].count(0.0) == len(systems)
+
+
+def test_a_share_of_systems_that_is_none_is_refused():
+    with pytest.raises(ConfigError, match="top=best: write all"):
+        DifficultyEvaluation(top="best")
 
 
 def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, monkeypatch):
