@@ -38,11 +38,10 @@ from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
-from bmx_grid.datasets.columns import ROLES, named_roles
-from bmx_grid.datasets.columns import listed as columns_listed
 from bmx_grid.datasets.segments import NO_PAIR, clusters
+from bmx_grid.datasets.tables import ROLES, named_roles, open_table
 from bmx_grid.datasets.tables import Table as File
-from bmx_grid.datasets.tables import open_table
+from bmx_grid.datasets.tables import listed as columns_listed
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.evaluations.levels import LevelsEvaluation

@@ -15,11 +15,10 @@ from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.columns import recognised
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
-from bmx_grid.datasets.tables import Table
+from bmx_grid.datasets.tables import Table, recognised
 from bmx_grid.datasets.tabular import Rows
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.text import INVISIBLE

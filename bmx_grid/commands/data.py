@@ -35,10 +35,9 @@ from bmx_grid.core.errors import BmxError, ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.columns import REQUIRED, listed, override, quoted, recognised
 from bmx_grid.datasets.download import check, download
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.tables import FORMATS, open_table
+from bmx_grid.datasets.tables import FORMATS, REQUIRED, listed, open_table, override, quoted, recognised
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
 

@@ -35,14 +35,14 @@ def how_many(asked: str, count: int, key: str) -> int:
     """
     if asked == "all":
         return count
-    found = _TOP.fullmatch(str(asked))
-    number = int(found[1]) if found else 0
-    if found is None or number == 0 or (found[2] and number > 100):
+    top = _TOP.fullmatch(str(asked))
+    number = int(top[1]) if top else 0
+    if top is None or number == 0 or (top[2] and number > 100):
         raise ConfigError(
             f"{key}={asked}: write all, top:6 for the six best systems by human score, or top:30% for the best "
             "30 percent."
         )
-    return count * number // 100 if found[2] else min(number, count)
+    return count * number // 100 if top[2] else min(number, count)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,6 @@ class DatasetReader(Component):
     """
 
     PAIRS: ClassVar[tuple[str, ...]] = ()  # what the data set has; empty: whatever its file holds
-    MADE_FROM: ClassVar[str] = ""  # how to make files that have no sources to be fetched from
 
     name: str = runtime()
     language_pairs: tuple[str, ...] = runtime(())
@@ -99,12 +98,12 @@ class DatasetReader(Component):
         super().__post_init__()
         pairs = tuple(str(pair) for pair in self.language_pairs)
         for pair in pairs:
-            if self.PAIRS and pair not in self.PAIRS:
-                raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", pair, self.PAIRS))
+            if self.PAIRS:
+                self.check_pair(pair)
             if pairs.count(pair) > 1:
                 raise ConfigError(f"dataset.{self.name}.language_pairs lists '{pair}' {pairs.count(pair)} times.")
-        object.__setattr__(self, "language_pairs", pairs)
         sources = tuple(Source(**item) if isinstance(item, Mapping) else item for item in self.sources)
+        object.__setattr__(self, "language_pairs", pairs)
         object.__setattr__(self, "sources", sources)
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
@@ -130,15 +129,13 @@ class DatasetReader(Component):
 
     def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
         """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
-        relative = tuple(relative)
         paths = [Path(data_dir) / needed for needed in relative]
         missing = [str(path) for path in paths if not path.is_file()]
         if missing:
-            folders = " and ".join(sorted({needed.partition("/")[0] for needed in relative}))
-            fetch = f"python -m bmx_grid data download {self.name} data_dir={data_dir}"
+            fetch = f"fetch the files with: python -m bmx_grid data download {self.name} data_dir={data_dir}"
             raise DataMissingError(
-                f"data set '{self.name}': not found: {named(missing)}. Set data_dir to the folder that holds {folders}"
-                f"{f'. {self.MADE_FROM}' if self.MADE_FROM else f', or fetch the files with: {fetch}'}"
+                f"data set '{self.name}': not found: {named(missing)}. Set data_dir to the folder that holds the data, "
+                f"or {fetch if self.sources else 'make the files as docs/data.md says.'}"
             )
         return paths
 

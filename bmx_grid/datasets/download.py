@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import http.client
 import sys
-import tarfile
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from bmx_grid._version import __version__
@@ -20,7 +18,7 @@ from bmx_grid.core.progress import BYTES, Progress
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, verify
-from bmx_grid.datasets.lines import CHUNK, archive_members
+from bmx_grid.datasets.lines import CHUNK, open_archive
 
 ARCHIVES = ".archives-"  # how the folder below data_dir begins that holds a download while it runs
 ARCHIVE_BYTES = 20_000_000_000  # of all files of a repository together
@@ -59,24 +57,22 @@ def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
             if not homes:
                 raise DataError(f"dataset.{reader.name}.sources: none of them holds {entry.path}.")
             wanted.setdefault(homes[0], {})[entry.path] = entry
-    for source, entries in wanted.items():
-        print(f"{source.repository} at {source.revision[:12]}: {counted(len(entries), 'file')} from {source.address}")
-        with _folder(data_dir) as folder:
-            fetch(source.address, folder / f"{source.folder}-{source.revision}.tar.gz")
-            unpack(folder / f"{source.folder}-{source.revision}.tar.gz", data_dir, source.folder, entries)
-    return sum(map(len, wanted.values()))
-
-
-@contextmanager
-def _folder(data_dir: Path) -> Iterator[Path]:
-    """A folder of this download alone. Raises DataError where there can be none."""
+    if not wanted:
+        return 0
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(prefix=ARCHIVES, dir=data_dir)
+        temporary = tempfile.TemporaryDirectory(prefix=ARCHIVES, dir=data_dir)
     except OSError as error:
         raise DataError(f"cannot write to {data_dir}: {error.strerror}; choose another data_dir=DIR.") from error
-    with folder as name:
-        yield Path(name)
+    with temporary as folder:
+        for source, entries in wanted.items():
+            count = counted(len(entries), "file")
+            print(f"{source.repository} at {source.revision[:12]}: {count} from {source.address}")
+            archive = Path(folder) / f"{source.folder}-{source.revision}.tar.gz"
+            fetch(source.address, archive)
+            unpack(archive, data_dir, source.folder, entries)
+            archive.unlink()
+    return sum(map(len, wanted.values()))
 
 
 def fetch(address: str, target: Path) -> None:
@@ -132,34 +128,27 @@ def unpack(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entr
     another size or checksum, or is not there; and when the archive is damaged or unpacks to more than 20 GB.
     """
     unpacked = set()
-    with archive_members(archive, ARCHIVE_BYTES) as members:
-        for member, opened in members:
+    with open_archive(archive, ARCHIVE_BYTES) as members:
+        for member, content in members:
             name = PurePosixPath(member.name)
             if name.is_absolute() or ".." in name.parts:
                 raise DataError(f"{archive}: refused, the member '{name}' would be written outside of its folder.")
             entry = wanted.get(str(PurePosixPath(folder, *name.parts[1:])))
             if entry is None:
                 continue
-            if not member.isfile():
+            if content is None:
                 raise DataError(f"{archive}: refused, '{name}' is a link or a device, not a file.")
-            if member.size != entry.size:
-                raise DataError(f"{archive}: '{name}' has {counted(member.size, 'byte')}, expected {entry.size:,}.")
-            _write_checked(opened, member, data_dir / entry.path, entry)
+            raw = content.read() if member.size == entry.size else b""
+            sha256 = hashlib.sha256(raw).hexdigest()
+            if sha256 != entry.sha256:
+                raise DataError(
+                    f"{archive}: '{name}' has {counted(member.size, 'byte')} and the SHA-256 {sha256}, expected "
+                    f"{entry.size:,} and {entry.sha256}; the file is not the one that the readers were written for, "
+                    "and was not kept."
+                )
+            with replacing(data_dir / entry.path) as part:
+                part.write_bytes(raw)
             unpacked.add(entry.path)
     missing = sorted(set(wanted) - unpacked)
     if missing:
         raise DataError(f"{archive}: lacks {len(missing)} of {len(wanted)} wanted files, the first is {missing[0]}.")
-
-
-def _write_checked(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, entry: Entry) -> None:
-    content = archive.extractfile(member)
-    assert content is not None  # it is a file
-    raw = content.read()
-    sha256 = hashlib.sha256(raw).hexdigest()
-    if sha256 != entry.sha256:
-        raise DataError(
-            f"'{entry.path}' in the archive has SHA-256 {sha256}, expected {entry.sha256}; the file is not the one "
-            "that the readers were written for, and was not kept."
-        )
-    with replacing(path) as part:
-        part.write_bytes(raw)

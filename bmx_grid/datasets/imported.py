@@ -14,24 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import RUNTIME, Component, runtime
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.columns import listed
-from bmx_grid.datasets.imported_files import ImportedFile, Reading
 from bmx_grid.datasets.lines import refuse
 from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.datasets.tables import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
+    from bmx_grid.datasets.imported_files import ImportedFile
+
 TREE = "metric-scores"  # the folder of metrics in a test set of mt-metrics-eval
 # What a placeholder of a path can stand for, where that is known beforehand.
 VALUES = {"level": ("seg", "sys"), "side": ("target", "source", "reference")}
-_PART = re.compile(r"\{(\w*)\}|(\*+|\?|\[[^\]/]+\])")
+_PART = re.compile(r"\{(?P<name>\w*)\}|(?P<wild>[*?]|\[[^\]/]+\])|.", re.DOTALL)
+_WILD = {"*": "[^/]*", "?": "[^/]"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,54 +81,75 @@ class FromFile(Component):
         known = dataclasses.replace(self, files=None, language_pairs=self.language_pairs or pairs[: len(pairs) == 1])
         if self.files:
             return {label: dataclasses.replace(known, name=label, file=path) for label, path in self.files.items()}
-        pattern = self.pattern()
-        if not pattern.has("metric"):
+        if not self.has("metric"):
             return {name: dataclasses.replace(known, name=name)}
-        fits = [fit for segments in sets for _, fit in pattern.files(segments.dataset, segments.language_pair)]
-        if sets and not fits:
+        labels = {fit["metric"].strip() for segments in sets for _, fit in self._fits(segments)}
+        if sets and not labels:
             raise DataMissingError(
-                f"{self.KEY}.file: no file fits {pattern.text!r} for {', '.join(pairs)} (looked in {Path.cwd()}); name "
-                "files that there are."
+                f"{self.KEY}.file: no file fits {self.pattern()!r} for {', '.join(pairs)} (looked in {Path.cwd()}); "
+                "name files that there are."
             )
-        labels = sorted({fit["metric"].strip() for fit in fits})
-        return {label: dataclasses.replace(known, name=label) for label in labels}
+        return {label: dataclasses.replace(known, name=label) for label in sorted(labels)}
 
     def check(self) -> None:
         self.pattern()
 
-    def pattern(self) -> PathPattern:
-        """The pattern of the file. Raises ConfigError when none is named."""
+    def pattern(self) -> str:
+        """The path with its placeholders. Raises ConfigError when none is named, and for an unknown placeholder."""
         if self.file is None:
             raise ConfigError(
                 f"{self.KEY}: no file is named; write {self.KEY}.file=FILE, or {self.KEY}.files={{NAME: PATH}} for "
                 "several."
             )
-        return PathPattern(self.file, f"{self.KEY}.file", ("metric", "language_pair", "dataset", self.PART))
+        path = Path(self.file).expanduser()
+        text = f"{path}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score" if (path / TREE).is_dir() else str(path)
+        known = ("metric", "language_pair", "dataset", self.PART)
+        for part in _PART.finditer(text):
+            if part["name"] not in (None, *known):
+                raise ConfigError(f"{self.KEY}.file: {text!r}: " + unknown("placeholder", part["name"], known))
+        return text
+
+    def has(self, placeholder: str) -> bool:
+        """Whether the path depends on this name."""
+        return f"{{{placeholder}}}" in self.pattern()
+
+    def _fits(self, segments: SegmentSet) -> list[tuple[Path, dict[str, str]]]:
+        """The files that fit, sorted, each with what its other placeholders stand for."""
+        text = self.pattern()
+        if Path(text).exists():  # a name may hold brackets or stars
+            return [(Path(text), {})]
+        names = {"dataset": segments.dataset, "language_pair": segments.language_pair}
+        globbed, regex = "", ""
+        for part in _PART.finditer(text):
+            name, wild = part["name"], part["wild"]
+            if name in names:
+                globbed, regex = globbed + glob.escape(names[name]), regex + re.escape(names[name])
+            elif name:
+                group = f"(?P={name})" if f"(?P<{name}>" in regex else f"(?P<{name}>[^/]+)"
+                globbed, regex = globbed + "*", regex + group
+            else:
+                literal = _WILD.get(part[0], f"[{part[0][1:-1].replace('!', '^', 1)}]") if wild else re.escape(part[0])
+                globbed, regex = globbed + part[0], regex + literal
+        paths = [path for path in sorted(glob.glob(globbed)) if Path(path).is_file()]
+        return [(Path(path), fit.groupdict()) for path in paths if (fit := re.fullmatch(regex, path))]
 
     def paths(self, segments: SegmentSet) -> dict[str, Path]:
         """The files of these segments, by level or side, "" where the path does not say it.
 
-        Raises DataMissingError for none, ConfigError naming both when two files fit, DataError for a folder.
+        Raises DataMissingError for none, ConfigError naming both when two files fit.
         """
-        pattern, paths = self.pattern(), dict[str, Path]()
-        for path, fit in pattern.files(segments.dataset, segments.language_pair):
+        paths: dict[str, Path] = {}
+        for path, fit in self._fits(segments):
             part = fit.get(self.PART, "")
             if fit.get("metric", self.name).strip() != self.name or part not in ("", *VALUES[self.PART]):
                 continue
-            if path.is_dir():
-                raise DataError(f"{path}: is a folder; name a file, or the folder of a test set of mt-metrics-eval.")
             first = paths.setdefault(part, path)
             if first != path:
                 pair = segments.language_pair
-                raise ConfigError(f"both {first} and {path} fit {pattern.text!r} for {pair}; name one of them.")
+                raise ConfigError(f"both {first} and {path} fit {self.pattern()!r} for {pair}; name one of them.")
         if not paths:
-            raise DataMissingError(f"no file fits {pattern.text!r}")
+            raise DataMissingError(f"no file fits {self.pattern()!r}")
         return paths
-
-    def reading(self) -> Reading:
-        """How tables are read."""
-        columns = tuple((role, name) for role, name in sorted(self.columns.items()) if name is not None)
-        return Reading(self.KEY, columns)
 
     def rows(self, file: ImportedFile, pair: str) -> pd.DataFrame:
         """The rows of the language pair: all where the file names none, and is of this pair by its path or by
@@ -139,7 +160,7 @@ class FromFile(Component):
         """
         if self.language_pairs and pair not in self.language_pairs:
             raise DataMissingError(f"{file.path} is of {self.language_pairs[0]}")
-        one_pair = bool(self.language_pairs) or self.pattern().has("language_pair")
+        one_pair = bool(self.language_pairs) or self.has("language_pair")
         if "language_pair" not in file.rows:
             if one_pair:
                 return file.rows
@@ -162,62 +183,6 @@ class FromFile(Component):
             names = listed(file.rows.language_pair.unique().tolist())
             raise DataMissingError(f"{file.path} has no row of {pair}, only of {names}")
         return file.rows[~others]
-
-
-class PathPattern:
-    """A path in which placeholders stand for names; *, ? and [] glob.
-
-    key: where the path was given, for messages. placeholders: those that it may have. The folder of a test set of
-    mt-metrics-eval stands for all its metrics. Raises ConfigError for another placeholder.
-    """
-
-    def __init__(self, text: str, key: str, placeholders: Sequence[str]) -> None:
-        self.text = str(Path(text).expanduser())
-        if (Path(self.text) / TREE).is_dir():
-            self.text = f"{self.text}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score"
-        literal = Path(self.text).exists()  # a name may hold brackets or stars
-        self._parts = [] if literal else list(_PART.finditer(self.text))
-        for part in self._parts:
-            if part[2] is None and part[1] not in placeholders:
-                raise ConfigError(f"{key}: {self.text!r}: " + unknown("placeholder", part[1], placeholders))
-
-    def has(self, placeholder: str) -> bool:
-        """Whether the path depends on this name."""
-        return any(part[1] == placeholder for part in self._parts)
-
-    def files(self, dataset: str, language_pair: str) -> list[tuple[Path, dict[str, str]]]:
-        """The files that fit, sorted, each with what its other placeholders stand for."""
-        if not self._parts:
-            return [(Path(self.text), {})] if Path(self.text).exists() else []
-        names = {"dataset": dataset, "language_pair": language_pair}
-        globbed, regex, start = "", "", 0
-        for part in self._parts:
-            name, wild, plain = part[1], part[2], self.text[start : part.start()]
-            globbed += plain + (wild or glob.escape(names.get(name, "")) or "*")
-            regex += re.escape(plain)
-            if wild:
-                regex += {"*": "[^/]*", "?": "[^/]"}.get(wild[0], f"[{wild[1:-1].replace('!', '^', 1)}]")
-            elif name in names:
-                regex += re.escape(names[name])
-            else:
-                regex += f"(?P={name})" if f"(?P<{name}>" in regex else f"(?P<{name}>[^/]+)"
-            start = part.end()
-        fits = re.compile(regex + re.escape(self.text[start:]))
-        paths = [path for path in sorted(glob.glob(globbed + self.text[start:])) if Path(path).is_file()]
-        return [(Path(path), fit.groupdict()) for path in paths if (fit := fits.fullmatch(path))]
-
-
-def segment_scores(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Floats:
-    """float64[N] scores of the N segments, NaN where the file says that there is none.
-
-    Raises as `segment_rows`, and DataError where all scores are missing.
-    """
-    scores = segment_rows(file, segments, option).value.to_numpy(dtype=np.float64)
-    if not np.isfinite(scores).any():
-        raise DataError(
-            f"{file.path}: no segment of {_set(segments)} has a score, all are missing; name the right file or column."
-        )
-    return scores
 
 
 def segment_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.DataFrame:
@@ -249,11 +214,10 @@ def system_scores(file: ImportedFile, segments: SegmentSet, option: FromFile) ->
     import pandas as pd
 
     rows = option.rows(file, segments.language_pair)
-    if not segments.systems:
-        raise DataError(_no_systems(file, segments, "scores of systems"))
+    _check_systems(file, segments)
     wanted = pd.DataFrame({"system": segments.systems}, dtype=object)
-    scores = _matched(file, rows, wanted, segments, option).value
-    return dict(zip(segments.systems, scores.tolist(), strict=True))
+    scores = _matched(file, rows, wanted, segments, option).value.tolist()
+    return dict(zip(segments.systems, scores, strict=True))
 
 
 def _matched(
@@ -261,19 +225,18 @@ def _matched(
 ) -> pd.DataFrame:
     """The row of each wanted name. Raises DataError for one that is there twice or missing, and for unknown names."""
     keys = [str(key) for key in wanted]
-    hint = "" if "system" in rows else ", or name the column of the systems"
     refuse(
         rows,
         rows.duplicated(keys),
         lambda row: (
             f"{file.path}, {row.place}: {_named(row, keys)} was already in "
-            f"{rows.place[(rows[keys] == row[keys]).all(axis=1)].iloc[0]}; keep one{hint}."
+            f"{rows.place[(rows[keys] == row[keys]).all(axis=1)].iloc[0]}; keep one, or name the column of the systems."
         ),
     )
-    found = wanted.merge(rows, how="left", on=keys)
-    missing = found[found.place.isna()]
+    matched = wanted.merge(rows, how="left", on=keys)
+    missing = matched[matched.place.isna()]
     if len(missing):
-        left = rows[~rows.place.isin(found.place)]  # the first is perhaps meant for it
+        left = rows[~rows.place.isin(matched.place)]  # the first is perhaps meant for it
         held = f"; {left.place.iloc[0]} has {_named(left.iloc[0], keys)}" if len(left) else ""
         raise DataError(
             f"{file.path}: no score for {_named(missing.iloc[0], keys)}{_more(missing)} of {_set(segments)}{held}. "
@@ -289,7 +252,7 @@ def _matched(
                     f"of {_set(segments)}{close_match(name, known)}; correct it, take the rows out, or set "
                     f"{option.KEY}.extra=ignore."
                 )
-    return found
+    return matched
 
 
 def _named(row: Any, keys: Sequence[str]) -> str:
@@ -304,26 +267,26 @@ def _with_ids(file: ImportedFile, segments: SegmentSet, rows: pd.DataFrame) -> p
     """Rows in the order of the sources, a block per system, with the ids of the sources."""
     blocks: Any = rows.assign(system=rows.get("system", "")).groupby("system", sort=False)
     for system, size in blocks.size().items():
-        if size == len(segments.all_ids):
-            continue
-        first = blocks.place.first()[system]
-        of = f" for the system {str(system)[:60]!r} (first in {first})" if system else ""
-        raise DataError(
-            f"{file.path}: {counted(size, 'score')}{of}, but {_set(segments)} has "
-            f"{counted(len(segments.all_ids), 'segment')}; give one per source in the order of the sources, or a table "
-            "with a column id."
-        )
-    if len(blocks) > 1 and not segments.systems:
-        raise DataError(_no_systems(file, segments, f"scores of {len(blocks)} systems"))
+        if size != len(segments.all_ids):
+            of = f" for the system {str(system)[:60]!r} (first in {blocks.place.first()[system]})" if system else ""
+            raise DataError(
+                f"{file.path}: {counted(size, 'score')}{of}, but {_set(segments)} has "
+                f"{counted(len(segments.all_ids), 'segment')}; give one per source in the order of the sources, or a "
+                "table with a column id."
+            )
+    if len(blocks) > 1:
+        _check_systems(file, segments)
     return rows.assign(id=np.asarray(segments.all_ids, dtype=object)[blocks.cumcount()])
+
+
+def _check_systems(file: ImportedFile, segments: SegmentSet) -> None:
+    """Raise DataError for segments that name no systems."""
+    if not segments.systems:
+        raise DataError(
+            f"{file.path}: holds scores of systems, but the segments of {_set(segments)} name no systems; give the "
+            "data set a column for them."
+        )
 
 
 def _set(segments: SegmentSet) -> str:
     return f"{segments.dataset} {segments.language_pair}"
-
-
-def _no_systems(file: ImportedFile, segments: SegmentSet, holds: str) -> str:
-    return (
-        f"{file.path}: holds {holds}, but the segments of {_set(segments)} name no systems; give the data set a column "
-        "for them."
-    )

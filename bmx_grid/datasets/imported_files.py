@@ -11,7 +11,7 @@
 
 | file of words | rows | a suspected error has |
 |---|---|---|
-| .tsv, .csv, .jsonl, .parquet | columns: scores, labels or error_spans; words, id, system, side | a low score; BAD |
+| .tsv, .csv, .jsonl, .parquet | columns: scores or labels; words, id, system, side, language_pair | a low score; BAD |
 | predictions.txt | three other lines; language pair, method, side, sentence, token, word, tag (WMT22) | BAD |
 | .submission | one text per line, one score per word, separated by blanks (WMT22) | a high score |
 | any other | the same | a low score |
@@ -20,22 +20,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.columns import listed, setting
-from bmx_grid.datasets.lines import finite_or_nan, parse_number, read_crlf_lines, refuse, refuse_cr_alone, text_rows
-from bmx_grid.datasets.mlqe_pe import pair_of, read_model_scores
-from bmx_grid.datasets.tables import FORMATS, Table, open_table
-from bmx_grid.datasets.word_tags import KEYS as SPANS
-from bmx_grid.datasets.word_tags import LISTED, listed_tags
+from bmx_grid.datasets.imported import FromFile
+from bmx_grid.datasets.lines import (
+    LISTED,
+    finite_or_nan,
+    listed_tags,
+    parse_number,
+    read_crlf_lines,
+    refuse,
+    text_rows,
+)
+from bmx_grid.datasets.mlqe_pe import read_model_scores
+from bmx_grid.datasets.tables import FORMATS, Table, listed, open_table, override
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ if TYPE_CHECKING:
 
 NAMES = ("id", "system", "language_pair")
 SCORE_ROLES = ("score", *NAMES)
-WORD_VALUES = ("scores", "labels", "error_spans")  # the roles of which a table of words has one
+WORD_VALUES = ("scores", "labels")  # the roles of which a table of words has one
 WORD_ROLES = (*WORD_VALUES, "words", "side", *NAMES)
 HEADER = 3  # lines of a submission before its rows: disk footprint, parameters, ensembled models
 MISSING = "write None for what has no score"
@@ -55,15 +61,6 @@ SIDES: dict[str, Role] = {
 }
 BAD = -1.0  # a label as a value: low for an error, as attributions are; OK is 0
 LABELS: Mapping[str, float] = {"OK": 0.0, "BAD": BAD, "0": 0.0, "1": BAD}
-# Kind of word values -> what one is called, its number (NaN for another text), and the way out.
-NUMBERS: Mapping[str, tuple[str, Callable[[str], float], str]] = {
-    "scores": ("score", finite_or_nan, ", not a finite number; write one number per word."),
-    "labels": (
-        "label",
-        lambda text: LABELS.get(text, math.nan),
-        "; write OK or BAD, or 0 for OK and 1 for BAD, one per word.",
-    ),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +69,8 @@ class ImportedFile:
 
     rows: the columns `value` and `place` ("line 3"), and `id`, `system`, `language_pair`, `side` and `words` (a tuple)
     where the file has them; without ids they are in the order of the sources. The values are floats, NaN where the
-    file says that there is none; of words an array with a value per word (of labels -1, BAD, and 0, OK), a list of
-    error spans, or None for a text that is not explained.
+    file says that there is none; of words an array with a value per word (of labels -1, BAD, and 0, OK), or None for a
+    text that is not explained.
     of_systems: whether scores are those of whole systems. are_labels: whether word values are labels. low_is_error:
     whether a low value is a suspected error.
     """
@@ -85,37 +82,20 @@ class ImportedFile:
     low_is_error: bool = True
 
 
-class Reading(NamedTuple):
-    """How a table is read. key: the configuration key of these settings, for the advice in messages.
+def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
+    """The scores of a file; pair: of which an archive is read.
 
-    columns: role and name of its column, of those that have another than the role's own.
-    """
-
-    key: str
-    columns: tuple[tuple[str, str], ...]
-
-
-def read_score_file(path: Path, metric: str, reading: Reading) -> ImportedFile:
-    """The scores of a file. metric: its column is taken where a table has one of that name, and none called score.
-
-    Raises DataError naming file, row and value for everything that is not as the layout promises, ConfigError for
-    .score files of documents or domains.
+    Raises DataError naming file, row and value for everything that is not as the layout promises, DataMissingError for
+    an archive of another pair.
     """
     name = path.name.lower()
     if name.endswith(".tar.gz"):
-        pair = pair_of(path)
-        try:
-            scores = read_model_scores(path, pair)
-        except (ValueError, LookupError, AttributeError) as error:
-            raise DataError(f"{path}: holds no model_scores as published ({error}); download it again.") from error
-        return ImportedFile(path, _rows(scores).assign(language_pair=pair))
+        return ImportedFile(path, _rows(read_model_scores(path, pair)).assign(language_pair=pair))
     if _is_table(name):
-        return _score_table(path, metric, reading)
-    if name.endswith(".score") and not name.endswith((".seg.score", ".sys.score")):
-        raise ConfigError(f"{path}: scores of documents or domains are not read; name a .seg.score or .sys.score.")
-    lines = _filled_lines(path)
-    if name.endswith(".score") or len(lines[0].split("\t")) == 2:
+        return _score_table(path, option)
+    if name.endswith(".score"):
         return ImportedFile(path, read_blocks(path), of_systems=name.endswith(".sys.score"))
+    lines = _filled_lines(path)
     if any("\t" in line for line in lines):
         return ImportedFile(path, _score_submission(path, lines))
     return ImportedFile(path, _listed_scores(path, lines, ["value"]))
@@ -126,18 +106,14 @@ def read_blocks(path: Path) -> pd.DataFrame:
     return _listed_scores(path, _filled_lines(path), ["system", "value"], separator=None)
 
 
-def read_word_file(path: Path, reading: Reading) -> ImportedFile:
+def read_word_file(path: Path, option: FromFile) -> ImportedFile:
     """The word values of a file. Raises DataError naming file, row and value for what is not as promised."""
     name = path.name.lower()
-    if name.endswith(".json"):
-        raise DataError(f"{path}: is one JSON document; write an object per text and line, with its id, into a .jsonl.")
     if _is_table(name):
-        return _word_table(path, reading)
+        return _word_table(path, option)
     lines = read_crlf_lines(path)
     if _lists_tags(lines):
         return ImportedFile(path, _word_submission(path, lines), are_labels=True)
-    if not any(line.strip() for line in lines):
-        raise DataError(f"{path}: the file is empty; write one line per text, with one score per word.")
     rows = _rows([line.split() for line in lines])
     return ImportedFile(path, _with_numbers(path, rows, "scores"), low_is_error=not name.endswith(".submission"))
 
@@ -165,7 +141,6 @@ def _filled_lines(path: Path) -> list[str]:
         lines.pop()
     if not lines:
         raise DataError(f"{path}: the file is empty; write one score per line.")
-    refuse_cr_alone(lines, path)
     return lines
 
 
@@ -196,8 +171,6 @@ def _score_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
         words = _word_submission(path, lines)
         words = words[words.side == "hypothesis"].drop(columns="side").reset_index(drop=True)
         return words.assign(value=[float(labels.mean()) for labels in words.value])  # <EOS> counts
-    if len(lines) <= HEADER:
-        raise DataError(f"{path}: holds no scores after its {HEADER} header lines.")
     return _listed_scores(path, lines[HEADER:], ["language_pair", "method", "id", "value"], HEADER + 1)
 
 
@@ -221,60 +194,53 @@ def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(side=roles)
 
 
-def _score_table(path: Path, metric: str, reading: Reading) -> ImportedFile:
+def _score_table(path: Path, option: FromFile) -> ImportedFile:
     table = open_table(path)
-    columns = _columns(table, SCORE_ROLES, reading)
-    if "score" not in columns and metric in table.names:
-        columns["score"] = metric
+    columns = _columns(table, option)
+    if "score" not in columns and option.name in table.names:
+        columns["score"] = option.name
     if "score" not in columns:
         free = [name for name in table.names if name not in columns.values()]
-        proposed = setting(reading.key, "score", free[0] if len(free) == 1 else "NAME")
+        proposed = override(f"{option.KEY}.columns.score", free[0] if len(free) == 1 else "NAME")
         raise DataError(
             f"{path}: no column for the score. The file has the columns {listed(table.names)}; name it 'score' or "
-            f"'{metric}', or write {proposed}"
+            f"'{option.name}', or write {proposed}"
         )
     rows = _with_scores(path, _named_rows(table, columns, "score"), f"the score in column '{columns['score']}'")
     # Without ids, a table that names each system once (in each language pair) is of systems.
-    named = [name for name in ("system", "language_pair") if name in rows]
-    of_systems = "id" not in rows and "system" in rows and not any(rows.duplicated(named))
+    names = [name for name in ("system", "language_pair") if name in rows]
+    of_systems = "id" not in rows and "system" in rows and not any(rows.duplicated(names))
     return ImportedFile(path, rows, of_systems)
 
 
-def _word_table(path: Path, reading: Reading) -> ImportedFile:
-    named = {role: dict(reading.columns).get(role, role) for role in WORD_ROLES}
-    lists = [*(named[role] for role in (*WORD_VALUES, "words")), *SPANS]
-    table = open_table(path, lists)
-    columns = _columns(table, WORD_ROLES, reading)
-    if "error_spans" not in columns:
-        columns |= dict([("error_spans", name) for name in SPANS if name in table.names][:1])
+def _word_table(path: Path, option: FromFile) -> ImportedFile:
+    table = open_table(path)
+    columns = _columns(table, option)
     kinds = [role for role in WORD_VALUES if role in columns]
     if len(kinds) != 1:
-        problem = "columns for both " + " and ".join(kinds) if kinds else "no column for scores, labels or error_spans"
         raise DataError(
-            f"{path}: {problem}. The file has the columns {listed(table.names)}; name one, as "
-            f"{reading.key}.columns.scores=NAME or {reading.key}.columns.labels=NAME."
+            f"{path}: {'columns for both scores and' if kinds else 'no column for scores or'} labels. It has "
+            f"{listed(table.names)}; name one, as {option.KEY}.columns.scores=NAME or {option.KEY}.columns.labels=NAME."
         )
     rows = _named_rows(table, columns, kinds[0])
     rows["value"] = _lists(path, rows, "value", columns[kinds[0]])
-    if kinds[0] == "error_spans":  # of the scored words, whatever words are named
-        rows = rows.drop(columns="words", errors="ignore")
-    else:
-        rows = _with_numbers(path, rows, kinds[0])
+    rows = _with_numbers(path, rows, kinds[0])
     if "words" in rows:
         rows["words"] = [tuple(words or ()) for words in _lists(path, rows, "words", columns["words"])]
         _check_words(path, rows)
     return ImportedFile(path, _with_sides(path, rows) if "side" in rows else rows, are_labels=kinds[0] == "labels")
 
 
-def _columns(table: Table, roles: Sequence[str], reading: Reading) -> dict[str, str]:
+def _columns(table: Table, option: FromFile) -> dict[str, str]:
     """role -> its column, of the roles that have one. Raises DataError for a named column that is not there."""
-    for role, name in reading.columns:
+    named = {role: name for role, name in option.columns.items() if name is not None}
+    for role, name in named.items():
         if name not in table.names:
             raise DataError(
                 f"{table.path}: no column '{name}' for the {role}. The file has the columns {listed(table.names)}; "
-                f"correct {reading.key}.columns.{role}."
+                f"correct {option.KEY}.columns.{role}."
             )
-    return {role: role for role in roles if role in table.names} | dict(reading.columns)
+    return {role: role for role in option.ROLES if role in table.names} | named
 
 
 def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataFrame:
@@ -295,7 +261,7 @@ def _name(value: Any, where: str, column: str) -> str:
     """An id, a system, a language pair or a side as a text, a whole number written as such."""
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         value = int(value)  # pandas writes whole numbers beside missing ones as floats
-    if value is None or value == "" or isinstance(value, bool | float | list | dict):
+    if value == "" or isinstance(value, bool) or not isinstance(value, str | int):
         raise DataError(
             f"{where}: the column '{column}' holds {str(value)[:60]!r}, not a name; write the id, system or language "
             "pair that the score is of."
@@ -321,13 +287,14 @@ def _with_numbers(path: Path, rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The rows with an array in place of each list. Raises DataError for a value that is no finite score, or label."""
     import pandas as pd
 
-    noun, parse, advice = NUMBERS[kind]
+    noun, expected = ("score", "a finite number") if kind == "scores" else ("label", "OK or BAD, or 0 for OK and 1")
     arrays: list[NDArray[np.float64] | None] = []
     for values, place in zip(rows.value, rows.place, strict=True):
-        numbers = np.array([parse(str(value)) for value in values or ()], dtype=np.float64)
+        texts = [str(value) for value in values or ()]
+        numbers = np.array([finite_or_nan(text) if noun == "score" else LABELS.get(text, math.nan) for text in texts])
         if np.isnan(numbers).any():
             first = int(np.argmax(np.isnan(numbers)))
-            raise DataError(f"{path}, {place}: {noun} {first + 1} is {str(values[first])[:40]!r}{advice}")
+            raise DataError(f"{path}, {place}: {noun} {first + 1} is {texts[first][:40]!r}; write {expected} per word.")
         arrays.append(None if values is None else numbers)
     return rows.assign(value=pd.Series(arrays, dtype=object))
 

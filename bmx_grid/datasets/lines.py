@@ -1,4 +1,4 @@
-"""Text files as lines (UTF-8, split at line feeds only, nothing unquoted or stripped), and the numbers in them.
+"""Text files as lines (UTF-8, split at line feeds only, nothing unquoted or stripped): their numbers, fields and tags.
 
 Compressed files are read as a stream that ends at a limit: a small file may unpack to more than the memory holds.
 """
@@ -13,64 +13,50 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import DataError
-from bmx_grid.core.wording import counted, named, shortened, visible
+from bmx_grid.core.errors import DataError, DataMissingError
+from bmx_grid.core.wording import counted, shortened, visible
 from bmx_grid.datasets.judgements import LARGEST
+from bmx_grid.words.tags import Labels, Rows, WordTags
 
 if TYPE_CHECKING:
     import pandas as pd
 
 GZIP = b"\x1f\x8b"
 CHUNK = 1 << 20
-HEADERS = 1 << 20  # bytes that the headers before one member may have; longer ones would be read into memory
-DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError)
-ENCODINGS = {  # byte-order marks; the longer ones first, since others are prefixes of them
-    b"\xff\xfe\x00\x00": "UTF-32",
-    b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
+HEADERS = 1 << 20  # bytes that the headers before one member may have
 MEMBER_BYTES = 200_000_000  # of one text in a publisher's archive; the largest known has 7 million
-MISSING = {"", "na", "n/a", "nan", "none", "null"}  # how a missing number is written, in any case
 ARCHIVE_BYTES = 2_000_000_000  # of all members of such an archive together
+DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError)
+MISSING = {"", "na", "n/a", "nan", "none", "null"}  # how a missing number is written, in any case
+LISTED = ["language_pair", "method", "side", "sentence", "token", "word", "tag"]  # of tags written one per line
+OK_BAD, ZERO_ONE = ("OK", "BAD"), ("0", "1")  # the second one is an error
 
 
 def decode_lines(raw: bytes, where: str) -> list[str]:
     """The lines of UTF-8 text, without the line feeds; a byte-order mark at the very start is dropped.
 
     Only the line feed ends a line: U+2028, U+0085 and form feeds occur inside sentences, where
-    `str.splitlines` would split. Raises DataError naming another encoding that the text begins with, or the line
-    of a byte that is not UTF-8 or is NUL.
+    `str.splitlines` would split. Raises DataError naming the line of a byte that is not UTF-8 or is NUL.
     """
-    for mark, encoding in ENCODINGS.items():
-        if raw.startswith(mark):
-            raise DataError(f"{where}: the text is {encoding}; save it as UTF-8.")
-    if raw.startswith(GZIP):
-        raise DataError(f"{where}: is compressed with gzip; unpack it.")
-    if b"\0" in raw:
-        row = raw[: raw.index(b"\0")].count(b"\n") + 1
-        raise DataError(f"{where}, line {row}: holds a NUL byte (binary, or UTF-16 without a mark?); save it as UTF-8.")
+    odd = raw.find(b"\0")
     try:
         lines = raw.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
-        row = raw[: error.start].count(b"\n") + 1
+        odd = error.start
+    if odd >= 0:
+        line = raw[:odd].count(b"\n") + 1
         raise DataError(
-            f"{where}, line {row}: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8."
-        ) from error
+            f"{where}, line {line}: byte 0x{raw[odd]:02x} is not UTF-8 text (another encoding, a "
+            "compressed file, or a workbook?); save the file as UTF-8 text."
+        )
     if lines[-1] == "":
         lines.pop()
     return lines
-
-
-def refuse_cr_alone(lines: Sequence[str], path: Path) -> None:
-    """Raise DataError for a file whose line ends are all CR, which is read as one line."""
-    if len(lines) == 1 and "\r" in lines[0].rstrip("\r"):
-        raise DataError(f"{path}: its lines end with CR alone, as on old Macs; save it with LF or CR LF line ends.")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -110,9 +96,12 @@ def gunzip(raw: bytes, where: str, limit: int, way_out: str) -> bytes:
     return content
 
 
+Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]
+
+
 @contextmanager
-def archive_members(path: Path, limit: int) -> Iterator[Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]]:
-    """The members of a tar.gz one after the other, each with the archive to extract it from before the next.
+def open_archive(path: Path, limit: int) -> Iterator[Members]:
+    """The members of a tar.gz in their order, each with its content where it is a file, to be read before the next.
 
     limit: bytes of all members together. Raises DataError, also for errors while a member's content is read in this
     block, when the archive is damaged, cannot be opened or unpacks to more.
@@ -121,9 +110,7 @@ def archive_members(path: Path, limit: int) -> Iterator[Iterator[tuple[tarfile.T
         with gzip.open(path) as unpacked:
             stream = _Limited(unpacked, path)
             with tarfile.open(fileobj=stream, mode="r|") as archive:
-                yield _each(archive, stream, limit)
-    except tarfile.FilterError as error:
-        raise DataError(f"{path}: refused, a member is unsafe ({error}).") from error
+                yield _members(archive, stream, limit)
     except DAMAGED as error:
         raise DataError(f"{path}: damaged archive ({error}); download it again.") from error
     except OSError as error:
@@ -131,25 +118,20 @@ def archive_members(path: Path, limit: int) -> Iterator[Iterator[tuple[tarfile.T
 
 
 class _Limited(io.RawIOBase):
-    """Reads a member as long as its header says, and headers of a limited length."""
+    """Reads a member as long as its header says, and headers of a limited length: tarfile takes hours for long ones."""
 
     def __init__(self, stream: gzip.GzipFile, path: Path) -> None:
         self._stream, self.path, self.left = stream, path, HEADERS
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1) -> bytes:
         content = self._stream.read(size if 0 <= size < CHUNK else CHUNK)
         self.left -= len(content)
         if self.left < 0:
-            raise DataError(
-                f"{self.path}: refused, the headers of a member have more than {HEADERS:,} bytes; download it again."
-            )
+            raise DataError(f"{self.path}: refused, a header of more than {HEADERS:,} bytes; download it again.")
         return content
 
 
-def _each(archive: tarfile.TarFile, stream: _Limited, limit: int) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+def _members(archive: tarfile.TarFile, stream: _Limited, limit: int) -> Members:
     total = 0
     for member in archive:
         total += member.size
@@ -158,7 +140,7 @@ def _each(archive: tarfile.TarFile, stream: _Limited, limit: int) -> Iterator[tu
                 f"{stream.path}: refused, the archive unpacks to more than {limit:,} bytes; download it again."
             )
         stream.left = max(member.size, 0) + HEADERS
-        yield member, archive
+        yield member, archive.extractfile(member) if member.isfile() else None
 
 
 def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[str]]:
@@ -167,25 +149,23 @@ def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ())
     optional: names of further members, which the archive may lack.
 
     Base names that start with `._` are resource forks of the publisher's Mac and are passed over.
-    Raises DataError when the archive is damaged, lacks a member or is larger than the limits of this module.
+    Raises DataMissingError when the archive lacks a member, DataError when it is damaged or larger than the limits of
+    this module.
     """
-    files: dict[str, list[str]] = {name: [] for name in (*names, *optional)}
-    missing = dict.fromkeys(names)
-    with archive_members(path, ARCHIVE_BYTES) as members:
-        for member, archive in members:
+    files: dict[str, list[str]] = {}
+    with open_archive(path, ARCHIVE_BYTES) as members:
+        for member, content in members:
             base = PurePosixPath(member.name).name
-            if base not in files or not member.isfile():
+            if content is None or base not in (*names, *optional):
                 continue
             if member.size > MEMBER_BYTES:
                 size = f"{counted(member.size, 'byte')}, more than {MEMBER_BYTES:,}"
                 raise DataError(f"{path}: refused, '{member.name}' has {size}; download it again.")
-            content = archive.extractfile(member)
-            assert content is not None  # it is a file
             files[base] = decode_lines(content.read(), f"{path}:{member.name}")
-            missing.pop(base, None)
+    missing = [name for name in names if name not in files]
     if missing:
-        raise DataError(f"{path}: holds no {', '.join(missing)}; is it the archive of another partition?")
-    return files
+        raise DataMissingError(f"{path}: holds no {', '.join(missing)}; is it the archive of another partition?")
+    return {name: files.get(name, []) for name in (*names, *optional)}
 
 
 def text_rows(
@@ -255,16 +235,62 @@ def parse_number(value: Any, where: str, what: str, way_out: str) -> float:
 
 
 def check_aligned(files: Mapping[str, Sized]) -> int:
-    """The common number of lines. Raises DataError naming the files of each number when they differ."""
-    by_length: dict[int, list[str]] = {}
+    """The common number of lines. Raises DataError naming a file of each number when they differ."""
+    by_length: dict[int, str] = {}  # the first file of each length
     for name, lines in files.items():
-        by_length.setdefault(len(lines), []).append(name)
-    if len(by_length) != 1:
-        shown = [
-            f"{named(names)} {'has' if len(names) == 1 else 'have'} {counted(length, 'line')}"
-            for length, names in by_length.items()
-        ]
+        by_length.setdefault(len(lines), name)
+    if len(by_length) > 1:
+        shown = ", ".join(f"{name} has {counted(length, 'line')}" for length, name in by_length.items())
         raise DataError(
-            f"files that belong together have different lengths: {named(shown)}; give one line per segment in each."
+            f"files that belong together have different lengths: {shown}; give one line per segment in each."
         )
-    return len(next(iter(files.values())))
+    return next(iter(by_length))
+
+
+def tags_of_lines(texts: Sequence[str], tags: Sequence[str], known: tuple[str, str] = OK_BAD) -> WordTags:
+    """The tags of N lines of words. Raises ValueError where they do not fit the words, or for another tag."""
+    return WordTags(rows_of_words(texts), Labels.from_rows(rows_of_tags(tags, known)))
+
+
+def rows_of_words(lines: Sequence[str]) -> Rows:
+    """The words of each line, separated by any white space: some lines have several blanks, which tags do not count."""
+    return tuple(tuple(line.split()) for line in lines)
+
+
+def rows_of_tags(lines: Sequence[str], known: tuple[str, str] = OK_BAD) -> list[list[int]]:
+    """0 or 1 (an error) for each tag of each line. Raises ValueError for a tag that is not known."""
+    return [[known.index(tag) for tag in line.split()] for line in lines]
+
+
+def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:
+    """Tags written one per line, as LISTED says, with sentences and tokens numbered from 0: a row per text.
+
+    Its columns: language_pair, side, sentence, line (of the first token), words and bad (lists).
+    first: the number of the first of `lines` in its file. Raises DataError naming file, line and value for another
+    number of fields, a sentence or token that is no number, another tag, and tokens that are missing or there twice.
+    """
+    rows = text_rows(lines, LISTED, where, first)
+    for column, pattern, expected in (
+        ("sentence", r"[0-9]{1,9}", "a number from 0"),
+        ("token", r"[0-9]{1,9}", "a number from 0"),
+        ("tag", "OK|BAD", "OK or BAD"),
+    ):
+        sentence = f"{where}, line {{}}: the {column} {{!r}} is not {expected}; correct the line.".format
+        wrong = ~rows[column].str.fullmatch(pattern).astype(bool)
+        refuse(rows, wrong, lambda row: sentence(row.line, row[column][:40]))  # noqa: B023
+    text = ["language_pair", "side", "sentence"]
+    rows = rows.astype({"sentence": int, "token": int})
+    rows["text"] = rows.groupby(text, sort=False).ngroup()
+    rows = rows.sort_values(["text", "token"])
+    refuse(
+        rows,
+        rows.token != rows.groupby("text").cumcount(),
+        lambda row: (
+            f"{where}, line {row.line}: token {row.token} of sentence {row.sentence} was already tagged, or one before "
+            "it has no line; give one line per token."
+        ),
+    )
+    rows["tag"] = rows.tag == "BAD"
+    grouped = rows.groupby("text")
+    texts = grouped[text].first().assign(line=grouped.line.min())
+    return texts.assign(words=grouped.word.agg(tuple), bad=grouped.tag.agg(list))

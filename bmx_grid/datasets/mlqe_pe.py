@@ -4,14 +4,22 @@ Fomicheva et al.: MLQE-PE: A Multilingual Quality Estimation and Post-Editing Da
 Findings of the WMT 2021 Shared Task on Quality Estimation, WMT 2021 (nine pairs, two of them zero-shot); Fomicheva et
 al.: The Eval4NLP Shared Task on Explainable Quality Estimation, Eval4NLP 2021 (four pairs). Words of source and
 translation have tags, derived from post-edits, or given by people in Eval4NLP's.
+
+The archive of direct assessments of 2020 also holds, in the order of the sentences, `word-probas/mt` (the output as
+sub-words: pieces that end in `@@` continue in the next one, or pieces of SentencePiece, of which `▁` begins a word) and
+`word-probas/word_probas` (a log-probability per piece, and one more for the end of the sentence; Fomicheva et al.:
+Unsupervised Quality Estimation for Neural Machine Translation, TACL 2020).
 """
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,22 +27,36 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.lines import ARCHIVE_BYTES, archive_members, finite, published_table, read_archive
+from bmx_grid.datasets.lines import (
+    ZERO_ONE,
+    check_aligned,
+    finite,
+    finite_or_nan,
+    listed_tags,
+    published_table,
+    read_archive,
+    rows_of_tags,
+    rows_of_words,
+    tags_of_lines,
+)
 from bmx_grid.datasets.segments import Segment, SegmentSet
-from bmx_grid.datasets.word_tags import ZERO_ONE, listed_tags, rows_of_tags, rows_of_words, tags_of_lines
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.tags import Labels, WordTags
+from bmx_grid.words.tags import ENTITY, HYPHEN, How, Labels, Rows, WordTags, align, carry_scores
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ASSESSMENTS = re.compile(r"test20\.(\w\w)(\w\w)\.df\.short\.tsv")
 KINDS = ("direct-assessments", "post-editing")  # folders of the scores and of the tags
 ZERO_SHOT = ("en-cs", "en-ja")
 MEMBERS21 = ("test21.src", "test21.mt", "test21.da")
 TAGS21 = ("test21.src-tags", "test21.tgt-tags")
+CONTINUED = "@@"
+BEGINS = "▁"
+END = "</s>"  # the name of the end symbol
+JOINED = re.compile(rf"{ENTITY.pattern}|(?<!\S){HYPHEN}(?!\S)")  # pieces of these count together
 SIDES21: Mapping[Role, tuple[str, str]] = {"source": ("src", "source"), "hypothesis": ("mt", "mt")}
 
 
@@ -133,16 +155,6 @@ class Eval4nlp21(_Test21):
         }
 
 
-def pair_of(archive: Path) -> str:
-    """The language pair of an archive of direct assessments, by the names in it. Raises DataError for another file."""
-    with archive_members(archive, ARCHIVE_BYTES) as members:
-        for member, _ in members:
-            name = ASSESSMENTS.fullmatch(PurePosixPath(member.name).name)
-            if name is not None:
-                return f"{name[1]}-{name[2]}"
-    raise DataError(f"{archive}: holds no test20.….df.short.tsv; name an archive of direct assessments of MLQE-PE.")
-
-
 def read_assessments(archive: Path, language_pair: str) -> tuple[pd.DataFrame, str]:
     """The table of direct assessments of an archive of 2020, texts as they stand, and where it is, for messages."""
     member = f"test20.{language_pair.replace('-', '')}.df.short.tsv"
@@ -151,9 +163,96 @@ def read_assessments(archive: Path, language_pair: str) -> tuple[pd.DataFrame, s
 
 
 def read_model_scores(archive: Path, language_pair: str) -> NDArray[np.float64]:
-    """float64[N] the translation system's own score of each sentence."""
-    rows, _ = read_assessments(archive, language_pair)
-    return finite(rows.model_scores)
+    """float64[N] the translation system's own score of each sentence. Raises DataError where they are not published."""
+    rows, where = read_assessments(archive, language_pair)
+    try:
+        return finite(rows["model_scores"])
+    except (ValueError, LookupError) as error:
+        raise DataError(f"{where}: holds no model_scores as published ({error}); download it again.") from error
+
+
+def read_sub_words(archive: Path, language_pair: str) -> tuple[Rows, Ragged]:
+    """The sub-words of a pair's sentences, END as the last one of each, and their log-probabilities.
+
+    Raises DataError naming file, line and both counts where there is not one value more than sub-words, and for a
+    value that is not a number.
+    """
+    pair = language_pair.replace("-", "")
+    names = (f"mt.test20.{pair}", f"word_probas.test20.{pair}")
+    files = read_archive(archive, names)
+    check_aligned({f"{archive}:{name}": files[name] for name in names})
+    pieces = tuple((*line.split(), END) for line in files[names[0]])
+    rows = [[finite_or_nan(text) for text in line.split()] for line in files[names[1]]]
+    for line, (values, own) in enumerate(zip(rows, pieces, strict=True), start=1):
+        if len(values) != len(own) or np.isnan(values).any():
+            raise DataError(
+                f"{archive}:{names[1]}, line {line}: expected {len(own)} log-probabilities, one per sub-word of "
+                f"{names[0]} and one for the end of the sentence, got {files[names[1]][line - 1][:80]!r}; download the "
+                "archive again."
+            )
+    return pieces, Ragged.from_rows(rows)
+
+
+def word_probabilities(
+    pieces: Sequence[Sequence[str]], log_probabilities: Ragged, words: Sequence[Sequence[str]], how: How = "sum"
+) -> tuple[Ragged, list[int]]:
+    """The log-probabilities of the words of N texts, from those of the sub-words that share characters with them.
+
+    They are low for a suspected error, as attributions are; a sub-word that is part of more than one word counts in
+    each. Beside them the sentences whose sub-words are not the characters of the text, which was translated again
+    (punctuation aside, which some texts lost): all of their words have NaN.
+
+    pieces, log_probabilities: of `read_sub_words`. words: of the same texts, however they are separated: tokens of
+    `test20.mt`, or the words of the translation as it was scored. how: over the sub-words of a word, the sum (the
+    probability of the whole word), the mean, the smallest (its least probable part) or the largest. Pieces without
+    characters of their own count with the word they belong to. The end symbol belongs to no word. Raises ValueError
+    for another number of texts.
+    """
+    rows, others = [], []
+    for row, (parts, own) in enumerate(zip(pieces, words, strict=True)):
+        texts, unit_of = _units(parts[:-1])
+        by_unit = align(texts, own)
+        if not by_unit.exact and _letters(texts) != _letters(own):
+            others.append(row)
+            rows.append(np.full(len(own), np.nan))
+            continue
+        words_of: dict[int, list[int]] = {}
+        for unit, word in zip(by_unit.token.tolist(), by_unit.word.tolist(), strict=True):
+            words_of.setdefault(unit, []).append(word)
+        links = [(piece, word) for piece, unit in enumerate(unit_of) for word in words_of.get(unit, ())]
+        token, word_of = np.array(links, dtype=np.int64).reshape(-1, 2).T
+        counted_once = np.ones(len(token), dtype=np.int64)
+        by_piece = replace(by_unit, token=token, word=word_of, shared=counted_once, tokens=len(unit_of))
+        rows.append(carry_scores(by_piece, log_probabilities[row][:-1], how))
+    return Ragged.from_rows(rows), others
+
+
+def _letters(words: Sequence[str]) -> str:
+    """All characters but punctuation, symbols and blanks: some texts lost their quotation marks."""
+    text = unicodedata.normalize("NFKC", html.unescape("".join(words)))
+    return "".join(sign for sign in text if unicodedata.category(sign)[0] not in "PSZC")
+
+
+def _units(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The texts of the units that pieces make up, without marks, and the unit of each piece.
+
+    A piece is a unit of its own but for those of one entity (`&#@@ 124@@ ;`), those of `@-@`, and a separate `▁`, which
+    belongs to what follows it.
+    """
+    if any(BEGINS in piece for piece in pieces):
+        texts = [piece.replace(BEGINS, "") for piece in pieces]
+        starts_unit = [place == 0 or texts[place - 1] != "" for place in range(len(texts))]
+    else:
+        texts = [piece.removesuffix(CONTINUED) for piece in pieces]
+        spaced = [text if piece.endswith(CONTINUED) else f"{text} " for text, piece in zip(texts, pieces, strict=True)]
+        starts = [0, *accumulate(map(len, spaced))][: len(texts)]
+        joined = [match.span() for match in JOINED.finditer("".join(spaced))]
+        starts_unit = [not any(first < start < last for first, last in joined) for start in starts]
+    unit_of = [number - 1 for number in accumulate(map(int, starts_unit))]
+    units = [""] * (unit_of[-1] + 1 if unit_of else 0)
+    for text, unit in zip(texts, unit_of, strict=True):
+        units[unit] += text
+    return units, unit_of
 
 
 def mlqe_pe_test20_tags(archive: Path) -> dict[Role, WordTags]:

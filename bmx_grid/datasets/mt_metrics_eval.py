@@ -17,19 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.wording import counted, named
 from bmx_grid.datasets.base import PART, DatasetReader
-from bmx_grid.datasets.columns import listed
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
 from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.tables import listed
 
-Floats = NDArray[np.float64]
 NO_TRANSLATION = "[No translation supplied]"  # stands for a missing line, so that the others stay aligned
 # The standard reference where it is neither the only one nor refA (mt_metrics_eval/meta_info.py).
 STANDARD_REFERENCES = {
@@ -76,15 +74,14 @@ class MtMetricsEval(DatasetReader):
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         """The pairs given, or else those with a source and human scores, sorted. Raises DataMissingError for none."""
-        return self.language_pairs or self._found(self._root(data_dir))
+        return self.language_pairs or self._judged_pairs(self._root(data_dir))
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of the pair, system by system in the order of their names, each in the order of the sources."""
         root = self._root(data_dir)
-        named_pairs = self.reference if isinstance(self.reference, Mapping) else ()
-        for pair in (language_pair, *named_pairs):
+        for pair in (language_pair, *(self.reference if isinstance(self.reference, Mapping) else ())):
             if not (root / "sources" / f"{pair}.txt").is_file():
-                raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", pair, self._found(root)))
+                raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", pair, self._judged_pairs(root)))
         source = root / "sources" / f"{language_pair}.txt"
         references = _files(root / "references", f"{language_pair}.?*.txt")
         outputs = _files(root / "system-outputs" / language_pair, "*.txt")
@@ -110,7 +107,7 @@ class MtMetricsEval(DatasetReader):
                 kept = tuple(text for text in further if text is not None)
                 if text is not None:
                     segments.append(Segment(name, text, source_text, reference, system, document, kept))
-        judgements = self._judgements(root / "human-scores", language_pair, segments, systems, ids, list(of_outputs))
+        judgements = self._judgements(root / "human-scores", language_pair, segments, ids, list(of_outputs))
         return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(root), ids, tuple(of_outputs))
 
     def _root(self, data_dir: Path) -> Path:
@@ -127,12 +124,9 @@ class MtMetricsEval(DatasetReader):
             )
         return root
 
-    def _found(self, root: Path) -> tuple[str, ...]:
-        pairs = tuple(
-            path.stem
-            for path in _files(root / "sources", "*.txt")
-            if _files(root / "human-scores", f"{path.stem}.*.s*.score")
-        )
+    def _judged_pairs(self, root: Path) -> tuple[str, ...]:
+        sources, scores = _files(root / "sources", "*.txt"), root / "human-scores"
+        pairs = tuple(path.stem for path in sources if _files(scores, f"{path.stem}.*.s*.score"))
         if not pairs:
             raise DataMissingError(
                 f"{root}: no language pair has both a source and human scores; there must be sources/LP.txt and "
@@ -147,27 +141,26 @@ class MtMetricsEval(DatasetReader):
         none of several has a usual name.
         """
         key = f"dataset.{self.name}.reference"
-        given = self.reference.get(language_pair) if isinstance(self.reference, Mapping) else self.reference
-        if given is not None and given not in names:
+        chosen = self.reference.get(language_pair) if isinstance(self.reference, Mapping) else self.reference
+        if chosen is not None and chosen not in names:
             raise ConfigError(
-                f"{key}: {language_pair}: {unknown('reference', given, names)} Name the one that metrics read, for "
+                f"{key}: {language_pair}: {unknown('reference', chosen, names)} Name the one that metrics read, for "
                 f"single pairs as {key}={{PAIR: NAME}}."
             )
-        if given is not None or not names:
-            return given
+        if chosen is not None or len(names) < 2:
+            return chosen or next(iter(names), None)
         standard = STANDARD_REFERENCES.get((str(self.test_set), language_pair))
-        known = [name for name in (standard, "refA", "ref", *names[: len(names) == 1]) if name in names]
+        known = [name for name in (standard, "refA", "ref") if name in names]
         if not known:
             raise ConfigError(
                 f"{key}: the references of {language_pair} are {listed(names)}, and which one is the standard is not "
                 f"known; name the one that metrics read, as {key}={names[0]}."
             )
-        if len(names) > 1:
-            warnings.warn(
-                f"{language_pair}: of the references {listed(names)}, metrics read {known[0]}; name another with "
-                f"{key}={next(name for name in names if name != known[0])}.",
-                stacklevel=2,
-            )
+        warnings.warn(
+            f"{language_pair}: of the references {listed(names)}, metrics read {known[0]}; name another with "
+            f"{key}={next(name for name in names if name != known[0])}.",
+            stacklevel=2,
+        )
         return known[0]
 
     def _systems(self, root: Path, names: list[str], references: Iterable[str], standard: str | None) -> list[str]:
@@ -186,28 +179,24 @@ class MtMetricsEval(DatasetReader):
         return kept
 
     def _judgements(
-        self,
-        folder: Path,
-        language_pair: str,
-        segments: Sequence[Segment],
-        systems: Sequence[str],
-        ids: Sequence[str],
-        outputs: Sequence[str],
+        self, folder: Path, language_pair: str, segments: Sequence[Segment], ids: Sequence[str], outputs: Sequence[str]
     ) -> Judgements:
         """The human scores of segments and systems by name, the primary one first."""
-        by_segment: dict[str, Floats] = {}
-        by_system: dict[str, dict[str, float]] = {}
-        for path in _files(folder, f"{language_pair}.*.score"):
-            name, _, level = path.name.removeprefix(f"{language_pair}.").removesuffix(".score").rpartition(".")
-            if not name:
-                raise DataError(f"{path}: the name is not of the form {language_pair}.NAME.LEVEL.score; rename it.")
-            if level == "seg":
-                scores = _blocks(path, outputs, ids)
-                places = [(segment.system, segment.id) for segment in segments]
-                by_segment[name] = scores.reindex(places).to_numpy(dtype=np.float64)
-            elif level == "sys":
-                scores = _blocks(path, outputs, [""]).droplevel("id")
-                by_system[name] = scores.reindex(systems).dropna().to_dict()
+        places = [(segment.system, segment.id) for segment in segments]
+        systems = list(dict.fromkeys(system for system, _ in places))
+
+        def named_scores(level: str, ids: Sequence[str]) -> dict[str, Any]:
+            paths = _files(folder, f"{language_pair}.?*.{level}.score")
+            name = slice(len(f"{language_pair}."), -len(f".{level}.score"))
+            return {path.name[name]: _blocks(path, outputs, ids) for path in paths}
+
+        by_segment = {
+            name: scores.reindex(places).to_numpy(dtype=np.float64) for name, scores in named_scores("seg", ids).items()
+        }
+        by_system = {
+            name: scores.droplevel("id").reindex(systems).dropna().to_dict()
+            for name, scores in named_scores("sys", [""]).items()
+        }
         names = {*by_segment, *by_system}
         if not names:
             raise DataMissingError(

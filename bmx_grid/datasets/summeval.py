@@ -31,11 +31,6 @@ class SummEval(DatasetReader):
     PAIRS: ClassVar[tuple[str, ...]] = ("en",)  # one language
     FILES: ClassVar[tuple[str, ...]] = ("summeval/documents.jsonl", "summeval/summaries.jsonl")
 
-    MADE_FROM: ClassVar[str] = (
-        "It is written from the annotations of github.com/Yale-LILY/SummEval: a JSON object per line, documents with "
-        "id, source and references, summaries with id, system, summary and expert_annotations."
-    )
-
     aspect: str = identity("all")
 
     def __post_init__(self) -> None:

@@ -1,34 +1,43 @@
-"""Users' tables: TSV (never unquoted), CSV and JSONL (an object per line), perhaps gzipped, and Parquet."""
+"""Users' tables: TSV (never unquoted), CSV and JSONL (an object per line), perhaps gzipped, and Parquet.
+
+Which column plays which role, and what to write where that is not clear.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.core.wording import counted, first_line, shortened, visible
-from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes, refuse_cr_alone
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.core.wording import counted, first_line, named, shortened, visible
+from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
 from bmx_grid.words.text import INVISIBLE
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 SEPARATORS = (",", ";", "\t", "|")  # of a CSV file; of as many, the first
 MAX_BYTES = 2_000_000_000  # how large a table, and what it unpacks to, may be
 SPLIT = "split it, or leave out columns."
-PARQUET = b"PAR1"
-OTHER_FILES = {  # how files of other kinds begin
-    PARQUET: "a Parquet file; give it a name that ends in .parquet",
-    b"PK\x03\x04": "a ZIP archive or an Excel workbook; save the table as TSV, CSV or JSONL",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook; save the table as TSV, CSV or JSONL",
-}
 ABSENT = object()  # the value of a JSONL row that lacks the field
 BATCH = 256  # rows of Parquet decoded at once: one stored value may decode to a large text in each of them
-KEPT = 2  # tables that stay in memory, as every language pair asks for its file
+# Role -> other names that such columns often have, in small letters, with _ in place of blanks, dots and dashes.
+# Sweeps take none of them by itself: they are proposed, so that a configuration says what was read.
+_NAMES = Path(__file__).with_name("usual_columns.tsv").read_text(encoding="utf-8").splitlines()[1:]
+USUAL: dict[str, list[str]] = {role: names.split() for role, names in (line.split("\t") for line in _NAMES)}
+ROLES = tuple(USUAL)
+REQUIRED = ("hypothesis", "score")
+SEVERAL = ("score", "reference")  # roles that may have several columns: the first is what metrics use
+SHOWN = 30  # columns listed in a message
+# no number, no signs of a shell
+PLAIN = re.compile(r"[A-Za-z_][\w-]*|(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re.ASCII)
 
 
 @dataclass(eq=False)
@@ -62,19 +71,19 @@ class Table:
         Raises DataError naming the column, and the row where it is one, when a column is not there, occurs
         several times or has a value that cannot be read.
         """
-        found = {}
+        columns = {}
         for name in names:
             if (count := self.names.count(name)) != 1:
                 there = f"is there {count} times; give each another name" if count else "is needed, and is not there"
                 raise DataError(f"{self.path}: the column '{visible(name)}' {there}.")
-            found[name] = self.column(self.raw[self.names.index(name)])
-        return found
+            columns[name] = self.column(self.raw[self.names.index(name)])
+        return columns
 
 
-def open_table(path: Path, lists: Sequence[str] = ()) -> Table:
+def open_table(path: Path) -> Table:
     """Open a table; the end of its name says which format. Parsed once, and again when the file has changed.
 
-    The separator of a CSV file is the one that its first line has most of. lists: columns that may hold lists.
+    The separator of a CSV file is the one that its first line has most of.
 
     Raises ConfigError for another ending, DataMissingError for no such file; DataError naming file and row for a
     damaged or too large file, a row of the wrong length or a file without rows.
@@ -84,22 +93,22 @@ def open_table(path: Path, lists: Sequence[str] = ()) -> Table:
     except (OSError, ValueError) as error:  # too long, a NUL
         name = shortened(visible(str(path)), 300)
         raise DataMissingError(f"there is no file {name} (looked in {Path.cwd()}); correct the path.") from error
-    return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino), tuple(lists))
+    return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino))
 
 
-@lru_cache(maxsize=KEPT)
-def _opened(path: Path, version: tuple[int, ...], lists: tuple[str, ...]) -> Table:
-    kind = path.name.lower().removesuffix(".gz")
-    suffix = Path(kind).suffix
-    if suffix not in FORMATS or (suffix == ".parquet" and path.name.lower().endswith(".gz")):
+@lru_cache(maxsize=2)  # every language pair asks for its file
+def _opened(path: Path, version: tuple[int, ...]) -> Table:
+    kind = path.name.lower()
+    suffix = Path(kind.removesuffix(".gz")).suffix
+    if suffix not in FORMATS or kind.endswith(".parquet.gz"):
         raise ConfigError(f"{path}: the name must end in {', '.join(FORMATS)} (.gz may follow, except for .parquet).")
     if suffix == ".parquet":
-        table = _parquet(path, lists)
+        table = _parquet(path)
     else:
         lines = _text_lines(path)
         table = _jsonl(lines, path) if suffix == ".jsonl" else _rows(lines, path, suffix)
     if len(table) == 0:
-        raise DataError(f"{path}: holds no rows; write one line per segment below the column names.")
+        raise DataError(f"{path}: holds no rows; write one line per segment, ended by LF, below the column names.")
     return table
 
 
@@ -108,38 +117,20 @@ def _text_lines(path: Path) -> list[str]:
     if (size := path.stat().st_size) > MAX_BYTES:
         raise DataError(f"{path}: has {counted(size, 'byte')}, more than {MAX_BYTES:,}; {SPLIT}")
     raw = read_bytes(path)
-    if raw.startswith(GZIP):
-        raw = gunzip(raw, str(path), MAX_BYTES, SPLIT)
-    elif path.name.lower().endswith(".gz"):
-        raise DataError(f"{path}: is not compressed with gzip, although its name ends in .gz; rename it.")
-    for beginning, kind in OTHER_FILES.items():
-        if raw.startswith(beginning):
-            raise DataError(f"{path}: is {kind}.")
-    lines = decode_lines(raw, str(path))
+    lines = decode_lines(gunzip(raw, str(path), MAX_BYTES, SPLIT) if raw.startswith(GZIP) else raw, str(path))
     while lines and lines[-1] in ("", "\r"):
         lines.pop()
     if not lines:
         raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
-    refuse_cr_alone(lines, path)
     return lines
 
 
 def _rows(lines: list[str], path: Path, suffix: str) -> Table:
     """A table of TSV or CSV lines, the first of which holds the column names."""
-    if lines[0].startswith(("{", "[{")):
-        raise DataError(
-            f"{path}, line 1: JSON, not column names: {lines[0][:80]!r}; write one object per line into a .jsonl."
-        )
     if suffix == ".tsv":
         rows, ends = [line.removesuffix("\r").split("\t") for line in lines], list(range(1, len(lines) + 1))
-        if len(rows[0]) == 1 and "," in lines[0]:
-            raise DataError(
-                f"{path}, line 1: no tabs, but commas: {lines[0]!r:.80}; name the file .csv, or save it as TSV."
-            )
     else:
         rows, ends = _csv(lines, path, max(SEPARATORS, key=lines[0].count))
-    if not any(rows[0]):
-        raise DataError(f"{path}, line {ends[0]}: holds no column names.")
     for values, end in zip(rows, ends, strict=True):
         if len(values) != len(rows[0]):
             raise DataError(
@@ -168,7 +159,20 @@ def _csv(lines: list[str], path: Path, separator: str) -> tuple[list[list[str]],
 
 def _jsonl(lines: list[str], path: Path) -> Table:
     """A table of one JSON object per line; a field that is not read may be missing in some."""
-    records = {row: _record(line, path, row) for row, line in enumerate(lines, start=1) if line.strip()}
+    records: dict[int, Mapping[str, Any]] = {}
+    for row, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line, object_pairs_hook=_fields)
+            if not isinstance(record, dict):
+                raise ValueError("no object with named fields")
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                f"{path}, line {row}: not a JSON object ({error}): {line[:80]!r}; write one per line, without an array "
+                "or document around them, or call a table with columns .tsv or .csv."
+            ) from error
+        records[row] = record
     numbers = list(records)
 
     def column(name: str) -> list[Any]:
@@ -184,20 +188,6 @@ def _jsonl(lines: list[str], path: Path) -> Table:
     return Table(path, names, len(records), column, lambda index: f"line {numbers[index]}")
 
 
-def _record(line: str, path: Path, row: int) -> Mapping[str, Any]:
-    try:
-        record = json.loads(line, object_pairs_hook=_fields)
-        problem = "expected an object with named fields"
-    except (ValueError, RecursionError) as error:
-        record, problem = None, f"not JSON ({error})"
-    if not isinstance(record, dict):
-        way_out = "write one object per line, without an array or document around them"
-        if not line.startswith(("[", "{")):
-            way_out = "is it a table with columns, that should be called .tsv or .csv?"
-        raise DataError(f"{path}, line {row}: {problem}; {way_out}: {line[:80]!r}")
-    return record
-
-
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object's fields. Raises ValueError for a name that occurs twice: JSON would take the last."""
     record = dict(pairs)
@@ -207,55 +197,131 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _parquet(path: Path, lists: Collection[str]) -> Table:
+def _parquet(path: Path) -> Table:
     """Only the columns that are asked for are read: a few rows at a time, and at most MAX_BYTES."""
     import pyarrow as pa
     from pyarrow import parquet
 
+    def damaged(error: Exception, what: str) -> DataError:
+        reason = visible(first_line(error)[:200].rstrip("."))
+        return DataError(f"{path}: {what} ({reason}); save or copy it again.")
+
     try:
         file = parquet.ParquetFile(path)
-        schema = file.schema_arrow
+        names = file.schema_arrow.names
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({_reason(error)}); save or copy it again.") from error
-    left = MAX_BYTES
+        raise damaged(error, "not a readable Parquet file") from error
 
     def column(name: str) -> list[Any]:
-        nonlocal left
-        kind = schema.field(name).type
-        if not _readable(kind, nested=name.strip(INVISIBLE) in lists):
-            raise DataError(f"{path}: the column '{name}' holds {kind}; write texts, or numbers for scores and ids.")
         values: list[Any] = []
+        size = 0
         try:
             for batch in file.iter_batches(BATCH, columns=[name]):
-                left -= batch.nbytes
-                if left < 0:
+                size += batch.nbytes
+                if size > MAX_BYTES:
                     raise DataError(f"{path}: unpacks to more than {MAX_BYTES:,} bytes; {SPLIT}")
                 values += batch.column(batch.schema.names.index(name)).to_pylist()
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise DataError(
-                f"{path}: the column '{name}' cannot be read ({_reason(error)}); save or copy it again."
-            ) from error
-        if len(values) != file.metadata.num_rows:
-            raise DataError(
-                f"{path}: the column '{name}' has {len(values)} values in {file.metadata.num_rows} rows, as a damaged "
-                "file has; copy it again."
-            )
+            if len(values) != file.metadata.num_rows:
+                raise ValueError(f"{len(values)} values in {file.metadata.num_rows} rows")
+        except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:  # a time zone, a date
+            raise damaged(error, f"the column '{name}' cannot be read") from error
         return values
 
-    return Table(path, schema.names, file.metadata.num_rows, column, lambda index: f"row {index + 1}")
+    return Table(path, names, file.metadata.num_rows, column, lambda index: f"row {index + 1}")
 
 
-def _readable(kind: Any, *, nested: bool) -> bool:
-    """Texts, whole numbers, decimals, floats and truth values, as dictionaries (categories) or `nested` lists too."""
-    from pyarrow import types
+def recognised(
+    names: Sequence[str],
+    given: Mapping[str, Sequence[str]],
+    needed: Sequence[str],
+    where: str,
+    way_out: str,
+    *,
+    proposes: bool = False,
+) -> dict[str, tuple[str, ...]]:
+    """role -> its columns, of the roles that have one: the given ones, else the one of the role's own or a usual name.
 
-    if types.is_dictionary(kind) or (nested and (types.is_list(kind) or types.is_large_list(kind))):
-        kind = kind.value_type
-        if types.is_struct(kind):
-            return nested
-    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_floating)
-    return any(test(kind) for test in (*tests, types.is_decimal, types.is_boolean, types.is_null))
+    names: the columns that are free; needed: roles without which nothing can be done; with a hypothesis that is also a
+    source or a reference. way_out: what to write, for a role and a column (two `{}`). proposes: whether columns of a
+    usual name are not taken, only named in the message. Raises ConfigError for an unknown role or column, DataError for
+    needed roles without a column, all in one sentence.
+    """
+    for role, columns in given.items():
+        if role not in ROLES:
+            raise ConfigError(f"{where}: columns: {unknown('role', role, ROLES)}")
+        if not columns or len(set(columns)) < len(columns) or (len(columns) > 1 and role not in SEVERAL):
+            several = "one or more, each once" if role in SEVERAL else "one column"
+            raise ConfigError(f"{where}: columns: {role} is [{', '.join(columns)}]; name {several}.")
+        for name in columns:
+            if name not in names:
+                raise ConfigError(f"{where}: columns: {role}: {unknown('column', name, names)}")
+    roles = {role: tuple(columns) for role, columns in given.items()}
+    usual = usual_columns([name for name in names if name.isprintable()], roles)
+    if proposes:
+        roles = {role: (role,) for role in ROLES if role in names} | roles
+    else:
+        roles |= {role: (name,) for role, name in usual.items()}
+    missing = [role for role in needed if role not in roles]
+    if "hypothesis" in needed and not {"source", "reference"} & roles.keys():
+        missing.append("source or reference")
+    if missing:
+        advice = {role: name for role, name in usual.items() if role not in roles}
+        advice |= {role.split()[0]: "NAME" for role in missing if not set(role.split()) & advice.keys()}
+        raise DataError(
+            f"{where} has no column for {', '.join(missing)} among {listed(names) or 'none'}. Name them: "
+            + " ".join(way_out.format(role, name) for role, name in advice.items())
+        )
+    return {role: roles[role] for role in ROLES if role in roles}
 
 
-def _reason(error: Exception) -> str:
-    return visible(first_line(error)[:200].rstrip("."))
+def named_roles(arguments: Sequence[str]) -> dict[str, str]:
+    """role -> column, from arguments ROLE=COLUMN. Raises ConfigError."""
+    columns: dict[str, str] = {}
+    for argument in arguments:
+        role, _, column = argument.partition("=")
+        if not column:
+            raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {', '.join(ROLES)}.")
+        if role in columns:
+            raise ConfigError(f"--columns: the {role} is given twice; name one column.")
+        columns[role] = column
+    return columns
+
+
+def usual_columns(names: Sequence[str], taken: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """role -> its column, of the roles not in `taken` that a column's own or usual name (in any case) stands for.
+
+    A column plays one role. Of several usual names of a role, the one that stands first in USUAL is taken.
+    """
+    used = {name for columns in taken.values() for name in columns}
+    chosen: dict[str, str] = {}
+    for exact in (True, False):  # a column that is named as a role is of that role
+        for role in ROLES:
+            wanted = (role,) if exact else USUAL[role]
+            usual = [name for name in names if name not in used and _plainly(name) in wanted]
+            if role not in taken and role not in chosen and usual:
+                chosen[role] = min(usual, key=lambda name: wanted.index(_plainly(name)))
+                used.add(chosen[role])
+    return chosen
+
+
+def _plainly(name: str) -> str:
+    """A column's name as USUAL writes it."""
+    return re.sub(r"[\s.-]+", "_", unicodedata.normalize("NFKC", name.strip(INVISIBLE)).lower())
+
+
+def override(key: str, value: str) -> str:
+    """An override with a text as its value, as it is typed into a shell."""
+    if PLAIN.fullmatch(value):
+        return f"{key}={value}"
+    return shlex.quote(visible(f"{key}={quoted(value)}"))
+
+
+def quoted(text: str, mark: str = '"') -> str:
+    """A text between quotation marks, as an override has it: Hydra removes backslashes only before such a mark."""
+    inner = re.sub(rf"(\\*)({mark}|\Z)", lambda end: end[1] * 2 + ("\\" + mark if end[2] else ""), text)
+    return f"{mark}{inner}{mark}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Column names as a message lists them: the first ones, and how many more there are."""
+    return named([name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names], SHOWN)

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.identity import IDENTITY, runtime
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.columns import REQUIRED, recognised, setting, usual_columns
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.segments import NO_PAIR, Segment, SegmentSet, check_name
-from bmx_grid.datasets.tables import Table, open_table
+from bmx_grid.datasets.tables import REQUIRED, Table, open_table, override, recognised, usual_columns
 from bmx_grid.words.text import INVISIBLE
 
 SAMPLE = Path(__file__).with_name("sample.tsv")
@@ -126,7 +125,7 @@ class Rows:
             raise ConfigError(
                 f"{table.path} has no language_pair column: say which pair the file is of "
                 f"({key}.language_pairs=[de-en]), or which column names it: "
-                + setting(key, "language_pair", usual or "NAME")
+                + override(f"{key}.columns.language_pair", usual or "NAME")
             )
         self.by_pair: dict[str, list[int]] = {}
         for row, pair in enumerate(unnamed or self._texts.pop("language_pair")):
@@ -138,11 +137,9 @@ class Rows:
                 raise ConfigError(f"{table.path}: " + unknown("language pair", pair, self.by_pair))
         used = sorted(row for pair in pairs or self.by_pair for row in self.by_pair[pair])
         self.scores = {name: _scores(columns[name], name, table, used) for name in roles["score"]}
-        for name, values in self.scores.items():
-            if len(self.scores) > 1 and np.isnan(values).all():
-                raise DataError(
-                    f"{table.path}: the column '{name}' holds no score in any row; leave it out of {key}.columns.score."
-                )
+        unrated = [name for name, values in self.scores.items() if np.isnan(values).all()]
+        if unrated and len(self.scores) > 1:
+            raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
 
     def segments(self, rows: Sequence[int]) -> tuple[Segment, ...]:
         """The segments of these rows."""
@@ -173,8 +170,8 @@ def _texts(values: Sequence[Any], name: str, table: Table, optional: bool) -> li
             texts[row] = str(value)
         elif not isinstance(value, str):
             raise DataError(
-                f"{table.where(row)}: the column '{name}' holds {str(value)[:60]!r} ({_kind(value)}), not text; write "
-                "a text between quotation marks (it may be empty)."
+                f"{table.where(row)}: the column '{name}' holds {str(value)[:60]!r} ({type(value).__name__}), not "
+                "text; write a text between quotation marks (it may be empty)."
             )
         elif not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             raise DataError(
@@ -182,9 +179,3 @@ def _texts(values: Sequence[Any], name: str, table: Table, optional: bool) -> li
                 f"in {value[:60]!r}; write the whole character, or take it out."
             )
     return texts
-
-
-def _kind(value: object) -> str:
-    """What JSON calls the kind of a value."""
-    kinds = {bool: "a truth value", float: "a number with decimals", list: "a list", dict: "an object"}
-    return kinds.get(type(value), "nothing" if value is None else type(value).__name__)

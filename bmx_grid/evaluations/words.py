@@ -27,9 +27,21 @@ from bmx_grid.measures.correlation import correlate, spearman
 from bmx_grid.measures.resampling import Ints, codes, interval, number_of, resampled_correlations
 from bmx_grid.measures.word_labels import WordMeasure, label_measures, mean_over_segments, statistics
 from bmx_grid.measures.word_scores import Ranking, Ties, cross_fitted_labels, rank_words
-from bmx_grid.words.alignment import Alignment, Carried, align, carry_labels, carry_scores, carry_tags
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.tags import EOS, Labels, Rows, WordScores, WordTags, sums_by_text
+from bmx_grid.words.tags import (
+    EOS,
+    Alignment,
+    Carried,
+    Labels,
+    Rows,
+    WordScores,
+    WordTags,
+    align,
+    carry_labels,
+    carry_scores,
+    carry_tags,
+    sums_by_text,
+)
 
 Eos = Literal["keep", "drop"]
 Side = Literal["target", "source"]

@@ -8,30 +8,30 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import DataError, DataMissingError, ExplainError
+from bmx_grid.core.errors import DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.imported import FromFile
-from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, read_word_file
-from bmx_grid.datasets.imported_words import Matched, carried, own_words, read_sub_words, word_probabilities
-from bmx_grid.datasets.mlqe_pe import pair_of
+from bmx_grid.datasets.imported import FromFile, segment_rows
+from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, ImportedFile, read_word_file
+from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
 from bmx_grid.explainers.base import Explainer, GivenWords
-from bmx_grid.words.alignment import How
 from bmx_grid.words.perturbation import ROLES as TEXTS
 from bmx_grid.words.perturbation import Plan, Role
-from bmx_grid.words.tags import Rows, WordScores
+from bmx_grid.words.tags import EOS, How, Rows, WordScores, align, carry_scores
+from bmx_grid.words.text import BLANK
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
 LISTED = 30  # segments named in a warning
+SHOWN = 5  # words named in a warning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Imported(FromFile, Explainer):
     They become attributions, low for a suspected error, of the words that are scored: both tokenisations are aligned
     by their characters, and what has no counterpart is left out, counted and named.
 
-    Fields as of `FromFile`; columns: of scores, labels, error_spans, words, id, system, side and language_pair. With
+    Fields as of `FromFile`; columns: of scores, labels, words, id, system, side and language_pair. With
     {metric} in the path each explainer is for the imported metric of its own name only (and for any metric that scores
     texts).
     errors_are: whether a low or a high value is a suspected error; "auto" as the layout says. Labels say it themselves.
@@ -79,10 +79,9 @@ class Imported(FromFile, Explainer):
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """The explainers that this option stands for, as of `FromFile`."""
+        one_metric = not self.files and self.has("metric")
         members = super().members(name, sets)
-        if self.files or not self.pattern().has("metric"):
-            return members
-        return {label: dataclasses.replace(member, one_metric=True) for label, member in members.items()}
+        return {label: dataclasses.replace(member, one_metric=one_metric) for label, member in members.items()}
 
     def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, GivenWords]:
         """What the files say of these segments, and this explainer with its digest.
@@ -91,21 +90,21 @@ class Imported(FromFile, Explainer):
         where a row is not as it must be or does not fit the segments.
         """
         paths = self.paths(segments)
-        found: dict[Role, Matched] = {}
+        read: dict[Role, _Side] = {}
         for name, path in paths.items():
-            for role, one in self._read(path, SIDES.get(name), segments, words).items():
-                if role in found:
+            for role, side in self._read(path, SIDES.get(name), segments, words).items():
+                if role in read:
                     raise DataError(f"{path}: holds word scores of the {role}, and so does another file; name one.")
-                found[role] = one
-        ordered = {role: found[role] for role in TEXTS if role in found}
+                read[role] = side
+        ordered = {role: read[role] for role in TEXTS if role in read}
         _warn_of_refused(ordered, segments, ", ".join(map(str, paths.values())))
-        read = GivenWords(
-            attributions={role: one.attributions for role, one in ordered.items()},
-            attributed={role: one.attributed for role, one in ordered.items()},
-            words={role: one.words for role, one in ordered.items() if one.words is not None},
-            refused={at: why for one in ordered.values() for at, why in one.refused.items()},
+        given = GivenWords(
+            attributions={role: side.attributions for role, side in ordered.items()},
+            attributed={role: side.attributed for role, side in ordered.items()},
+            words={role: side.words for role, side in ordered.items() if side.words is not None},
+            refused={row: why for side in ordered.values() for row, why in side.refused.items()},
         )
-        return dataclasses.replace(self, explanations=_digest(ordered)), read
+        return dataclasses.replace(self, explanations=_digest(ordered)), given
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> NoReturn:
         raise ExplainError(
@@ -119,68 +118,169 @@ class Imported(FromFile, Explainer):
     def count_texts(self, n_words: int) -> NoReturn:
         self.plan((), np.random.default_rng(0))
 
-    def _read(self, path: Path, side: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, Matched]:
+    def _read(self, path: Path, side: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, _Side]:
         role = side or ("source" if path.name.lower().startswith("source.") else "hypothesis")
         if path.name.lower().endswith(".tar.gz"):
-            return {"hypothesis": self._of_sub_words(path, segments, words)}
-        file = read_word_file(path, self.reading())
-        roles = [one for one in TEXTS if one in set(file.rows.side)] if "side" in file.rows else [role]
+            return {"hypothesis": self._of_sub_words(path, segments, _scored(segments, "hypothesis", words), words)}
+        file = read_word_file(path, self)
+        roles = [name for name in TEXTS if name in set(file.rows.side)] if "side" in file.rows else [role]
+        return {name: self._of_words(file, name, segments, _scored(segments, name, words)) for name in roles}
+
+    def _of_words(self, file: ImportedFile, role: Role, segments: SegmentSet, scored: Rows) -> _Side:
+        """What the file says of N texts, on its own words and on those that are scored.
+
+        A file without words has a value per word of the published tags, or else per scored word; whichever fits all
+        texts. Zero-width spaces that have a tag of their own may be left out.
+        """
+        if "side" in file.rows:
+            file = dataclasses.replace(file, rows=file.rows[file.rows.side == role].drop(columns="side"))
+        rows = segment_rows(file, segments, self)
+        tags = segments.judgements.tags.get(role)
+        published = [] if tags is None else [tags.words, tuple(map(_without_blanks, tags.words))]
+        words = tuple(rows.words) if "words" in rows else _fitting(file.path, rows, [*published, scored])
+        if file.are_labels and published:
+            _check_published(file.path, rows, words, published)
+        refused = {row: "it is not explained in the file" for row, value in enumerate(rows.value) if value is None}
+        words = tuple(scored[row] if row in refused and not line else line for row, line in enumerate(words))
         low = file.low_is_error if self.errors_are == "auto" or file.are_labels else self.errors_are == "low"
-        names = [one.name for one in segments.segments]
-        found = {}
-        for one in roles:
-            scored = scored_words(segments, one, words)
-            own, refused = own_words(file, one, segments, scored, self, low)
-            found[one] = carried(own, scored, refused, self.tokens, names, str(path))
-        return found
+        values = Ragged.from_rows(
+            np.full(len(line), np.nan) if value is None else (1.0 if low else -1.0) * value + 0.0
+            for value, line in zip(rows.value, words, strict=True)
+        )
+        names = [segment.name for segment in segments.segments]
+        return _carried(WordScores(words, values, file.are_labels), scored, refused, self.tokens, names, file.path)
 
-    def _of_sub_words(self, path: Path, segments: SegmentSet, words: PairWords) -> Matched:
-        pair = pair_of(path)
-        if pair != segments.language_pair:
-            raise DataMissingError(f"{path} is of {pair}")
-        read = read_sub_words(path, pair)
-        if len(read.pieces) != len(segments.all_ids):
+    def _of_sub_words(self, path: Path, segments: SegmentSet, scored: Rows, words: PairWords) -> _Side:
+        pieces, logs = read_sub_words(path, segments.language_pair)
+        if len(pieces) != len(segments.all_ids):
             raise DataError(
-                f"{path}: sub-words of {counted(len(read.pieces), 'sentence')}, but {segments.dataset} {pair} has "
-                f"{counted(len(segments.all_ids), 'segment')}; name the archive of this data set."
+                f"{path}: sub-words of {counted(len(pieces), 'sentence')}, but {segments.dataset} "
+                f"{segments.language_pair} has {counted(len(segments.all_ids), 'segment')}; name the archive of this "
+                "data set."
             )
-        place = {one: number for number, one in enumerate(segments.all_ids)}
-        sub_words = read.take([place[one.id] for one in segments.segments])
+        place = {name: row for row, name in enumerate(segments.all_ids)}
+        chosen = [place[segment.id] for segment in segments.segments]
+        pieces, logs = tuple(pieces[row] for row in chosen), Ragged.from_rows(logs[row] for row in chosen)
         if self.sub_words == "each":
-            pieces, values = sub_words.with_end()
-            return Matched(None, pieces, self._of_logs(values), {})
-        scored = scored_words(segments, "hypothesis", words)
-        found, other_text = word_probabilities(sub_words, scored, self.sub_words)
-        refused = dict.fromkeys(other_text, "its sub-words in the file are those of another translation")
-        attributed, rows = [], []
-        for at, line in enumerate(scored):
-            own = found[at]
-            kept = np.full(len(line), True) if at in refused else np.isfinite(own)
-            attributed.append(tuple(word for word, known in zip(line, kept.tolist(), strict=True) if known))
-            rows.append(own[kept])
+            return _Side(None, pieces, self._of_logs(logs), {})
+        values, others = word_probabilities(pieces, logs, scored, self.sub_words)
+        refused = dict.fromkeys(others, "its sub-words in the file are those of another translation")
+        attributed, kept = _known(scored, values, refused)
         tags = segments.judgements.tags.get("hypothesis")
-        own_words = scored if tags is None else tags.words
-        of_own = found if tags is None else word_probabilities(sub_words, own_words, self.sub_words)[0]
-        published = WordScores(own_words, self._of_logs(of_own), False)
-        return Matched(published, tuple(attributed), self._of_logs(Ragged.from_rows(rows)), refused)
+        if tags is not None:
+            values, _ = word_probabilities(pieces, logs, tags.words, self.sub_words)
+        own_words = WordScores(scored if tags is None else tags.words, self._of_logs(values), False)
+        return _Side(own_words, attributed, self._of_logs(kept), refused)
 
-    def _of_logs(self, values: Ragged) -> Ragged:
+    def _of_logs(self, logs: Ragged) -> Ragged:
         sign = -1.0 if self.errors_are == "high" else 1.0
-        made = np.exp(values.values) if self.probabilities else values.values
-        return Ragged(sign * made, values.offsets)
+        return Ragged(sign * (np.exp(logs.values) if self.probabilities else logs.values), logs.offsets)
 
 
-def scored_words(segments: SegmentSet, role: Role, words: PairWords) -> Rows:
+class _Side(NamedTuple):
+    """What a file says of one side of N segments, on its own words and on those that are scored.
+
+    words: of its own, low for a suspected error. attributed, attributions: the scored words that it says something of,
+    and what; NaN for the segments in `refused`, which are not explained: their positions, and why.
+    """
+
+    words: WordScores | None
+    attributed: Rows
+    attributions: Ragged
+    refused: dict[int, str]
+
+
+def _scored(segments: SegmentSet, role: Role, words: PairWords) -> Rows:
     """The words of the texts of a role as they are scored."""
     return tuple(words.words(role, text) for text in segments.texts(role))
 
 
-def _warn_of_refused(found: Mapping[Role, Matched], segments: SegmentSet, where: str) -> None:
-    for role, one in found.items():
-        if one.refused:
-            names = [segments.segments[at].name for at in one.refused]
+def _without_blanks(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for word in words if BLANK.sub("", word))
+
+
+def _fitting(path: Path, rows: Any, choices: Sequence[Rows]) -> Rows:
+    """The first of the choices of words with as many as there are values, in every text. Raises DataError for none."""
+    lengths = np.array([-1 if value is None else len(value) for value in rows.value])
+    wrong = [(lengths >= 0) & (lengths != [len(line) for line in words]) for words in choices]
+    for words, differs in zip(choices, wrong, strict=True):
+        if not differs.any():
+            return words
+    row = int(np.argmax(wrong[0]))
+    raise DataError(
+        f"{path}, {rows.place.iloc[row]}: {counted(int(lengths[row]), 'value')} for "
+        f"{counted(len(choices[0][row]), 'word')}; give one value per word, or the words as well."
+    )
+
+
+def _check_published(path: Path, rows: Any, words: Rows, published: Sequence[Rows]) -> None:
+    """Raise DataError for labels of other words than the published tags'."""
+    for row, (line, *choices) in enumerate(zip(words, *published, strict=True)):
+        if line and line not in choices:
+            raise DataError(
+                f"{path}, {rows.place.iloc[row]}: the words {' '.join(line)[:60]!r} are not the {len(choices[0])} that "
+                f"have a published tag, {' '.join(choices[0])[:60]!r}; give one label per word, or name the file of "
+                "this language pair."
+            )
+
+
+def _carried(
+    words: WordScores, scored: Rows, refused: dict[int, str], how: How, names: Sequence[str], path: Path
+) -> _Side:
+    """The values of the file's words on the N texts' scored words that they share characters with.
+
+    Scored words that no word of the file belongs to are left out, among them the empty words between two blanks; both
+    these and words of the file without a counterpart are counted and named in a warning. `<EOS>` belongs to no text.
+    A text that has less than half of its characters in common with its words gets no attributions.
+    names: of the segments, for messages. Raises DataError where most texts are such.
+    """
+    carried, lost, others = [], [], list[int]()
+    for row, (tokens, line) in enumerate(zip(words.words, scored, strict=True)):
+        values = words.values[row]
+        if tokens and tokens[-1] == EOS and (not line or line[-1] != EOS):
+            tokens, values = tokens[:-1], values[:-1]
+        links = align(tokens, line)
+        if row not in refused and links.differing > 2 * int(links.shared.sum()):
+            others.append(row)
+            if 2 * len(others) > len(scored):
+                raise DataError(
+                    f"{path}: the words of segment '{names[row]}' and of most others are not those of its text: "
+                    f"{' '.join(tokens)[:60]!r}, not {' '.join(line)[:60]!r}; name the file of this language pair and "
+                    "system."
+                )
+        elif row not in refused:
+            scores = carry_scores(links, values, how)
+            left = [*(tokens[token] for token in links.tokens_without), *(line[word] for word in links.words_without)]
+            lost += [(row, word) for word in _without_blanks(left)]
+            carried.append(scores)
+            continue
+        carried.append(np.full(len(line), np.nan))
+    if lost:
+        some = ", ".join(f"{word!r} of '{names[row]}'" for row, word in lost[:SHOWN])
+        warnings.warn(
+            f"{path}: of {counted(len({row for row, _ in lost}), 'segment')}, {counted(len(lost), 'word')} "
+            "without a counterpart in the other tokenisation left out: "
+            f"{some}{', …' if len(lost) > SHOWN else ''}",
+            stacklevel=2,
+        )
+    refused = refused | dict.fromkeys(others, "its words in the file are mostly not those of the text")
+    attributed, kept = _known(scored, Ragged.from_rows(carried), refused)
+    return _Side(words, attributed, kept, dict(sorted(refused.items())))
+
+
+def _known(scored: Rows, values: Ragged, refused: Mapping[int, str]) -> tuple[Rows, Ragged]:
+    """The scored words that have a value, and these values; all words of the texts that are refused."""
+    known = [np.isfinite(row) | (number in refused) for number, row in enumerate(values.rows())]
+    attributed = tuple(tuple(np.array(line, dtype=object)[kept]) for line, kept in zip(scored, known, strict=True))
+    return attributed, Ragged.from_rows(row[kept] for row, kept in zip(values.rows(), known, strict=True))
+
+
+def _warn_of_refused(sides: Mapping[Role, _Side], segments: SegmentSet, where: str) -> None:
+    for role, side in sides.items():
+        if side.refused:
+            names = [segments.segments[row].name for row in side.refused]
             more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-            reasons = ", ".join(dict.fromkeys(one.refused.values()))
+            reasons = ", ".join(dict.fromkeys(side.refused.values()))
             warnings.warn(
                 f"{where}: the {role} of {counted(len(names), 'segment')} of {segments.language_pair} has no "
                 f"attributions ({reasons}): {', '.join(names[:LISTED])}{more}",
@@ -188,14 +288,14 @@ def _warn_of_refused(found: Mapping[Role, Matched], segments: SegmentSet, where:
             )
 
 
-def _digest(found: Mapping[Role, Matched]) -> str:
+def _digest(sides: Mapping[Role, _Side]) -> str:
     """16 hexadecimal digits of everything that was read and carried, by role."""
     sha = hashlib.sha256()
-    for role, one in found.items():
-        parts: list[tuple[Rows, Ragged]] = [(one.attributed, one.attributions)]
-        if one.words is not None:
-            parts.append((one.words.words, one.words.values))
-            sha.update(b"labels" if one.words.are_labels else b"scores")
+    for role, side in sides.items():
+        parts: list[tuple[Rows, Ragged]] = [(side.attributed, side.attributions)]
+        if side.words is not None:
+            parts.append((side.words.words, side.words.values))
+            sha.update(b"labels" if side.words.are_labels else b"scores")
         sha.update(role.encode())
         for rows, values in parts:
             sha.update("\n".join("\0".join(row) for row in rows).encode(errors="surrogatepass"))

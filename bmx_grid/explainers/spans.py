@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.word_tags import WEIGHTS, ErrorSpan, tags_of_spans
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.models.prompts import Answer, first_object
 from bmx_grid.models.server import ServedModel
 from bmx_grid.words.perturbation import Item, Plan, Role
+from bmx_grid.words.tags import WEIGHTS, ErrorSpan, tags_of_spans
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet

@@ -6,16 +6,14 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity
-from bmx_grid.datasets.imported import FromFile, segment_scores, system_scores
-from bmx_grid.datasets.imported_files import SCORE_ROLES, ImportedFile, Reading, read_score_file
+from bmx_grid.datasets.imported import FromFile, segment_rows, system_scores
+from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.words.perturbation import Item, Role
 
@@ -52,25 +50,36 @@ class Imported(FromFile, Metric):
 
     def fitted(self, segments: SegmentSet) -> Imported:
         """This metric with the digest of its scores of these segments as its identity. Raises as `given`."""
-        found = self.given(segments)
-        systems = [[name, repr(score)] for name, score in sorted(found.systems.items())]
-        return dataclasses.replace(self, scores=digest([repr(found.segments.tolist()), systems])[:16])
+        given = self.given(segments)
+        systems = [[name, repr(score)] for name, score in sorted(given.systems.items())]
+        return dataclasses.replace(self, scores=digest([repr(given.segments.tolist()), systems])[:16])
 
     def given(self, segments: SegmentSet) -> GivenScores:
         """The scores of these segments, NaN where the file says that there is none, and of their systems.
 
         Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
-        where a row is not as it must be or does not fit the segments.
+        where a row is not as it must be or does not fit the segments, and where all scores are missing.
         """
         by_segment = np.full(len(segments), np.nan)
         by_system: Mapping[str, float] = {}
         for path in self.paths(segments).values():
-            file = _read(path, self.name, self.reading())
+            file = read_score_file(path, self, segments.language_pair)
             if file.of_systems:
                 by_system = system_scores(file, segments, self)
-            else:
-                by_segment = segment_scores(file, segments, self)
-                _warn_of_missing(file, by_segment)
+                continue
+            by_segment = segment_rows(file, segments, self).value.to_numpy(dtype=np.float64)
+            missing = int(np.isnan(by_segment).sum())
+            if missing == len(by_segment):
+                raise DataError(
+                    f"{path}: no segment of {segments.dataset} {segments.language_pair} has a score, all are missing; "
+                    "name the right file or column."
+                )
+            if missing:
+                warnings.warn(
+                    f"{path}: {missing:,} of {len(by_segment):,} segments have no score; they are left out and "
+                    "counted.",
+                    stacklevel=2,
+                )
         return GivenScores(by_segment, by_system)
 
     def score(self, items: Sequence[Item]) -> NoReturn:
@@ -78,25 +87,3 @@ class Imported(FromFile, Metric):
             f"the metric '{self.name}' is a file of scores made elsewhere, and cannot score other texts; name a metric "
             "that scores texts."
         )
-
-
-def _warn_of_missing(file: ImportedFile, scores: np.ndarray[Any, np.dtype[np.float64]]) -> None:
-    missing = int(np.isnan(scores).sum())
-    if missing:
-        warnings.warn(
-            f"{file.path}: {missing:,} of {len(scores):,} segments have no score; they are left out and counted.",
-            stacklevel=2,
-        )
-
-
-def _read(path: Path, metric: str, reading: Reading) -> ImportedFile:
-    try:
-        state = path.stat()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
-    return _read_once(path, (state.st_mtime_ns, state.st_size, state.st_ino), metric, reading)
-
-
-@lru_cache(maxsize=4)  # a file is asked for by every language pair, for the plan and for the scores
-def _read_once(path: Path, version: tuple[int, ...], metric: str, reading: Reading) -> ImportedFile:
-    return read_score_file(path, metric, reading)

@@ -1,20 +1,46 @@
-"""OK and BAD of words: labels of many texts as one flat array, and published tags with the words they were given to."""
+"""OK and BAD of words, and how tags and scores get from one tokenisation of a text to another.
+
+Publishers give tags to tokens (Moses tokens, escaped entities, sub-words, split Latin words), and metrics score texts
+whose words are separated otherwise. Both are the same characters in the same order, apart from blanks. Where they are
+not, the characters that differ are counted and the words that have none in common with the other side are named;
+nothing is moved to a neighbour.
+
+Spans have a start and an end, the end excluded, counted in characters of the text from 0, as in xCOMET (Guerreiro et
+al. 2024, TACL 12) and MQM. A word is BAD if any of its characters is inside a span.
+"""
 
 from __future__ import annotations
 
+import difflib
+import functools
 import hashlib
-from collections.abc import Iterable, Sequence
+import html
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import accumulate
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Ragged, RaggedArray
+from bmx_grid.words.text import BLANK
 
 Side = Literal["source", "reference", "hypothesis"]
+How = Literal["mean", "sum", "min", "max"]
 Rows = tuple[tuple[str, ...], ...]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 EOS = "<EOS>"  # the last token of every sentence in WMT22's word-level data
+ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
+HYPHEN = "@-@"  # the Moses tokeniser's hyphen inside a word
+# Points of one error as in MQM (Freitag et al. 2021) for neutral to major, and 10 for critical as in later MQM data.
+WEIGHTS: Mapping[str, float] = {"neutral": 0.0, "minor": 1.0, "major": 5.0, "critical": 10.0}
 
 
 class Labels(RaggedArray[np.bool_]):
@@ -23,11 +49,11 @@ class Labels(RaggedArray[np.bool_]):
     DTYPE = np.bool_
 
     @property
-    def bad(self) -> NDArray[np.bool_]:
+    def bad(self) -> Flags:
         """bool[total] the labels of all texts."""
         return self.values
 
-    def row_of_word(self) -> NDArray[np.int64]:
+    def row_of_word(self) -> Ints:
         """int64[total] the text that each word belongs to."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
@@ -41,7 +67,7 @@ class WordTags:
     """Published tags of one side (source or hypothesis) of N segments.
 
     words: N rows of words as the publisher separated them, which need not be the words of the scored text
-    (`alignment` carries tags from one to the other). labels: a tag per word.
+    (`carry_tags`). labels: a tag per word.
     category, severity: of the error that a word is part of, "" for OK; None where the publisher names none.
     Raises ValueError unless all have the same numbers of words: readers compare them first, where they know the file.
     """
@@ -63,24 +89,20 @@ class WordTags:
     def take(self, rows: Iterable[int]) -> WordTags:
         """The tags of these texts, in their order."""
         chosen = list(rows)
-
-        def part(values: Rows | None) -> Rows | None:
-            return None if values is None else tuple(values[row] for row in chosen)
-
-        words = tuple(self.words[row] for row in chosen)
-        labels = Labels.from_rows(self.labels[row] for row in chosen)
-        return WordTags(words, labels, part(self.category), part(self.severity))
+        texts = (self.words, self.category, self.severity)
+        words, *errors = (None if part is None else tuple(part[row] for row in chosen) for part in texts)
+        return WordTags(words or (), Labels.from_rows(self.labels[row] for row in chosen), *errors)
 
     def fingerprint(self) -> dict[str, object]:
         """SHA-256 of words, tags, categories and severities."""
-        found: dict[str, object] = {
+        digests: dict[str, object] = {
             "words": _digest(self.words),
             "tags": hashlib.sha256(self.labels.bad.tobytes()).hexdigest(),
         }
         for name, rows in (("category", self.category), ("severity", self.severity)):
             if rows is not None:
-                found[name] = _digest(rows)
-        return found
+                digests[name] = _digest(rows)
+        return digests
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +112,11 @@ class WordScores:
     words: N rows of words as the file separates them, `<EOS>` among them where it has one. values: a score per word,
     low for a suspected error, NaN where the file says nothing of the word or of its whole text; for labels -1 (BAD) and
     0 (OK). are_labels: whether they are labels.
-    Raises ValueError unless both have the same numbers of words.
     """
 
     words: Rows
     values: Ragged
     are_labels: bool
-
-    def __post_init__(self) -> None:
-        if [len(row) for row in self.words] != self.values.lengths.tolist():
-            raise ValueError("word scores and their words must have the same numbers")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -112,7 +129,7 @@ class WordScores:
         return Labels(self.values.values < 0, self.values.offsets)
 
 
-def sums_by_text(values: ArrayLike, text: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def sums_by_text(values: ArrayLike, text: Ints, count: int) -> Floats:
     """float64[count] the sum of the values of each text; text: the number of the text that each value belongs to."""
     return np.bincount(text, np.asarray(values, dtype=np.float64), minlength=count).astype(np.float64)
 
@@ -120,3 +137,224 @@ def sums_by_text(values: ArrayLike, text: NDArray[np.int64], count: int) -> NDAr
 def _digest(rows: Sequence[Sequence[str]]) -> str:
     text = "\n".join("\0".join(row) for row in rows)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class ErrorSpan:
+    """Characters start to end (excluded) of a text. severity: in lower case; category: "" where none is given."""
+
+    start: int
+    end: int
+    severity: str
+    category: str = ""
+
+
+def tags_of_spans(
+    texts: Sequence[str], spans: Sequence[Sequence[ErrorSpan]], words: Sequence[Sequence[str]]
+) -> tuple[WordTags, Ragged]:
+    """Tags of the words of N texts, and their scores: minus the weight of a word's heaviest span, 0 outside all.
+
+    Category and severity are those of the heaviest span, of equally heavy ones the first. Spans that touch no word
+    (empty ones, which mark an omission, and blanks) say nothing. words: of each text, in order.
+    Raises KeyError for a severity without a weight, ValueError for words that are not in their text.
+    """
+    heaviest = [_heaviest(*parts) for parts in zip(texts, spans, words, strict=True)]
+    tags = WordTags(
+        tuple(map(tuple, words)),
+        Labels.from_rows([span is not None for span in row] for row in heaviest),
+        tuple(tuple("" if span is None else span.category for span in row) for row in heaviest),
+        tuple(tuple("" if span is None else span.severity for span in row) for row in heaviest),
+    )
+    return tags, Ragged.from_rows([0.0 - WEIGHTS[span.severity] if span else 0.0 for span in row] for row in heaviest)
+
+
+def _heaviest(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> list[ErrorSpan | None]:
+    """The heaviest span that touches each word. Raises ValueError for a word that is not in its text, in order."""
+    heaviest: list[ErrorSpan | None] = []
+    end = 0
+    for word in words if spans else ():
+        start = text.index(word, end)
+        end = start + len(word)
+        touching = [span for span in spans if max(start, span.start) < min(end, span.end)]
+        heaviest.append(max(touching, key=lambda span: WEIGHTS[span.severity], default=None))
+    return heaviest or [None] * len(words)
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Which of m tokens of one tokenisation share characters with which of n words of another.
+
+    token, word: int64[L], one entry per linked pair, in order; shared: int64[L] the characters that they share.
+    tokens, words: m and n. differing: characters of either side that the other lacks.
+    replaced: punctuation marks and symbols that were matched by their place only, where the same number of others
+    stands between matching characters (one quotation mark for another).
+    """
+
+    token: Ints
+    word: Ints
+    shared: Ints
+    tokens: int
+    words: int
+    differing: int
+    replaced: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether both sides have the same characters."""
+        return self.differing == 0 and self.replaced == 0
+
+    @property
+    def tokens_without(self) -> list[int]:
+        """The tokens that are linked to no word."""
+        linked = set(self.token.tolist())
+        return [token for token in range(self.tokens) if token not in linked]
+
+    @property
+    def words_without(self) -> list[int]:
+        """The words that are linked to no token, the empty ones between two blanks among them."""
+        linked = set(self.word.tolist())
+        return [word for word in range(self.words) if word not in linked]
+
+
+def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
+    """Match the characters of two tokenisations of a text, in order.
+
+    Blanks and zero-width spaces do not count. Where the sides do not agree as they are, entities (`&quot;`) are taken
+    as the character they stand for and `@-@` as a hyphen, of the tokens, of the words or of both; characters of
+    equal compatibility form (NFKC) match.
+    Characters that one side lacks are found as by `difflib`, the longest common run first.
+    """
+    for escaped in ((False, False), (True, False), (False, True), (True, True)):  # a text may hold "&amp;" itself
+        left, right = (
+            [_folded(word, how) for word in side] for side, how in zip((tokens, words), escaped, strict=True)
+        )
+        equal = "".join(left) == "".join(right)
+        if equal:
+            break
+    shared, replaced = (_overlaps(left, right), 0) if equal else _matched(left, right)
+    # they come in order: both texts are read from left to right
+    return Alignment(
+        token=np.array([token for token, _ in shared], dtype=np.int64),
+        word=np.array([word for _, word in shared], dtype=np.int64),
+        shared=np.array(list(shared.values()), dtype=np.int64),
+        tokens=len(tokens),
+        words=len(words),
+        differing=sum(map(len, left)) + sum(map(len, right)) - 2 * sum(shared.values()),
+        replaced=replaced,
+    )
+
+
+@functools.lru_cache(maxsize=2**16)
+def _folded(word: str, unescape: bool) -> str:
+    """The characters of a word that are compared, in their compatibility form; kept, as words come again and again."""
+    text = BLANK.sub("", word)
+    if unescape:
+        text = "-" if text == HYPHEN else ENTITY.sub(lambda entity: html.unescape(entity.group()), text)
+    return unicodedata.normalize("NFKC", text)
+
+
+def _overlaps(left: Sequence[str], right: Sequence[str]) -> dict[tuple[int, int], int]:
+    """By token and word how many characters they share, where both sides have the same characters."""
+    shared: dict[tuple[int, int], int] = {}
+    ends, reached, place = [*accumulate(map(len, right))], 0, 0
+    for token, end in enumerate(accumulate(map(len, left))):
+        while reached < end:
+            if ends[place] > reached:
+                last = min(end, ends[place])
+                shared[token, place] = last - reached
+                reached = last
+            place += ends[place] <= reached
+    return shared
+
+
+def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
+    """By token and word how many characters were matched, and how many pairs of them were replaced one by one."""
+    token_of, word_of = ([place for place, word in enumerate(side) for _ in word] for side in (left, right))
+    first_text, second_text = "".join(left), "".join(right)
+    shared: Counter[tuple[int, int]] = Counter()
+    replaced = 0
+    matcher = difflib.SequenceMatcher(None, first_text, second_text, autojunk=False)
+    for kind, first, last, start, end in matcher.get_opcodes():
+        signs = first_text[first:last] + second_text[start:end]
+        same_signs = kind == "replace" and last - first == end - start and not any(map(str.isalnum, signs))
+        if kind == "equal" or same_signs:
+            shared.update(zip(token_of[first:last], word_of[start:end], strict=True))
+            replaced += last - first if kind == "replace" else 0
+    return shared, replaced
+
+
+def carry_labels(alignment: Alignment, bad: Flags) -> tuple[Flags, Flags]:
+    """Labels of m tokens as labels of n words: a word is BAD if any token that it shares characters with is.
+
+    Returns bool[n] labels and bool[n] whether a word's label is known: it is linked to a token.
+    Raises ValueError for another number of labels than of tokens.
+    """
+    highest = carry_scores(alignment, np.asarray(bad, dtype=np.float64), "max")
+    return highest > 0, ~np.isnan(highest)
+
+
+def carry_scores(alignment: Alignment, scores: Floats, how: How = "mean") -> Floats:
+    """Scores of m tokens as scores of n words, NaN for words that are linked to no token.
+
+    how: of the linked tokens' scores the mean weighted by shared characters, the sum, the smallest or the largest. A
+    token that is divided between several words gives each of them its whole score.
+    Raises ValueError for another number of scores than of tokens, ConfigError for an unknown way.
+    """
+    if len(scores) != alignment.tokens:
+        raise ValueError(f"{len(scores)} values for {alignment.tokens} tokens")
+    if how not in get_args(How):
+        raise ConfigError("scores of several tokens: " + unknown("way", how, get_args(How)))
+    values, word = np.asarray(scores, dtype=np.float64)[alignment.token], alignment.word
+    known = np.bincount(word, minlength=alignment.words) > 0
+    if how in ("min", "max"):
+        carried = np.full(alignment.words, np.inf if how == "min" else -np.inf)
+        (np.minimum if how == "min" else np.maximum).at(carried, word, values)
+    else:
+        weights = alignment.shared.astype(np.float64) if how == "mean" else np.ones(len(values))
+        carried = np.bincount(word, weights * values, minlength=alignment.words).astype(np.float64)
+        if how == "mean":
+            carried[known] /= np.bincount(word, weights, minlength=alignment.words)[known]
+    carried[~known] = np.nan
+    return carried
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """Tags of N texts carried to the words that were scored.
+
+    labels: of the scored words; known: bool[total], false for words that no tag was carried to, whose label is OK by
+    default and must not count. alignments: of the N texts. lost: (text, token) of tokens with a tag that share no
+    character with the scored text; untagged: (text, word) of scored words that are not empty and have no tag.
+    differing: texts whose characters are not the same on both sides.
+    """
+
+    labels: Labels
+    known: Flags
+    alignments: tuple[Alignment, ...]
+    lost: tuple[tuple[int, int], ...]
+    untagged: tuple[tuple[int, int], ...]
+    differing: tuple[int, ...]
+
+    def only_known(self, attributions: Ragged) -> tuple[Labels, Ragged]:
+        """Labels, and attributions of the scored words, without the words whose label is not known."""
+        before = np.concatenate([[0], np.cumsum(self.known)]).astype(np.int64)
+        offsets = before[self.labels.offsets]
+        return Labels(self.labels.bad[self.known], offsets), Ragged(attributions.values[self.known], offsets)
+
+
+def carry_tags(tags: WordTags, words: Sequence[Sequence[str]]) -> Carried:
+    """The tags of N texts on the words of the same texts as they were scored.
+
+    Raises ValueError for another number of texts.
+    """
+    alignments = tuple(align(tokens, scored) for tokens, scored in zip(tags.words, words, strict=True))
+    rows = [carry_labels(alignment, tags.labels[row]) for row, alignment in enumerate(alignments)]
+    without = [(row, word) for row, alignment in enumerate(alignments) for word in alignment.words_without]
+    return Carried(
+        labels=Labels.from_rows(bad for bad, _ in rows),
+        known=Labels.from_rows(known for _, known in rows).bad,
+        alignments=alignments,
+        lost=tuple((row, token) for row, alignment in enumerate(alignments) for token in alignment.tokens_without),
+        untagged=tuple((row, word) for row, word in without if words[row][word].strip()),
+        differing=tuple(row for row, alignment in enumerate(alignments) if not alignment.exact),
+    )

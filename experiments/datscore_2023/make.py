@@ -35,8 +35,7 @@ from bmx_grid.core.errors import BmxError, DataMissingError, unknown
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.imported_words import read_sub_words
-from bmx_grid.datasets.mlqe_pe import read_model_scores
+from bmx_grid.datasets.mlqe_pe import read_model_scores, read_sub_words
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.cluster_means import cluster_mean
 from bmx_grid.measures.correlation import pearson
@@ -125,14 +124,14 @@ def mlqe_pe(data_dir: Path, cache_dir: Path) -> Iterator[Pair]:
     for pair in reader.pairs(data_dir):
         segments = reader.read(data_dir, pair)
         (archive,) = reader.require(data_dir, reader.needs(pair))
-        words = read_sub_words(archive, pair)
-        rows = [row if len(row) else np.full(1, np.nan) for row in words.log_probabilities.rows()]
+        _, logs = read_sub_words(archive, pair)
+        rows = [row[:-1] if len(row) > 1 else np.full(1, np.nan) for row in logs.rows()]
         found = {
             "model score": read_model_scores(archive, pair),
             "mean": np.array([row.mean() for row in rows]),
             "lowest": np.array([row.min() for row in rows]),
             "- standard deviation": -np.array([row.std() for row in rows]),
-            "end of sentence": words.end,
+            "end of sentence": np.array([row[-1] for row in logs.rows()]),
         }
         yield Pair(pair, tuple(found), np.column_stack(list(found.values())), segments.human_scores)
 

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.lines import finite_or_nan, read_crlf_lines, read_lines, refuse
+from bmx_grid.datasets.lines import finite_or_nan, listed_tags, read_crlf_lines, read_lines, refuse
 from bmx_grid.datasets.wmt22_qe import read_word_gold
-from bmx_grid.datasets.word_tags import listed_tags
 from bmx_grid.words.tags import EOS, Labels, Rows, WordTags
 
 HEADER = 3  # lines of predictions.txt before its rows: disk footprint, parameters, ensembled models

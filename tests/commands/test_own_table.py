@@ -7,7 +7,7 @@ import pytest
 from fakes import composed
 
 from bmx_grid.commands.data import main
-from bmx_grid.datasets.columns import ROLES, usual_columns
+from bmx_grid.datasets.tables import ROLES, usual_columns
 from bmx_grid.datasets.tabular import Tabular
 
 

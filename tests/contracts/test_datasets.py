@@ -57,8 +57,7 @@ def test_missing_files_are_named_with_the_way_to_them(reader, tmp_path):
     pair = reader.language_pairs[0]
     if not reader.needs(pair):
         pytest.skip("its files are in the package")
-    folder = reader.needs(pair)[0].partition("/")[0]
     fetched = rf"or fetch the files with: python -m bmx_grid data download {reader.name} "
-    way = fetched if reader.sources else "It is written from"
-    with pytest.raises(DataMissingError, match=rf"Set data_dir to the folder that holds .*{folder}.*{way}"):
+    way = fetched if reader.sources else "or make the files as docs/data.md says"
+    with pytest.raises(DataMissingError, match=rf"{reader.needs(pair)[0]}.*Set data_dir to the folder .*{way}"):
         reader.read(tmp_path, pair)

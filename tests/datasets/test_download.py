@@ -68,7 +68,7 @@ def test_a_file_that_differs_is_replaced(get, publisher, pack, tmp_path, km_en):
     ("changed", "reason"),
     [
         pytest.param(b"hypothesiz\n", "SHA-256", id="same-size-other-bytes"),
-        pytest.param(b"hypothesis \n", "12 bytes, expected 11", id="other-size"),
+        pytest.param(b"hypothesis \n", "has 12 bytes and .*expected 11", id="other-size"),
     ],
 )
 def test_wrong_checksum(get, publisher, pack, tmp_path, changed, reason):
@@ -192,7 +192,7 @@ def test_a_header_that_would_fill_the_memory_is_refused(get, publisher):
     header = tarfile.TarInfo("././@PaxHeader")
     header.type, header.size = tarfile.XHDTYPE, 50_000_000
     publisher.content = gzip.compress(header.tobuf(tarfile.USTAR_FORMAT) + b"1" * 50_000_000, 1)
-    with pytest.raises(DataError, match="refused, the headers of a member have more than 1,048,576 bytes"):
+    with pytest.raises(DataError, match="refused, a header of more than 1,048,576 bytes"):
         get()
 
 

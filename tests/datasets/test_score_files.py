@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics.imported import Imported
@@ -57,7 +57,6 @@ LAYOUTS = {
     "ids-and-systems": ("x.tsv", table("system id score|B 2 4|B 1 3|A 2 2|A 1 1"), SYSTEMS, [1, 2, 3, 4]),
     "system-not-needed": ("x.tsv", table("id system score|0 A 1|1 A 2|2 A 3"), PLAIN, [1, 2, 3]),
     "mt-metrics-eval-and-none": ("x.seg.score", "B 3\nB None\nA\t1\nA\t2\n", SYSTEMS, [1, 2, 3, math.nan]),
-    "the-same-under-another-name": ("scores.txt", "A\t1\nA\t2\nB\t3\nB\t4\n", SYSTEMS, [1, 2, 3, 4]),
     "one-system-that-the-data-do-not-name": ("x.seg.score", "any 1\nany 2\nany 3\n", PLAIN, [1, 2, 3]),
     "submission": ("predictions.txt", SUBMISSION, PLAIN, [0, 0.1, 0.2]),
     "one-score-per-line": ("sentence.submission", "2.9e-06\r\n-1 \r\n3\r\n", PLAIN, [2.9e-06, -1, 3]),
@@ -143,7 +142,7 @@ MISTAKES = {
     ),
     "block-of-a-stranger": ("x.seg.score", "A 1\nA 2\nB 1\nB 2\nC 1\nC 1\n", SYSTEMS, ["line 5", "system 'C'"]),
     "three-fields": ("x.seg.score", "A 1\nA 2 3\n", SYSTEMS, ["line 2", "'A 2 3'"]),
-    "systems-of-no-use": ("x.seg.score", "A 1\nA 1\nA 1\nB 1\nB 1\nB 1\n", PLAIN, ["2 systems"]),
+    "systems-of-no-use": ("x.seg.score", "A 1\nA 1\nA 1\nB 1\nB 1\nB 1\n", PLAIN, ["name no systems"]),
     "header-lines-missing": ("predictions.txt", SUBMISSION[5:], PLAIN, ["line 2", "tabs"]),
     "cut-in-a-row": ("predictions.txt", SUBMISSION[:-4], PLAIN, ["line 6", "no score", "None"]),
     "another-id": ("predictions.txt", SUBMISSION.replace("\t2\t", "\t3\t"), PLAIN, ["'2'", "line 6 has segment '3'"]),
@@ -158,11 +157,9 @@ def test_mistakes_name_file_and_row(write, name, content, segments, words):
     assert all(word in str(raised.value) for word in [name, *words]), raised.value
 
 
-def test_a_folder_and_scores_of_documents_are_refused(write, tmp_path):
+def test_a_folder_is_refused(tmp_path):
     with pytest.raises(DataError, match="is a folder"):
         given(tmp_path)
-    with pytest.raises(ConfigError, match=r"x\.doc\.score: scores of documents"):
-        given(write("x.doc.score", "A 1\n"))
 
 
 def test_rows_of_another_language_pair(write):

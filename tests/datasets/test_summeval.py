@@ -68,8 +68,8 @@ def rated(**coherence):
 @pytest.mark.parametrize(
     ("documents", "summary", "said"),
     [
-        pytest.param("{", SUMMARY, r"documents.jsonl, line 1: not JSON", id="broken JSON"),
-        pytest.param("[]", SUMMARY, r"documents.jsonl, line 1: expected an object", id="a list"),
+        pytest.param("{", SUMMARY, r"documents.jsonl, line 1: not a JSON object", id="broken JSON"),
+        pytest.param("[]", SUMMARY, r"documents.jsonl, line 1: not a JSON object", id="a list"),
         pytest.param('{"id": "a"}', SUMMARY, r"documents.jsonl: the column 'source' is needed", id="no article"),
         pytest.param('"\udcff"', SUMMARY, r"documents.jsonl, line 1: byte 0xff is not UTF-8", id="not UTF-8"),
         pytest.param(DOCUMENT, {**SUMMARY, "id": "b"}, r"summaries.jsonl, line 1: .*'b'", id="another article"),

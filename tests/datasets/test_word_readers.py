@@ -12,9 +12,9 @@ from word_submissions import (
 
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.datasets.imported_words import SubWords, word_probabilities
+from bmx_grid.datasets.mlqe_pe import word_probabilities
 from bmx_grid.datasets.mqm21 import COLUMNS, annotated
-from bmx_grid.datasets.word_tags import ErrorSpan, parse_span, tags_of_spans
+from bmx_grid.words.tags import ErrorSpan, tags_of_spans
 
 TOKENS = ["a b <EOS>", "c <EOS>"]
 ROWS = ["0\t0\ta\tOK", "0\t1\tb\tBAD", "0\t2\t<EOS>\tOK", "1\t0\tc\tBAD", "1\t1\t<EOS>\tOK"]
@@ -141,16 +141,16 @@ PIECES = [
 
 @pytest.mark.parametrize(("pieces", "values", "words", "expected"), PIECES)
 def test_sub_words_are_merged_by_characters(pieces, values, words, expected):
-    found = SubWords((tuple(pieces.split()),), Ragged.from_rows([np.array(values, float)]), np.zeros(1))
-    merged, other_text = word_probabilities(found, [words.split()])
+    logs = Ragged.from_rows([np.array([*values, 0.0])])
+    merged, other_text = word_probabilities([[*pieces.split(), "</s>"]], logs, [words.split()])
     assert merged[0] == pytest.approx(expected, nan_ok=True)
     assert other_text == ([0] if np.isnan(expected).any() else [])
 
 
 @pytest.mark.parametrize(("how", "expected"), [("sum", -3), ("mean", -1.5), ("min", -2), ("max", -1)])
 def test_ways_of_merging(how, expected):
-    found = SubWords((("abc@@", "d"),), Ragged.from_rows([np.array([-1.0, -2])]), np.zeros(1))
-    assert word_probabilities(found, [["abcd"]], how)[0].values.tolist() == [expected]
+    logs = Ragged.from_rows([np.array([-1.0, -2, 0])])
+    assert word_probabilities([["abc@@", "d", "</s>"]], logs, [["abcd"]], how)[0].values.tolist() == [expected]
 
 
 def test_words_take_the_heaviest_span():
@@ -159,28 +159,6 @@ def test_words_take_the_heaviest_span():
     assert tags.labels[0].tolist() == [False, True, True, False]
     assert tags.category == (("", "A", "B", ""),)
     assert scores[0].tolist() == [0, -1, -5, 0]
-
-
-SPAN = {"start": 4, "end": 7, "severity": "Major"}
-
-
-def test_a_span_as_tools_write_it():
-    assert parse_span({**SPAN, "text": "two"}, "one two", "f") == ErrorSpan(4, 7, "major")
-
-
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({**SPAN, "end": 99}, "f: the characters 4 to 99 .* 7 characters"),
-        ({**SPAN, "start": "4"}, "the start is '4', not a whole number"),
-        ({**SPAN, "text": "one"}, "are 'two', not 'one'"),
-        ({"start": 1, "end": 2}, "the severity is 'None'"),
-        ([1, 2], "is no object with start, end"),
-    ],
-)
-def test_mistakes_in_error_spans(entry, message):
-    with pytest.raises(DataError, match=message):
-        parse_span(entry, "one two", "f")
 
 
 def mqm(*rows):

@@ -4,13 +4,19 @@ import numpy as np
 import pytest
 from word_submissions import read_gold
 
-from bmx_grid.datasets.imported_words import read_sub_words, word_probabilities
 from bmx_grid.datasets.lines import read_archive, read_lines
-from bmx_grid.datasets.mlqe_pe import Eval4nlp21, MlqePe, mlqe_pe_test20_tags, mlqe_pe_test21_tags, read_model_scores
+from bmx_grid.datasets.mlqe_pe import (
+    Eval4nlp21,
+    MlqePe,
+    mlqe_pe_test20_tags,
+    mlqe_pe_test21_tags,
+    read_model_scores,
+    read_sub_words,
+    word_probabilities,
+)
 from bmx_grid.datasets.mqm21 import annotated
-from bmx_grid.datasets.word_tags import tags_of_spans
 from bmx_grid.measures.word_scores import rank_words
-from bmx_grid.words.alignment import carry_tags
+from bmx_grid.words.tags import carry_tags, tags_of_spans
 
 # sentences, source words (errors), target words (errors), sentences without a target error
 EVAL4NLP = {
@@ -56,7 +62,7 @@ def test_probabilities_of_words_rank_their_errors(glass_box, data_dir, pair):
     archive, tags = glass_box(pair)
     target = tags["hypothesis"]
     assert (len(target.labels.bad), target.labels.bad.sum()) == (words, errors)
-    found, other_text = word_probabilities(read_sub_words(archive, pair), target.words)
+    found, other_text = word_probabilities(*read_sub_words(archive, pair), target.words)
     ranking = rank_words(target.labels, found)
     assert np.nanmean(ranking.auc) == pytest.approx(auc, abs=0.00005)
     assert len(other_text) == other
@@ -72,8 +78,7 @@ def test_probabilities_of_words_rank_their_errors(glass_box, data_dir, pair):
 )
 def test_power_means_of_sub_word_probabilities(glass_box, data_dir, pair, p, pearson):
     archive, _ = glass_box(pair)
-    found = read_sub_words(archive, pair)
-    rows = [np.exp(np.append(row, end)) for row, end in zip(found.log_probabilities.rows(), found.end, strict=True)]
+    rows = [np.exp(row) for row in read_sub_words(archive, pair)[1].rows()]
     means = [np.exp(np.log(row).mean()) if p == 0 else (row**p).mean() ** (1 / p) for row in rows]
     human = MlqePe(name="mlqe_pe").read(data_dir, pair).judgements.scores["z_mean"]
     assert np.corrcoef(means, human)[0, 1] == pytest.approx(pearson, abs=0.0006)

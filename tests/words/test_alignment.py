@@ -5,8 +5,7 @@ import pytest
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.words.alignment import align, carry_labels, carry_scores, carry_tags
-from bmx_grid.words.tags import Labels, WordTags
+from bmx_grid.words.tags import Labels, WordTags, align, carry_labels, carry_scores, carry_tags
 
 # tokens with their tags, scored words, expected tags of the words (None: unknown), exact
 CARRIED = [
@@ -48,7 +47,7 @@ def test_what_is_not_aligned_is_named_and_counted():
     found = carry_tags(tags_of("the cat sat <EOS>", "OOBB"), [["the", "big", "cat", "", "sat"]])
     assert found.lost == ((0, 3),)
     assert found.untagged == ((0, 1),)  # not the empty word
-    assert found.alignments[0].words_without == (1, 3)
+    assert found.alignments[0].words_without == [1, 3]
     assert found.alignments[0].differing == len("<EOS>") + len("big")
     assert found.labels[0].tolist() == [False, False, False, False, True]
 
