@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.scorer import SURROGATE, Scorer
 from bmx_grid.core.configure import MOST, check_seed, convert
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
@@ -109,14 +109,8 @@ class Function(Metric):
 
     def score(self, items: Sequence[Item]) -> Floats:
         texts = {name: [item.text(role) for item in items] for name, role in PARAMETERS.items() if role in self.roles}
-        returned = self.function(**texts)
-        scores = np.asarray(returned)
-        if np.ma.isMaskedArray(returned) or scores.dtype.kind not in "biuf":
-            raise DataError(f"the metric {self.name} returned {returned!r:.60}; return a list of real numbers.")
-        if scores.shape != (len(items),):
-            counts = f"{len(scores)} scores" if scores.ndim == 1 else f"an array of shape {scores.shape}"
-            raise DataError(f"the metric {self.name} returned {counts} for {len(items)} segments; return one for each.")
-        return scores.astype(np.float64)
+        scores: Floats = self.function(**texts)  # checked where metrics are asked, as those of every metric
+        return scores
 
 
 def function_metric(function: Callable[..., Any], name: str | None = None) -> Function:

@@ -131,12 +131,6 @@ def _run(parsed: argparse.Namespace) -> str:
 
 def _check(parsed: argparse.Namespace) -> None:
     """Raise ConfigError for arguments that do not go together."""
-    for part in ("metric", "explainer"):
-        if getattr(parsed, part) == READ_FROM_FILES:
-            raise ConfigError(
-                f"--{part} imported reads files made elsewhere, and `score` scores texts; name another {part}, or "
-                f"evaluate the file in a sweep: bmx-grid run {part}=[imported] {part}.imported.file=FILE."
-            )
     if parsed.metric is None and parsed.recipe is None:
         raise ConfigError(f"--metric NAME or --recipe FILE is needed; metrics are {', '.join(options('metric'))}.")
     if parsed.words and parsed.explainer == NONE:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import yaml
 
-from bmx_grid.core.configure import Built, build, check_distinct, check_seed, convert, folder_path
+from bmx_grid.core.configure import Built, build, check_seed, convert, folder_path
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
 from bmx_grid.core.masking import masked
@@ -117,7 +117,13 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
 
         with_others(settings.questions)  # imported before anything runs
     datasets = built_options(config, "dataset", DatasetReader)
-    check_distinct("dataset", {key: reader.name for key, reader in datasets.items()})
+    named = {reader.name: key for key, reader in datasets.items()}
+    for key, reader in datasets.items():
+        if named[reader.name] != key:
+            raise ConfigError(
+                f"the datasets {key} and {named[reader.name]} are both named '{reader.name}', which would mix their "
+                f"results; give one of them another name, as dataset.{named[reader.name]}.name=NAME."
+            )
     metrics = built_options(config, "metric", Metric)
     explainers = built_options(config, "explainer", Explainer, least=0)
     evaluations = built_options(config, "evaluation", Evaluation)
@@ -154,14 +160,10 @@ def built_options(config: Mapping[str, Any], group: str, expected: type[Built], 
 
 def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> None:
     """Refuse two evaluations that write one table, and seeds without a grid. Raises ConfigError."""
-    writer = dict.fromkeys(OF_THE_SWEEP, "the sweep itself")
-    for name, evaluation in evaluations.items():
-        for table in evaluation.ROWS:
-            if table in writer:
-                raise ConfigError(
-                    f"evaluation.{name} writes the table {table}, and so does {writer[table]}; leave one out."
-                )
-            writer[table] = f"evaluation.{name}"
+    tables = [*OF_THE_SWEEP, *(table for evaluation in evaluations.values() for table in evaluation.ROWS)]
+    for table in tables:
+        if tables.count(table) > 1:
+            raise ConfigError(f"two evaluations, or one and the sweep itself, write the table {table}; leave one out.")
     if settings.seeds and not any(isinstance(evaluation, GridEvaluation) for evaluation in evaluations.values()):
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
 

@@ -29,11 +29,8 @@ CONFIGS = next(
 )
 ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
 SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
-CACHE_DIR = "${cache_dir}"  # the folder of what is made once, in a sweep
-OUTPUT_DIR = "${output_dir}"  # the folder of what a sweep writes
 MOST_SEED = 2**63 - 1  # tables hold seeds in 64 bits
 MOST = 1_000_000  # of resamples, splits, samples, and whatever else says how much is computed
-GRID, AGGREGATION = "${grid.", "${aggregation}"  # and keys of the grid, and the mean, of the sweep
 
 Built = TypeVar("Built")
 
@@ -72,14 +69,15 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
 
 
 def _outside_a_sweep(value: Any, seed: Any) -> Any:
-    """A value of a YAML file, without a sweep that it could refer to."""
-    if value == SEED:
-        return seed
-    if isinstance(value, str) and value.startswith((CACHE_DIR, OUTPUT_DIR)):
-        return None
-    if isinstance(value, str) and value.startswith(GRID):
-        return load_option("grid", "paper")[value.removeprefix(GRID).removesuffix("}")]
-    return load_option("aggregation", "power_mean") if value == AGGREGATION else value
+    """A value of a YAML file, without a sweep whose keys it could refer to: its grid is that of the paper."""
+    if not isinstance(value, str) or not value.startswith("${"):
+        return value
+    key = value[2:].partition("}")[0]
+    if key.startswith("grid."):
+        return load_option("grid", "paper")[key.removeprefix("grid.")]
+    if key == "aggregation":
+        return load_option("aggregation", "power_mean")
+    return seed if key == "seed" else None
 
 
 def build(node: Any, expected: type[Built], where: str) -> Built:
@@ -154,21 +152,6 @@ def check_seed(seed: int, where: str = "seed") -> int:
     if not 0 <= seed <= MOST_SEED:
         raise ConfigError(f"{where} must be 0 or more, and at most {MOST_SEED:,}, which tables can hold; got {seed}.")
     return seed
-
-
-def check_distinct(kind: str, names: Mapping[str, str]) -> None:
-    """Refuse two options under one name. names: the key of each option -> the name it gives itself.
-
-    Raises ConfigError naming both keys and the way out.
-    """
-    seen: dict[str, str] = {}
-    for key, name in names.items():
-        if name in seen:
-            raise ConfigError(
-                f"the {kind}s {seen[name]} and {key} are both named '{name}', so their results would be mixed; "
-                f"give one of them another name, as {kind}.{key}.name=NAME."
-            )
-        seen[name] = key
 
 
 def _allowed_class(target: str, where: str) -> type:

@@ -91,17 +91,8 @@ def returning(value):
 @pytest.mark.parametrize(
     ("metric", "said"),
     [
-        pytest.param(
-            returning(lambda n: [0.5] * (n - 1)), "wrong returned [0-9]+ scores for [0-9]+ segments", id="few"
-        ),
-        pytest.param(returning(None), "wrong returned None; return a list of real numbers", id="None"),
-        pytest.param(returning(lambda n: [None] * n), r"wrong returned \[None", id="a list of None"),
-        pytest.param(returning(lambda n: [1 + 2j] * n), r"wrong returned \[\(1\+2j\)", id="complex"),
-        pytest.param(
-            returning(lambda n: np.ma.masked_equal(np.zeros(n), 0)), r"wrong returned masked_array\(", id="masked"
-        ),
-        pytest.param(returning(lambda n: np.zeros((n, 2))), r"an array of shape \([0-9]+, 2\)", id="two columns"),
-        pytest.param(returning(lambda n: {"scores": [0.5] * n}), "wrong returned {'scores'", id="a dictionary"),
+        pytest.param(returning(lambda n: [0.5] * (n - 1)), "wrong.* expected [0-9]+ real numbers, got", id="few"),
+        pytest.param(returning(None), "wrong.* expected [0-9]+ real numbers, got None", id="None"),
         pytest.param(lambda hyps, refs: hyps, r"function\(hyps, refs\): a metric's parameters say", id="names"),
         pytest.param(lambda hypotheses: hypotheses, r"\(hypotheses\): a metric's parameters say", id="one side"),
         pytest.param(Chrf, "expected a name, an object", id="a class"),

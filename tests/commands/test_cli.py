@@ -62,7 +62,7 @@ def own(sweep, tmp_path):
         pytest.param(["grid.correlation=peerson"], "unknown value 'peerson'.*pearson", id="correlation"),
         pytest.param(["explainer.lime.num_samples=1"], "num_samples", id="LIME without samples"),
         pytest.param(["explainer.lime.num_samples=many"], "explainer.lime.num_samples: expected", id="not a number"),
-        pytest.param(["executor.chunk_texts=0"], "chunk_texts must be at least 1", id="chunks"),
+        pytest.param(["executor.chunk_texts=0"], "chunk_texts: expected a number at least 1", id="chunks"),
         pytest.param(["on_error=ignore"], "unknown value 'ignore'", id="on_error"),
         pytest.param(["dataset.sample.language_pairs=[de-fr]"], "unknown language pair 'de-fr'", id="language pair"),
         pytest.param(["+metric.chrf={}"], "expected an option with a `_target_`", id="no target"),

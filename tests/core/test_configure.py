@@ -10,7 +10,6 @@ from bmx_grid.core.configure import (
     ALLOWED_PACKAGES,
     CONFIGS,
     build,
-    check_distinct,
     folder_path,
     groups,
     load_option,
@@ -153,20 +152,12 @@ def test_a_folder_may_be_below_the_home_folder_and_need_not_exist(monkeypatch):
     assert str(folder_path("~/data", "data_dir")) == "/somewhere/data"
 
 
-def test_two_options_of_one_name_are_refused():
-    check_distinct("dataset", {"a": "x", "b": "y"})
-    with pytest.raises(ConfigError, match=r"datasets a and c are both named 'x'.*dataset\.c\.name=NAME"):
-        check_distinct("dataset", {"a": "x", "b": "y", "c": "x"})
-
-
 @pytest.mark.parametrize(
     ("name", "key", "value", "said"),
     [
         pytest.param(
             "chrf_plus_plus", "char_order", -1, "char_order: expected a number", id="one class, several options"
         ),
-        pytest.param("minilm_difficulty_bertscore", "systems", "top:x", "systems=top:x: write all", id="a text"),
-        pytest.param("minilm_difficulty_bertscore", "systems", "top:1", "systems=top:1: difficulty", id="too few"),
     ],
 )
 def test_what_a_class_refuses_is_said_with_the_key_that_was_written(name, key, value, said):
