@@ -13,7 +13,7 @@ from scipy import stats
 from settings import P, W, make_setting
 
 from bmx_grid.core.ragged import concatenate_rows
-from bmx_grid.measures.aggregation import PRECISION, PowerMean, shift_positive
+from bmx_grid.measures.aggregation import PowerMean, shift_positive
 from bmx_grid.measures.correlation import correlate_grid
 
 EVERY = 20  # SciPy takes every 20th p; its seconds count times 20
@@ -22,7 +22,7 @@ SCIPY = {
     "spearman": (stats.spearmanr, 150),
     "kendall": (stats.kendalltau, 150),
 }
-FIRST = "from bmx_grid.measures.correlation import kendall; kendall([1, 2, 3], [1, 3, 2])"
+FIRST = "from bmx_grid.measures.correlation import correlate; correlate('kendall', [1, 2, 3], [1, 3, 2])"
 
 bench = Bench(__doc__, rounds=5)
 base, ground_truth, hypothesis, human = make_setting(560, 50, 1)
@@ -38,7 +38,7 @@ for kind, (function, floor) in SCIPY.items():
     bench.compare(
         f"{kind}, 560 segments x 600 p x 6 w",
         {
-            "ours": lambda kind=kind: correlate_grid(kind, means, base, human, W, PRECISION),
+            "ours": lambda kind=kind: correlate_grid(kind, means, base, human, W),
             "scipy": lambda function=function: scipy(function),
         },
         share={"scipy": EVERY},

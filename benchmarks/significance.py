@@ -73,7 +73,7 @@ boosted = 0.8 * given.base + 0.2 * given.means[:, len(P) // 2]
 
 
 def ours() -> object:
-    sample = Sample.of(given.means, given.base, given.human, W, cluster)
+    sample = Sample(given.means, given.base, given.human, W, cluster)
     return selection_adjusted(sample, RESAMPLES), cross_fit(sample)
 
 

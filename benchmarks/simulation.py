@@ -48,7 +48,7 @@ from bmx_grid.datasets.base import DatasetReader  # noqa: E402
 from bmx_grid.datasets.segments import clusters  # noqa: E402
 from bmx_grid.explainers.base import Explainer  # noqa: E402
 from bmx_grid.measures.correlation import correlate  # noqa: E402
-from bmx_grid.measures.grid import GridSpec, grid_inputs, p_values  # noqa: E402
+from bmx_grid.measures.grid import GridSpec, PowerRange, grid_inputs  # noqa: E402
 from bmx_grid.measures.grid_resampling import (  # noqa: E402
     Sample,
     cross_fit,
@@ -142,7 +142,7 @@ def fitted(data: Path, metric_name: str, explainer_name: str, step: float, fixed
         Ragged.from_rows([row.attributions.get(role, np.empty(0)) for row in found])
         for role in (next(role for role in metric.reads if role != "hypothesis"), "hypothesis")
     ]
-    spec = GridSpec(p=tuple(p_values(-30, 30, step).tolist()))
+    spec = GridSpec(p=PowerRange(-30, 30, step).values())
     base = np.array([row.base_score for row in found])
     human = np.concatenate([one.human_scores for one in sets])
     given = grid_inputs(spec, base, *sides, human)
@@ -173,7 +173,7 @@ def _within_clusters(values: Floats, cluster: Floats) -> float:
 def nothing(population: Population, truth: Mapping[str, float], n: int, c: float, resamples: int, seed: list[int]):
     """Size of the selection-adjusted test; coverage at the fixed point; what selection makes of nothing."""
     rows, human, cluster = population.draw(np.random.default_rng(seed), n, c)
-    sample = Sample.of(population.means[rows], population.base[rows], human, population.w, cluster)
+    sample = Sample(population.means[rows], population.base[rows], human, population.w, cluster)
     test = selection_adjusted(sample, resamples, seed[-1])
     w, gain = population.w[population.column], truth["gain"]
     columns = np.column_stack([sample.base, w * sample.base + (1 - w) * sample.means[:, population.row]])
@@ -225,7 +225,7 @@ def ranks(population: Population, truth: Mapping[str, float], n: int, c: float, 
 def power(population: Population, truth: Mapping[str, float], n: int, c: float, resamples: int, seed: list[int]):
     """How often a true gain is found: by the whole grid, and by a test of the one truly best point."""
     rows, human, cluster = population.draw(np.random.default_rng(seed), n, c)
-    sample = Sample.of(population.means[rows], population.base[rows], human, population.w, cluster)
+    sample = Sample(population.means[rows], population.base[rows], human, population.w, cluster)
     row, column = (int(index) for index in np.unravel_index(np.argmax(population.gains(c)), sample.correlation.shape))
     boosted = population.w[column] * sample.base + (1 - population.w[column]) * sample.means[:, row]
     options = {"alternative": "greater", "resamples": resamples, "seed": seed[-1]}

@@ -25,7 +25,7 @@ import bmx_grid
 from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import typeset
 from bmx_grid.datasets.acl20 import Wmt17
-from bmx_grid.measures.correlation import pearson
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, no_change_line, style, thin_grid
 
 Floats = NDArray[np.float64]
@@ -78,9 +78,9 @@ def _gain(scorer: Any, data_dir: Path, pair: str) -> Gain:
     hypotheses = [segment.hypothesis for segment in found.segments]
     scored = scorer.explain(references, hypotheses)
     human = found.human_scores
-    alone = pearson(scored.base, human)
+    alone = correlate("pearson", scored.base, human)
     low, high = paired_interval(scored.scores, scored.base, human, np.random.default_rng(SEED))
-    return Gain(pair, len(human), alone, pearson(scored.scores, human) - alone, low, high)
+    return Gain(pair, len(human), alone, correlate("pearson", scored.scores, human) - alone, low, high)
 
 
 def paired_interval(boosted: Floats, base: Floats, human: Floats, rng: np.random.Generator) -> tuple[float, float]:

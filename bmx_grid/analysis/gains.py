@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
 from bmx_grid.analysis.table import CONTROL, FACTORS, Floats, Given, GridTable
-from bmx_grid.measures.best import better, worse
-from bmx_grid.measures.cluster_means import BOOTSTRAPPED, cluster_mean
-from bmx_grid.measures.correlation import pearson
+from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
+from bmx_grid.measures.multiplicity import BOOTSTRAPPED, cluster_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,11 +56,11 @@ OF_TEST = ("test", "family", "low", "high", "p_value", "p_holm", "n", "clusters"
 def summarise(settings: pd.DataFrame, seed: int = 0, gain: str = "fixed_gain") -> dict[str, Any]:
     """The summary of a column of gains, NaN = undefined, above the column baseline, of settings in a column cluster.
 
-    n: settings with a defined gain; undefined: the others, counted in nothing else. better, worse: as in measures.best,
+    n: settings with a defined gain; undefined: the others, counted in nothing else. better, worse: as in `correlation`,
     a gain above 1e-5, and one of 0 or less; unchanged: the rest; positive: better and unchanged.
     max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none. max_gain_baseline: of the setting
     with the largest gain, since a metric near 0 has most to gain.
-    mean_low, mean_high: 95 % interval of the mean gain over clusters (measures.cluster_means); NaN with fewer than 3 of
+    mean_low, mean_high: 95 % interval of the mean gain over clusters (`cluster_mean`); NaN with fewer than 3 of
     them. clusters: how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test
     of these. seed: of the bootstrap.
     """
@@ -214,7 +213,7 @@ def _of_baseline(real: pd.DataFrame, part: float) -> dict[str, float]:
     correlations = {}
     for name, group in [*real.groupby("explainer"), ("all", real)]:
         gain = group["fixed_gain"]
-        correlations[str(name)] = pearson(gain.to_numpy(), (group["baseline"] + part * gain).to_numpy())
+        correlations[str(name)] = correlate("pearson", gain.to_numpy(), (group["baseline"] + part * gain).to_numpy())
     return correlations
 
 

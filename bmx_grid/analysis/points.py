@@ -16,7 +16,7 @@ from bmx_grid.analysis.table import Floats, Given, GridTable
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import counted, named, point_in_words
-from bmx_grid.measures.best import beats, first_within_rounding, plateau_within_no_change
+from bmx_grid.measures.correlation import beats, first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.grid import Point, nearest_point
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ DIGITS = 12  # of a median: the mean of 0.2 and 0.4 is 0.30000000000000004 in bi
 
 
 def best_points(table: GridTable) -> pd.DataFrame:
-    """Every setting of a table with its best point; the words are defined in measures.best.
+    """Every setting of a table with its best point; the words are defined in measures.correlation.
 
     Of equal points the first, as in the paper (`first_within_rounding`), w = 1 allowed: a setting that nothing improves
     gets the lowest p of the grid and the w of the first tied point there.

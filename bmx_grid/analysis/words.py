@@ -17,8 +17,8 @@ from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import declared
 from bmx_grid.analysis.table import CONTROL, FACTORS, PAIR, Floats, Frames, Given
 from bmx_grid.core.wording import counted, named
-from bmx_grid.measures.cluster_means import cluster_mean
-from bmx_grid.measures.correlation import FEWEST, spearman
+from bmx_grid.measures.correlation import FEWEST, correlate
+from bmx_grid.measures.multiplicity import cluster_mean
 from bmx_grid.measures.resampling import codes, number_of, resampled_correlations
 from bmx_grid.measures.resampling import interval as ends_of
 
@@ -224,7 +224,7 @@ def relation(auc: Floats, gain: Floats, clusters: NDArray[Any], seed: int) -> di
     used = np.isfinite(auc) & np.isfinite(gain)
     x, y, group = auc[used], gain[used], codes(clusters[used])
     n, count = len(x), number_of(group)
-    rho = spearman(x, y) if n >= FEWEST else math.nan
+    rho = correlate("spearman", x, y) if n >= FEWEST else math.nan
     resamples = RESAMPLES if math.isfinite(rho) else 0
     (samples,) = resampled_correlations("spearman", x[:, None], y, group, resamples, seed)
     low, high = ends_of(samples, count)

@@ -19,8 +19,7 @@ from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.measures.best import beats
-from bmx_grid.measures.correlation import FEWEST, Kind, correlate
+from bmx_grid.measures.correlation import FEWEST, Kind, beats, correlate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,8 +12,7 @@ import numpy as np
 from bmx_grid.boosts.base import Candidate, Fitted, Floats, Part
 from bmx_grid.boosts.feature_mix import within_sd
 from bmx_grid.boosts.learned import Linear
-from bmx_grid.measures.best import beats, first_within_rounding
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Kind, beats, correlate, first_within_rounding
 from bmx_grid.measures.nuisance import CurveTerms, Selected, WithTerm, fit_term
 from bmx_grid.measures.resampling import codes, number_of
 

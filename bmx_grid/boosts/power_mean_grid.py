@@ -15,9 +15,8 @@ from bmx_grid.boosts.statistics import power_means, side_rows
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean
-from bmx_grid.measures.best import point_that_gains
-from bmx_grid.measures.correlation import Kind, correlate, correlate_grid
+from bmx_grid.measures.aggregation import Aggregation, PowerMean
+from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point_that_gains
 from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, grid_inputs
 
 Shift = Literal["paper", "none"]
@@ -119,12 +118,12 @@ class PowerMeanGrid(Boost):
 def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple[float, int]:
     """(w, column) with the highest mean gain of w * base + (1 - w) * feature; (1, -1) where none gains.
 
-    The rule of `best.point_that_gains`; parts without a defined correlation have no say.
+    The rule of `correlation.point_that_gains`; parts without a defined correlation have no say.
     """
     sums: Floats | None = None
     count = 0
     for one in parts:
-        surface = correlate_grid(kind, one.features, one.base, one.human, w, PRECISION)
+        surface = correlate_grid(kind, one.features, one.base, one.human, w)
         surface -= correlate(kind, one.base, one.human)
         if np.isfinite(surface).any():
             sums = surface if sums is None else sums + surface

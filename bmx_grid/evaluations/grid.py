@@ -16,9 +16,8 @@ from bmx_grid.core.ragged import row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished, Floats
 from bmx_grid.evaluations.held_out import FOLDS, Flags, free_of_each
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
-from bmx_grid.measures.best import point_that_gains
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.correlation import correlate, point_that_gains
 from bmx_grid.measures.grid import (
     MAX_POINTS,
     GridResult,
@@ -191,7 +190,7 @@ def sample_of(setting: Finished, spec: GridSpec, w: Sequence[float]) -> Sample:
     """The used segments of a setting as resamples read them."""
     inputs = setting.inputs(spec)
     clusters = setting.codes.clusters[inputs.used]
-    return Sample.of(inputs.columns, inputs.base, inputs.human, w, clusters, kind=spec.correlation)
+    return Sample(inputs.means, inputs.base, inputs.human, w, clusters, kind=spec.correlation)
 
 
 def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:

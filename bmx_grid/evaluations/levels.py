@@ -24,7 +24,7 @@ from bmx_grid.evaluations.base import (
     Floats,
     Measured,
 )
-from bmx_grid.measures.agreement import spa, spa_interval
+from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.levels import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, interval, seeded_draws
@@ -274,11 +274,11 @@ class SystemLevel:
         metric[place], human[place] = (scores[of.named] for scores in self._of_segments)
         if not np.isfinite(human).any():
             return NOTHING, self.kind, "needs human scores of segments"
-        found = spa(self.direction * metric, human, **{**self._drawn, "resamples": self._drawn["resamples"] or 1000})
+        found = spa(self.direction * metric, human, **self._drawn)
         n_systems = int((np.isfinite(metric) & np.isfinite(human)).any(axis=0).sum())
         undefined = math.comb(n_systems, 2) - found.n_pairs
         note = f"{undefined} pairs of systems share no segment" if undefined else few
-        return Estimate(found.value, *spa_interval(found, **self._drawn)), "mean", note
+        return Estimate(found.value, found.low, found.high), "mean", note
 
     def thresholds(self) -> Iterator[ThresholdRow]:
         """Rows of thresholds.parquet; none with fewer than three systems."""

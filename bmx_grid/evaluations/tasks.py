@@ -33,7 +33,7 @@ from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.significance import ALONE, significance_ranks, turned
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, Scores, drawn_agreement
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.significance import comparison_of
+from bmx_grid.measures.significance import p_of_swaps
 from bmx_grid.measures.systems import outliers, ranges_by_wins
 
 ALL = "all"
@@ -176,7 +176,7 @@ class TasksEvaluation(Evaluation):
             differences += weight * np.array([drawn.x, drawn.y])
             swapped = swapped + weight * drawn.swapped if len(drawn.swapped) else np.full(self.resamples, math.nan)
         x, y = differences / total
-        return comparison_of(x, y, np.empty(0), swapped / total, "two-sided", 0, 0, 0).p
+        return p_of_swaps(x - y, swapped / total)
 
     def _drawn(self, statistic: AgreementStatistic, of: Scores, other: Floats, resamples: int) -> Drawn:
         """The agreement of a metric and of another one, with swaps of their difference; the same ones in all tasks."""

@@ -34,9 +34,8 @@ from bmx_grid.evaluations.boost_evidence import (
     lines_of,
 )
 from bmx_grid.evaluations.held_out import Held, Rated
-from bmx_grid.measures.cluster_means import interval_kind
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.multiplicity import holm
+from bmx_grid.measures.multiplicity import holm, interval_kind
 from bmx_grid.measures.resampling import CONFIDENCE
 
 Label = Literal["helps", "explained by length or score", "no gain shown", "too little data", "hurts"]

@@ -23,7 +23,7 @@ from bmx_grid.evaluations.base import (
     Measured,
 )
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.correlation import correlate, spearman
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.resampling import Ints, codes, interval, number_of, resampled_correlations
 from bmx_grid.measures.word_labels import WordMeasure, label_measures, mean_over_segments, statistics
 from bmx_grid.measures.word_scores import Ranking, Ties, cross_fitted_labels, rank_words
@@ -295,7 +295,7 @@ class WordsEvaluation(Evaluation):
         human = setting.segments.human_scores
         used = np.isfinite(human) & np.isfinite(one.sums)
         sums, group = one.sums[used], codes(setting.codes.clusters[used])
-        value = spearman(sums, human[used])
+        value = correlate("spearman", sums, human[used])
         resamples = self.resamples if math.isfinite(value) else 0
         (samples,) = resampled_correlations("spearman", sums[:, None], human[used], group, resamples, self.seed)
         n = int(used.sum())

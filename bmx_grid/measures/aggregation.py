@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import Component
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Ragged, row_minimum
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,61 +28,74 @@ OFFSET = 1e-9  # paper section 3.4: added to every attribution, so that none is 
 NEAR_ZERO = 0.05  # |p| below this goes through expm1, where log(mean(x^p)) / p would lose digits
 PRECISION = 2e-14  # relative error of a mean, for values within 1e-9 .. 1 and |p| <= 30
 SAFE_LOG = 450.0  # the largest |exponent * log| of `even_power_sums`
+BLOCK_WORDS = 7000  # each block costs as much as 500 words; no power of two, whose rows share a cache's lines
+EVEN_AT_LEAST = 8  # below this many exponents two tables cost more than they save
+PIECE_WORDS = 96  # a matrix product adds one by one; longer rows are added up in pieces, for the digits
+SMALL_EXPONENT = 0.5  # up to here a mean multiplies the sum's rounding by 1/p: these sums are taken pairwise
 
 
 @dataclass(frozen=True)
 class Aggregation(Component):
     """Turns the strictly positive attributions of a segment into one number, for every p of a grid."""
 
-    def aggregate(self, values: Ragged, p: Floats) -> Floats:
-        """float64[N, P] means of N rows for P values of p; a row without values gives NaN.
-
-        p may hold any numbers in any order; infinity gives the maximum and -infinity the minimum. A mean depends
-        on its own row alone, and not on the order of the values in it. Relative error below PRECISION.
-        Raises DataError when a value is not a finite number above zero (see `shift_positive`) and ValueError
-        when a p is NaN.
-        """
-        p = np.asarray(p, dtype=np.float64)
-        if np.isnan(p).any():
-            raise ValueError("p is NaN; every p must be a number")
-        return self.of_packed(self.packed(values), len(values), p)
-
-    def packed(self, values: Ragged) -> Packed:
-        """The rows as `of_packed` reads them. Raises DataError when a value is not a finite number above zero."""
-        _check_positive(values)
-        return Packed.of(values)
-
     @abstractmethod
-    def of_packed(self, packed: Packed, n: int, p: Floats) -> Floats:
-        """float64[n, P] `aggregate` of n rows that are packed already: for several ranges of p, one after the other."""
+    def aggregate(self, values: Ragged, p: Floats) -> Floats:
+        """float64[N, P] means of N rows for P ascending values of p; a row without values gives NaN.
+
+        p = infinity gives the maximum, and -infinity the minimum. A mean depends on its own row alone, and not on the
+        order of the values in it. Relative error below PRECISION.
+        Raises DataError when a value is not a finite number above zero (see `shift_positive`), and ValueError when p
+        is not ascending, or NaN.
+        """
 
 
 @dataclass(frozen=True)
 class PowerMean(Aggregation):
     """The power mean M_p = (mean of x^p)^(1/p) of the paper; M_0 is the geometric mean, its limit."""
 
-    def of_packed(self, packed: Packed, n: int, p: Floats) -> Floats:
-        ascending = np.argsort(p, kind="stable")
-        means = _ascending(packed, n, p[ascending])
-        if not (ascending[:-1] < ascending[1:]).all():
-            means = means[:, np.argsort(ascending, kind="stable")]
+    def aggregate(self, values: Ragged, p: Floats) -> Floats:
+        p = np.asarray(p, dtype=np.float64)
+        if np.isnan(p).any() or (p[1:] <= p[:-1]).any():
+            raise ValueError("every p must be a number, and above the one before")
+        order, ordered, lengths = _sorted_rows(values)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        step = even_step(p[np.isfinite(p)])
+        low, high = int((p == -np.inf).sum()), int((p < np.inf).sum())
+        means, first = np.full((len(values), len(p)), np.nan), 0
+        while first < len(order):  # blocks of whole rows
+            last = int(np.searchsorted(offsets, offsets[first] + BLOCK_WORDS, side="right")) - 1
+            last = max(last, first + 1)
+            words = ordered[offsets[first] : offsets[last]]
+            ends, rows = offsets[first : last + 1] - offsets[first], order[first:last]
+            means[rows, :low] = words[ends[:-1], None]
+            means[rows, high:] = words[ends[1:] - 1, None]
+            means[rows, low:high] = _finite(words, lengths[first:last], p[low:high], step)
+            first = last
         return means
 
 
-def _ascending(packed: Packed, n: int, p: Floats) -> Floats:
-    """float64[n, P] means for p in ascending order."""
-    step = even_step(p[np.isfinite(p)])
-    low, high = int((p == -np.inf).sum()), int((p < np.inf).sum())
-    means = np.full((n, len(p)), np.nan) if len(packed.order) < n else np.empty((n, len(p)))
-    for first, last in packed.blocks():
-        rows, lengths = packed.order[first:last], packed.lengths[first:last]
-        ends = packed.offsets[first : last + 1] - packed.offsets[first]
-        ordered = packed.values[packed.offsets[first] : packed.offsets[last]]
-        least, most = ordered[ends[:-1]], ordered[ends[1:] - 1]
-        means[rows, :low] = least[:, None]
-        means[rows, high:] = most[:, None]
-        means[rows, low:high] = _finite(ordered, lengths, p[low:high], step)
-    return means
+def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
+    """The R rows that have values, by length: int64[R] their places, their values, int64[R] their lengths.
+
+    The values of each row ascend, so that a sum does not depend on the order of the words, bit for bit.
+    Raises DataError when a value is not a finite number above zero.
+    """
+    wrong = np.flatnonzero(~((rows.values > 0) & (rows.values < np.inf)))
+    wrong = wrong[(wrong >= rows.offsets[0]) & (wrong < rows.offsets[-1])]
+    if len(wrong):
+        raise DataError(
+            f"row {_row_of(rows, wrong[0])}: {rows.values[wrong[0]]:g} is not a finite number above zero, and means "
+            "with p are defined for such numbers only; pass attributions through shift_positive first."
+        )
+    order = np.argsort(rows.lengths, kind="stable")
+    order = order[rows.lengths[order] > 0]
+    lengths = rows.lengths[order]
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    values = rows.values[np.repeat(rows.offsets[order] - starts, lengths) + np.arange(lengths.sum())]
+    for first, last in equal_runs(lengths):
+        values[starts[first] : ends[last - 1]].reshape(last - first, -1).sort(axis=1)
+    return order, values, lengths
 
 
 def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Floats:
@@ -138,7 +151,14 @@ def _ratios(logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
     near = int(np.searchsorted(np.abs(p), NEAR_ZERO))
     ratios = np.empty((len(lengths), len(p)))
     ratios[:, :near] = _means_near_zero(sign * logs, lengths, p[:near])
-    sums = power_sums(logs, lengths, np.abs(p[near:]))
+    exponents = np.abs(p[near:])
+    step = even_step(exponents)
+    if step is None:
+        starts, sums = np.cumsum(lengths) - lengths, np.empty((len(lengths), len(exponents)))
+        for column, exponent in enumerate(exponents):
+            sums[:, column] = np.add.reduceat(np.exp(exponent * logs), starts)
+    else:
+        sums = even_power_sums(logs, lengths, exponents, step)
     sums /= lengths[:, None]
     np.log(sums, out=sums)
     sums /= p[near:]
@@ -154,19 +174,16 @@ def shift_positive(values: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
     A row with a NaN becomes NaN as a whole, and is not shifted.
     Raises DataError when an attribution is so large (about 1e7) that adding 1e-9 leaves a zero.
     """
-    inside = values.values[values.offsets[0] : values.offsets[-1]]
-    offsets = values.offsets - values.offsets[0]
-    filled = np.flatnonzero(values.lengths)
-    lowest = np.full(len(values), np.inf)
-    if len(filled):
-        lowest[filled] = np.minimum.reduceat(inside, offsets[filled])
+    lowest = row_minimum(values)
     shifted = lowest <= 0
     added = np.where(shifted, np.abs(lowest) + OFFSET, OFFSET)
     added[np.isnan(lowest)] = np.nan
+    inside = values.values[values.offsets[0] : values.offsets[-1]]
     with np.errstate(invalid="ignore"):  # infinity less infinity is NaN, in a row that was infinite before
-        positive = Ragged(inside + np.repeat(added, values.lengths), offsets)
-    if (positive.values <= 0).any():
-        row = _row_of(offsets, int(np.argmax(positive.values <= 0)))
+        positive = Ragged(inside + np.repeat(added, values.lengths), values.offsets - values.offsets[0])
+    wrong = np.flatnonzero(positive.values <= 0)
+    if len(wrong):
+        row = _row_of(positive, wrong[0])
         raise DataError(
             f"row {row}: adding 1e-9 to an attribution of {lowest[row]:g} changes nothing in float64, so the row "
             "cannot be made positive; scale the metric's scores down."
@@ -181,69 +198,16 @@ def _means_near_zero(logs: Floats, lengths: Ints, p: Floats) -> Floats:
     starts = np.cumsum(lengths) - lengths
     centre = np.add.reduceat(logs, starts) / lengths
     means = np.tile(np.exp(centre)[:, None], len(p))
-    if p.any():
-        spread = logs - np.repeat(centre, lengths)
-        for column in np.flatnonzero(p):
-            excess = np.add.reduceat(np.expm1(p[column] * spread), starts) / lengths
-            means[:, column] = np.exp(centre + np.log1p(excess) / p[column])
+    spread = logs - np.repeat(centre, lengths)
+    for column in np.flatnonzero(p):
+        excess = np.add.reduceat(np.expm1(p[column] * spread), starts) / lengths
+        means[:, column] = np.exp(centre + np.log1p(excess) / p[column])
     return means
 
 
-def _check_positive(values: Ragged) -> None:
-    inside = values.values[values.offsets[0] : values.offsets[-1]]
-    wrong = ~((inside > 0) & (inside < np.inf))
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        row = _row_of(values.offsets - values.offsets[0], at)
-        raise DataError(
-            f"row {row}: {inside[at]:g} is not a finite number above zero, and means with p are defined for such "
-            "numbers only; pass attributions through shift_positive first."
-        )
-
-
-def _row_of(offsets: Ints, at: int) -> int:
-    """The row that holds the value at a flat position."""
-    return int(np.searchsorted(offsets, at, side="right")) - 1
-
-
-BLOCK_WORDS = 7000  # each block costs as much as 500 words; no power of two, whose rows share a cache's lines
-EVEN_AT_LEAST = 8  # below this many exponents two tables cost more than they save
-PIECE_WORDS = 96  # a matrix product adds one by one; longer rows are added up in pieces, for the digits
-SMALL_EXPONENT = 0.5  # up to here a mean multiplies the sum's rounding by 1/p: these sums are taken pairwise
-
-
-@dataclass(frozen=True, eq=False)
-class Packed:
-    """The R rows that have values, sorted by length, each row's values ascending.
-
-    order: int64[R] the rows' places in the ragged array; values: float64[total]; lengths: int64[R] ascending;
-    offsets: int64[R + 1]. Ascending values make a sum independent of the order of the words, bit for bit.
-    """
-
-    order: Ints
-    values: Floats
-    lengths: Ints
-    offsets: Ints
-
-    @classmethod
-    def of(cls, ragged: Ragged) -> Packed:
-        """Pack a ragged array; rows without values are left out."""
-        order = np.argsort(ragged.lengths, kind="stable")
-        order = order[ragged.lengths[order] > 0]
-        lengths = ragged.lengths[order]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        values = ragged.values[np.repeat(ragged.offsets[order] - offsets[:-1], lengths) + np.arange(offsets[-1])]
-        for first, last in equal_runs(lengths):
-            values[offsets[first] : offsets[last]].reshape(last - first, -1).sort(axis=1)
-        return cls(order, values, lengths, offsets)
-
-    def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of whole rows of about BLOCK_WORDS values, as (first, past the last)."""
-        bounds, rows = [0], len(self.order)
-        while bounds[-1] < rows:
-            reach = np.searchsorted(self.offsets, self.offsets[bounds[-1]] + BLOCK_WORDS, side="right") - 1
-            bounds.append(max(int(reach), bounds[-1] + 1))
-        return list(itertools.pairwise(bounds))
+def _row_of(rows: Ragged, place: int) -> int:
+    """The row that holds a value."""
+    return int(np.searchsorted(rows.offsets, place, side="right")) - 1
 
 
 def equal_runs(lengths: Ints) -> list[tuple[int, int]]:
@@ -252,23 +216,6 @@ def equal_runs(lengths: Ints) -> list[tuple[int, int]]:
         return []
     bounds = [0, *(np.flatnonzero(lengths[1:] != lengths[:-1]) + 1).tolist(), len(lengths)]
     return list(itertools.pairwise(bounds))
-
-
-def power_sums(logs: Floats, lengths: Ints, exponents: Floats) -> Floats:
-    """float64[R, E] sums over each row's words of exp(exponent * log).
-
-    logs: float64[total] <= 0, logarithms relative to the row's largest (or smallest) value, so that no sum
-    overflows, ascending in each row, so that small terms are added before large ones; lengths: int64[R]
-    words per row, all >= 1, equal ones side by side; exponents: float64[E], ascending, at least 0.
-    """
-    step = even_step(exponents)
-    if step is not None:
-        return even_power_sums(logs, lengths, exponents, step)
-    starts = np.cumsum(lengths) - lengths
-    sums = np.empty((len(lengths), len(exponents)))
-    for column, exponent in enumerate(exponents):
-        sums[:, column] = np.add.reduceat(np.exp(exponent * logs), starts)
-    return sums
 
 
 def even_step(exponents: Floats) -> float | None:
@@ -283,8 +230,10 @@ def even_step(exponents: Floats) -> float | None:
 
 
 def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float) -> Floats:
-    """`power_sums` for exponents of either sign, `step` apart, and logs of either sign, if their products are moderate.
+    """float64[R, E] sums over each row's words of exp(exponent * log), for ascending exponents that are `step` apart.
 
+    logs: float64[total] logarithms, ascending in each row, so that small terms are added before large ones; lengths:
+    int64[R] words per row, all >= 1, equal ones side by side. Exponents and logs may have either sign.
     |exponent * log| may reach 450: the tables reach beyond a short grid by up to half of it, and exp(709) is the last
     finite one. Both tables are laid around the exponent nearest 0, where a mean multiplies rounding by most: there
     the coarse factor is 1.
@@ -295,7 +244,7 @@ def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float)
     left = nearest if nearest < width else width // 2
     below, above = -(-(nearest - left) // width), (count - nearest + left - 1) // width
     height = below + 1 + above
-    tables = _scratch.rows(height + width, len(logs))
+    tables = _scratch_rows(height + width, len(logs))
     coarse, fine = tables[:height], tables[height:]
     _powers(logs, step * width, below, out=coarse)
     _powers(logs, step, left, out=fine)
@@ -342,22 +291,18 @@ def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
     np.divide(1.0, rest[:short][::-1], out=table[:short])
 
 
-class _Scratch(threading.local):
-    """Memory for the tables of a block, one table per thread.
+_scratch = threading.local()
+
+
+def _scratch_rows(count: int, words: int) -> Floats:
+    """float64[count, words] uninitialised memory for the tables of a block, valid until the next call in its thread.
 
     Kept between calls: handed back to the system and asked for anew, it would cost more than the arithmetic done in it.
     """
-
-    memory: Floats = np.empty(0)
-
-    def rows(self, count: int, words: int) -> Floats:
-        """float64[count, words] uninitialised, valid until the next call."""
-        if len(self.memory) < count * words:
-            self.memory = np.empty(count * words)
-        return self.memory[: count * words].reshape(count, words)
-
-
-_scratch = _Scratch()
+    if getattr(_scratch, "memory", np.empty(0)).size < count * words:
+        _scratch.memory = np.empty(count * words)
+    memory: Floats = _scratch.memory[: count * words]
+    return memory.reshape(count, words)
 
 
 def weighted_sum(base: Floats, own: float, columns: Floats, weights: Sequence[float]) -> Floats:

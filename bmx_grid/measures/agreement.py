@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.measures.best import TIE, beats
-from bmx_grid.measures.correlation import FEWEST
+from bmx_grid.measures.correlation import FEWEST, TIE, beats
 from bmx_grid.measures.resampling import CELLS, blocks, draws, fitting, interval, ranges, seeded_draws, swaps
 
 Floats = NDArray[np.float64]
@@ -21,20 +20,6 @@ Ints = NDArray[np.int64]
 
 MAX_PAIRS = 1_000_000  # of segments, for the calibration of ties; of more, that many are drawn
 PAIRS_AT_ONCE = 500  # of systems, in a permutation test
-
-
-def pairwise_accuracy(metric: Floats, human: Floats) -> float:
-    """Share of the system pairs that metric and people order alike (Kocmi et al. 2021); float64[S] each.
-
-    A pair counts where the signs of both differences are equal: a tie agrees with a tie only. Systems with NaN are left
-    out; NaN with fewer than two systems.
-    """
-    used = np.isfinite(metric) & np.isfinite(human)
-    metric, human = metric[used], human[used]
-    if len(metric) < 2:
-        return math.nan
-    first, second = np.triu_indices(len(metric), 1)
-    return float((np.sign(metric[first] - metric[second]) == np.sign(human[first] - human[second])).mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,19 +78,16 @@ class SegmentPairs:
         Past max_pairs, so many pairs are drawn with replacement (the seed decides), from each group in proportion to
         its pairs.
         """
-        members = members_of(groups)
-        pairs_of = np.array([math.comb(len(rows), 2) for rows in members], dtype=np.int64)
+        rows, sizes = np.argsort(groups, kind="stable"), np.unique(groups, return_counts=True)[1]
+        pairs_of = sizes * (sizes - 1) // 2
         total, defined = int(pairs_of.sum()), int((pairs_of > 0).sum())
-        if not total:
-            none = np.empty(0, dtype=np.int64)
-            first, second, group = none, none, none
-        elif total <= max_pairs:
-            first, second, group = _all_pairs(members)
+        if total <= max_pairs:
+            first, second, group = _all_pairs(rows, sizes)
         else:
-            first, second, group = _drawn_pairs(members, pairs_of, max_pairs, np.random.default_rng(seed))
+            first, second, group = _drawn_pairs(rows, sizes, max_pairs, np.random.default_rng(seed))
         weight = 1 / np.bincount(group)[group] / defined
         by_human = _order(human[first], human[second])
-        return cls(first, second, group, weight, by_human, len(human), len(members), len(members) - defined, total)
+        return cls(first, second, group, weight, by_human, len(human), len(sizes), len(sizes) - defined, total)
 
     def agreement(self, metric: Floats, epsilon: float) -> float:
         """acc_eq of float64[n] scores at a threshold that was chosen elsewhere; NaN without a pair."""
@@ -141,7 +123,7 @@ class SegmentPairs:
             by_row = np.asarray(agreed / self.of_row, dtype=np.float64)
             by_group = np.asarray(np.bincount(self.group, agree, self.n_groups) / self.of_group)
         return TieCalibrated(
-            accuracy=float(self.weight @ agree),
+            accuracy=float(by_group[self.of_group > 0].mean()),
             epsilon=epsilon,
             only_ties=not beats(accuracies[best] - by_ties),
             by_row=by_row,
@@ -152,8 +134,7 @@ class SegmentPairs:
 
 def _order(one: Floats, other: Floats) -> NDArray[np.int8]:
     """The sign of one - other."""
-    found: NDArray[np.int8] = (one > other).astype(np.int8) - (one < other).astype(np.int8)
-    return found
+    return np.asarray((one > other).astype(np.int8) - (one < other).astype(np.int8))
 
 
 def members_of(groups: Ints) -> list[Ints]:
@@ -164,41 +145,37 @@ def members_of(groups: Ints) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
 
 
-def _all_pairs(members: list[Ints]) -> tuple[Ints, Ints, Ints]:
-    """Two rows and the group of every pair; groups of one size together."""
-    sizes = np.array([len(rows) for rows in members])
-    found: list[tuple[Ints, Ints, Ints]] = []
-    for size in np.unique(sizes):
-        chosen = np.flatnonzero(sizes == size)
-        rows = np.stack([members[index] for index in chosen])
-        first, second = np.triu_indices(size, 1)
-        found.append((rows[:, first].ravel(), rows[:, second].ravel(), np.repeat(chosen, len(first))))
-    first, second, group = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return first, second, group
+def _all_pairs(rows: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
+    """Two rows and the group of every pair within groups of these sizes, whose rows stand together."""
+    ends, group = np.cumsum(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    later = ends[group] - 1 - np.arange(len(rows))  # rows of its group that come after each
+    one = np.repeat(np.arange(len(rows)), later)
+    other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
+    return rows[one], rows[other], group[one]
 
 
-def _drawn_pairs(members: list[Ints], pairs_of: Ints, count: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
+def _drawn_pairs(rows: Ints, sizes: Ints, count: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
     """About `count` pairs, at least one from each group that has any."""
+    pairs_of = sizes * (sizes - 1) // 2
     drawn = np.where(pairs_of > 0, np.maximum(np.rint(pairs_of * (count / pairs_of.sum())), 1), 0).astype(np.int64)
-    group = np.repeat(np.arange(len(members)), drawn)
-    sizes = np.array([len(rows) for rows in members])
+    group = np.repeat(np.arange(len(sizes)), drawn)
     starts = np.cumsum(sizes) - sizes
     one = rng.integers(sizes[group])
     other = (one + 1 + rng.integers(sizes[group] - 1)) % sizes[group]
-    rows = np.concatenate(members)
     return rows[starts[group] + one], rows[starts[group] + other], group
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class SoftAgreement:
     """Soft pairwise accuracy: 1 - mean |p_human - p_metric| over the system pairs (Thompson et al. 2024).
 
-    apart: float64[S, S] the |p_human - p_metric| of each pair, NaN on the diagonal and for pairs without a common
-    segment. n_pairs: pairs with both p-values.
+    low, high: its 95 % interval over resampled systems, each pair's p-values as they are; NaN with fewer than three.
+    n_pairs: pairs of systems with a common segment.
     """
 
     value: float
-    apart: Floats
+    low: float
+    high: float
     n_pairs: int
 
 
@@ -206,11 +183,12 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
     """Soft pairwise accuracy of float64[items, S] scores of S systems on common items, NaN where there is none.
 
     p-values are those of one-sided paired permutation tests of the difference of two systems: in each of `resamples`
-    permutations the two systems exchange their scores of random items, the same items for metric and people;
-    p = (k + 1) / (n + 1). A pair of systems uses the items for which all four scores exist.
+    permutations (1,000 for 0, which leaves out the interval) the two systems exchange their scores of random items,
+    the same items for metric and people; p = (k + 1) / (n + 1). A pair of systems uses the items for which all four
+    scores exist.
     """
     n_systems = metric.shape[1]
-    apart = np.full((n_systems, n_systems), np.nan)
+    apart = np.full((n_systems, n_systems), np.nan)  # |p_human - p_metric| of each pair
     used = np.isfinite(metric) & np.isfinite(human)
     shared = np.flatnonzero(used.sum(axis=1) > 1)  # the other items have no pair
     metric, human, used = metric[shared], human[shared], used[shared]
@@ -219,29 +197,28 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
         one, other = first[some], second[some]
         both = used[:, one] & used[:, other]
         gaps = [np.where(both, scores[:, one] - scores[:, other], 0.0) for scores in (metric, human)]
-        p_values = np.split(_one_sided(np.concatenate(gaps, axis=1), resamples, seed), 2)
+        p_values = np.split(_one_sided(np.concatenate(gaps, axis=1), resamples or 1000, seed), 2)
         far = np.where(both.any(axis=0), np.abs(p_values[0] - p_values[1]), np.nan)
         apart[one, other] = apart[other, one] = far
     pairs = apart[first, second]
-    defined = np.isfinite(pairs)
-    value = float(1 - pairs[defined].mean()) if defined.any() else math.nan
-    return SoftAgreement(value, apart, int(defined.sum()))
+    known = pairs[np.isfinite(pairs)]
+    if not len(known):
+        return SoftAgreement(math.nan, math.nan, math.nan, 0)
+    samples = _resampled_systems(apart, resamples, seed) if n_systems >= FEWEST else np.empty(0)
+    return SoftAgreement(float(1 - known.mean()), *interval(samples, n_systems), len(known))
 
 
-def spa_interval(found: SoftAgreement, *, resamples: int, seed: int) -> tuple[float, float]:
-    """The 95 % interval of soft pairwise accuracy over resampled systems, each pair's p-values as they are."""
-    n_systems = len(found.apart)
-    if n_systems < FEWEST or not resamples or not found.n_pairs:
-        return math.nan, math.nan
-    apart, known = np.nan_to_num(found.apart), np.isfinite(found.apart).astype(np.float64)
-    values, rng = [], np.random.default_rng(seed)
-    for size in blocks(resamples, n_systems):
-        times = draws(rng, n_systems, size)
+def _resampled_systems(apart: Floats, resamples: int, seed: int) -> Floats:
+    """float64[R] soft pairwise accuracy of systems that are drawn; NaN of fewer than three different ones."""
+    matrices, rng = (np.nan_to_num(apart), np.isfinite(apart).astype(np.float64)), np.random.default_rng(seed)
+    values = [np.empty(0)]
+    for size in blocks(resamples, len(apart)):
+        times = draws(rng, len(apart), size)
         with np.errstate(invalid="ignore", divide="ignore"):
-            sums = [np.einsum("bs,bs->b", times @ matrix, times) for matrix in (apart, known)]
+            sums = [np.einsum("bs,bs->b", times @ matrix, times) for matrix in matrices]
             share = 1 - sums[0] / sums[1]
         values.append(np.where((times > 0).sum(axis=1) >= FEWEST, share, np.nan))
-    return interval(np.concatenate(values), n_systems)
+    return np.concatenate(values)
 
 
 def _one_sided(differences: Floats, resamples: int, seed: int) -> Floats:

@@ -17,19 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.measures.agreement import SegmentPairs, members_of
-from bmx_grid.measures.best import TIE
+from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.resampling import (
     AT_ONCE,
     FEWEST_CLUSTERS,
     Floats,
     Ints,
-    blocks,
     codes,
-    draws,
     fitting,
     number_of,
     ranges,
+    seeded_draws,
     swaps,
 )
 from bmx_grid.measures.significance import (
@@ -37,9 +36,7 @@ from bmx_grid.measures.significance import (
     Comparison,
     Design,
     Unit,
-    check_drawn,
     comparison_of,
-    generators,
     standardised,
 )
 
@@ -84,7 +81,6 @@ def compare_agreement(
     statistic: AgreementStatistic, scores: Scores, *, alternative: Alternative = "two-sided", **how: Any
 ) -> Comparison:
     """The difference of two metrics' agreement with people; p by permutation. Arguments as of `drawn_agreement`."""
-    check_drawn(alternative, how.get("resamples", 1))
     drawn = drawn_agreement(statistic, scores, **how)
     both = drawn.samples, drawn.swapped
     return comparison_of(drawn.x, drawn.y, *both, alternative, drawn.clusters, drawn.n, drawn.clusters)
@@ -122,13 +118,12 @@ def drawn_agreement(
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
     samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(AT_ONCE, len(x))  # arrays stay in a cache
     if design.count >= FEWEST_CLUSTERS and np.isfinite(first - second):
-        drawing, _ = generators(seed)
-        for size in blocks(resamples, 2 * len(x)) if bootstrap and count >= FEWEST_CLUSTERS else ():
-            times = draws(drawing, count, size)
-            samples += [_difference(values, none, times[part]) for part in ranges(size, few)]
+        drawn = seeded_draws(count, resamples, seed, 2 * len(x), stream=(0,))
+        for times in drawn if bootstrap and count >= FEWEST_CLUSTERS else ():
+            samples += [_difference(values, none, times.T[part]) for part in ranges(times.shape[1], few)]
         for swap in design.blocks(swaps, resamples, seed):
-            for part in ranges(len(swap), few):
-                of_rows = swap[part] if unit == "both" else swap[part][:, design.unit_of_row]
+            for part in ranges(swap.shape[1], few):
+                of_rows = np.ascontiguousarray(swap[design.unit_of_row, part].T)
                 swapped.append(_difference(values, of_rows, once))
     return Drawn(first, second, np.concatenate(samples), np.concatenate(swapped), len(x), count)
 

@@ -1,19 +1,25 @@
-"""Correlation with human scores: Pearson, Spearman, Kendall; one pair of arrays or all points of a grid (paper 3.5).
+"""Correlation with human scores: of one pair of arrays or of all points of a grid (paper 3.5); which one is best.
 
 Definitions are SciPy's: Spearman's rho is Pearson's r of average ranks, Kendall's tau is tau-b. A
 correlation is NaN with fewer than 3 rated pairs, or when one side is constant: all its float64 numbers equal.
+What "best", "plateau", "better" and "worse" mean is said here as well: results, tables and figures all ask here.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import itertools
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.measures.aggregation import PRECISION, weighted_sum
+from bmx_grid.measures.ordered import ordered_grid
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -21,31 +27,29 @@ FEWEST = 3  # any two pairs correlate perfectly
 CANCELLED = 1e-3  # share of the variance that must be left when base and mean cancel, to trust the moments
 CENTRED = 1 / 400  # variance of the means, relative to their squared mean, below which they are centred first
 ROUNDED = 1e-4  # spread of the scores, relative to their size, from which their own rounding shows
-
-
-def pearson(x: ArrayLike, y: ArrayLike) -> float:
-    """Pearson's r of two float64[N]; pairs with NaN on either side (not rated) are left out, infinity gives NaN."""
-    x, y = _rated_pairs(x, y)
-    if len(x) < FEWEST or not (np.isfinite(x).all() and np.isfinite(y).all()):
-        return float("nan")
-    # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
-    return float(_pearson_grid(np.zeros((len(x), 1)), np.zeros(1), x, y, np.ones(1)).item())
-
-
-def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's rho of two float64[N], Pearson's r of the average ranks; pairs with NaN are left out."""
-    return _ordered("spearman", x, y)
-
-
-def kendall(x: ArrayLike, y: ArrayLike) -> float:
-    """Kendall's tau-b of two float64[N]; pairs with NaN on either side are left out."""
-    return _ordered("kendall", x, y)
+TIE = 1e-12  # correlations are not more exact than this: closer ones count as equal
+NO_CHANGE = 1e-5  # a gain up to this counts as no change
+NOTHING = 1e-9  # of the sum of absolute weights: a sum below is rounding
 
 
 def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
-    """The correlation of that name. Raises ConfigError for an unknown one."""
+    """The correlation of two float64[N]; pairs with NaN on either side (not rated) are left out.
+
+    Pearson's r is NaN where a number is infinite. Raises ConfigError for an unknown kind, ValueError for other shapes.
+    """
     check_kind(kind)
-    return pearson(x, y) if kind == "pearson" else _ordered(kind, x, y)
+    left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if left.shape != right.shape or left.ndim != 1:
+        raise ValueError(f"two arrays of one length are correlated, not shapes {left.shape} and {right.shape}")
+    rated = ~(np.isnan(left) | np.isnan(right))
+    left, right, n = left[rated], right[rated], int(rated.sum())
+    if n < FEWEST or (kind == "pearson" and not np.isfinite([left, right]).all()):
+        return float("nan")
+    if kind == "pearson":
+        # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
+        return float(_pearson_grid(np.zeros((n, 1)), np.zeros(1), left, right, np.ones(1)).item())
+    rank = np.unique(left, return_inverse=True)[1].astype(np.float64)  # finite, whatever is ranked
+    return float(ordered_grid(kind == "kendall", rank[:, None], np.zeros(n), right, np.zeros(1)).item())
 
 
 def average_ranks(values: Floats) -> Floats:
@@ -61,18 +65,15 @@ def check_kind(kind: str) -> None:
         raise ConfigError(unknown("correlation", kind, KINDS))
 
 
-def correlate_grid(
-    kind: Kind, means: Floats, base: Floats, human: Floats, w: ArrayLike, precision: float = 0.0
-) -> Floats:
+def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: ArrayLike) -> Floats:
     """float64[P, W] correlation of s1 = w * base + (1 - w) * means[:, p] with the human scores, for all p and w.
 
     means: float64[N, P], base: float64[N], human: float64[N] (NaN = not rated), w: float64[W] in [0, 1].
     Every point uses the same segments: those whose human score, base score and means are all finite. A point
     is the correlation of the float64 numbers s1, as SciPy would give it, to 1e-12 (Kendall: equal); the column
     w = 1 is the baseline, the same number for every p.
-    precision: the relative error of the means. Means that differ by no more tie for the rank correlations, and a
-    point (w below 1) whose scores all lie that close together is constant, so NaN: rounding creates no order. At 0
-    the float64 numbers count as they are.
+    Means that differ by their rounding (`aggregation.PRECISION`) tie for the rank correlations, and a point (w below 1)
+    whose scores all lie that close together is constant, so NaN: rounding creates no order.
     Raises ConfigError for an unknown kind.
     """
     check_kind(kind)
@@ -87,17 +88,15 @@ def correlate_grid(
     if len(base) < FEWEST:
         return result
     if kind == "pearson":
-        return _pearson_grid(means, sums / len(base), base, human, w, precision)
+        return _pearson_grid(means, sums / len(base), base, human, w)
     blend = w != 1
-    result[:, blend] = _ordered_grid(kind, means, base, human, w[blend], precision)
+    result[:, blend] = ordered_grid(kind == "kendall", means, base, human, w[blend], PRECISION)
     if not blend.all():
-        result[:, ~blend] = _ordered(kind, base, human)
+        result[:, ~blend] = correlate(kind, base, human)
     return result
 
 
-def _pearson_grid(
-    means: Floats, centre: Floats, base: Floats, human: Floats, w: Floats, precision: float = 0.0
-) -> Floats:
+def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
     """All w from the second moments of base, mean and human score at each p; centre: float64[P] the mean of means.
 
     Where too few digits are left of the variance, a point is recomputed from its scores.
@@ -128,7 +127,7 @@ def _pearson_grid(
     for column in np.flatnonzero(direct.any(axis=1)):
         again = direct[column]
         scores = w[column] * base[:, None] + (1 - w[column]) * means[:, again]
-        result[column, again] = _pearson_columns(scores, human, precision if w[column] != 1 else 0.0)
+        result[column, again] = _pearson_columns(scores, human, PRECISION if w[column] != 1 else 0.0)
     clipped: Floats = np.clip(result, -1.0, 1.0).T
     return clipped
 
@@ -153,23 +152,104 @@ def unit(values: Floats) -> Floats:
     return left
 
 
-def _ordered(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
-    x, y = _rated_pairs(x, y)
-    if len(x) < FEWEST:
-        return float("nan")
-    rank = np.unique(x, return_inverse=True)[1].astype(np.float64)  # finite, whatever x holds
-    return float(_ordered_grid(kind, rank[:, None], np.zeros(len(x)), y, np.zeros(1)).item())
+class Plateau(NamedTuple):
+    """The best boosted points of S settings, among those with w other than 1.
+
+    highest: float64[S] highest correlation with w other than 1; -inf without a defined one.
+    members: bool[S, P, W] the points with w other than 1 within 1e-5 of it.
+    """
+
+    highest: Floats
+    members: Flags
 
 
-def _ordered_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Floats, precision: float = 0.0) -> Floats:
-    from bmx_grid.measures.ordered import ordered_grid
+def first_within_rounding(correlation: Floats) -> NDArray[np.intp]:
+    """The best point of each of S settings: int[S] indices into the flattened P x W grids, float64[S, P, W].
 
-    return ordered_grid(kind == "kendall", means, base, human, w, precision)
+    Best is the first, p ascending and w fastest, of the points within 1e-12 of the highest correlation: the paper's
+    rule, except for rounding. w = 1, the metric alone, is allowed. -1 for a setting without a defined point.
+    """
+    flat = np.where(np.isnan(correlation), -np.inf, correlation).reshape(len(correlation), -1)
+    highest = flat.max(axis=1, initial=-np.inf)
+    return np.where(np.isfinite(highest), np.argmax(flat >= highest[:, None] - TIE, axis=1), -1)
 
 
-def _rated_pairs(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if x.shape != y.shape or x.ndim != 1:
-        raise ValueError(f"two arrays of one length are correlated, not shapes {x.shape} and {y.shape}")
-    rated = ~(np.isnan(x) | np.isnan(y))
-    return x[rated], y[rated]
+def point_that_gains(gains: Floats, w: Sequence[float]) -> tuple[int, int] | None:
+    """Row and column of the best of float64[P, W] gains by `first_within_rounding`; None for no boost.
+
+    That is where no gain is defined or above 0 by more than rounding, or the best has w = 1.
+    """
+    place = int(first_within_rounding(gains[None])[0])
+    row, column = divmod(place, len(w))
+    return None if place < 0 or not beats(gains[row, column]) or w[column] == 1 else (row, column)
+
+
+def plateau_within_no_change(correlation: Floats, w: Floats) -> Plateau:
+    """The points with w other than 1 that are within 1e-5 of the highest of these, for float64[S, P, W]."""
+    boosted = np.where((w != 1) & ~np.isnan(correlation), correlation, -np.inf)
+    highest = boosted.max(axis=(1, 2), initial=-np.inf)
+    return Plateau(highest, (boosted >= highest[:, None, None] - NO_CHANGE) & np.isfinite(boosted))
+
+
+def beats(gain: Floats) -> Flags:
+    """Where a gain is above 0 by more than rounding (1e-12): the metric alone is not the best there is."""
+    return np.asarray(gain > TIE)
+
+
+def better(gain: Floats) -> Flags:
+    """Where a gain is above 1e-5; NaN is not."""
+    return np.asarray(gain > NO_CHANGE)
+
+
+def worse(gain: Floats) -> Flags:
+    """Where a gain is 0 or less (the paper's "equal or worse"); NaN is not."""
+    return np.asarray(gain <= 0)
+
+
+def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str]]:
+    """float64[k] weights by agreement of float64[n, k] scores, and a sentence for each thing that was caught.
+
+    Each column counts by its correlation with all the others: w_i = sum over j != i of Pearson's r of columns i and j
+    (DATScore, eq. 3). The paper does not say how the weights are scaled; here they are divided by their sum. Where
+    that is not above 0 (dividing by it would reverse the ranking) they are divided by the sum of their absolute values
+    instead. Correlations below 0 stay as they are. Rows with a NaN are left out. A constant column has weight 0 and
+    takes no part in the others' sums. One column has weight 1.
+    Raises ConfigError with fewer than 3 rows, or where no weight differs from 0.
+    """
+    used, count = columns[np.isfinite(columns).all(axis=1)], columns.shape[1]
+    if count == 1:
+        return np.ones(1), []
+    if len(used) < FEWEST:
+        raise ConfigError(
+            f"weights=one_vs_rest needs correlations over at least {FEWEST} segments with all scores, and there are "
+            f"{len(used)}: evaluate more segments, or write weights=equal."
+        )
+    correlations = np.full((count, count), np.nan)
+    for row, column in itertools.combinations(range(count), 2):
+        correlations[row, column] = correlations[column, row] = correlate("pearson", used[:, row], used[:, column])
+    weights, notes = np.nansum(correlations, axis=1), []
+    total, size = float(weights.sum()), float(np.abs(weights).sum())
+    if not size > 0:
+        raise ConfigError(
+            f"weights=one_vs_rest: the scores {', '.join(names)} do not correlate with each other at all, so that no "
+            "weight differs from 0; write weights=equal."
+        )
+    constant = [name for name, column in zip(names, used.T, strict=True) if not np.ptp(column) > 0]
+    if constant:
+        notes.append(f"{', '.join(constant)}: the same score for all {len(used)} segments, so no correlation: weight 0")
+    negative = [f"{name} ({weight:.3f})" for name, weight in zip(names, weights, strict=True) if weight < 0]
+    if negative:
+        notes.append(f"correlate negatively with the rest, and count so: {', '.join(negative)}")
+    if total > NOTHING * size:
+        return weights / total, notes
+    notes.append(
+        f"the weights sum to {total:.3f}; dividing by that would reverse the ranking, so they are divided by the sum "
+        "of their absolute values"
+    )
+    return weights / size, notes
+
+
+def weighted(columns: Floats, weights: Floats) -> Floats:
+    """float64[n] sums of weight x score of float64[n, k] columns; one of weight 0 has no say, even where it is NaN."""
+    used = weights != 0
+    return weighted_sum(np.zeros(len(columns)), 0.0, columns[:, used], weights[used].tolist())

@@ -37,10 +37,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.aggregation import PRECISION
-from bmx_grid.measures.best import TIE, first_within_rounding
-from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, unit
-from bmx_grid.measures.grid import GridMeans, blocks_of, whole_grid
+from bmx_grid.measures.correlation import TIE, Kind, correlate, correlate_grid, first_within_rounding, unit
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     blocks,
@@ -49,6 +46,7 @@ from bmx_grid.measures.resampling import (
     fitting,
     number_of,
     ranges,
+    sums_by,
     swaps,
 )
 
@@ -57,53 +55,39 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 SELECTION, FOLDS = 1, 3  # places in the seed
+PART_CELLS = 2**26  # segments x p copied for a part at a time: 512 MiB
 MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
 BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a processor's cache
 WEIGHT_CELLS = 2**27  # resamples x clusters handled at a time: 1 GiB; moments are computed anew for each lot
 
 
-@dataclass(frozen=True, eq=False)
 class Sample:
     """The used segments of one setting (`grid.grid_inputs`).
 
-    means: float64[N, P] aggregated attributions, perhaps made as they are read (`GridMeans`); base, human: float64[N];
-    w: float64[W + 1 or W] weights of the base score, ascending, the last one 1 ("do not boost"); cluster: int64[N]
-    codes.
+    means: float64[N, P] aggregated attributions; base, human: float64[N]; all finite. w: float64[W + 1 or W] weights of
+    the base score, ascending, the last one 1 ("do not boost"); cluster: int64[N] codes, made of labels of any type.
     """
 
-    means: Floats | GridMeans
-    base: Floats
-    human: Floats
-    w: Floats
-    cluster: Ints
-    kind: Kind
-
-    @classmethod
-    def of(
-        cls,
-        means: Floats | GridMeans,
-        base: Floats,
-        human: Floats,
-        w: ArrayLike,
-        cluster: ArrayLike,
-        kind: Kind = "pearson",
-    ) -> Sample:
-        """From finite arrays, ascending w in [0, 1] and N cluster labels of any type."""
-        return cls(means, base, human, np.union1d(w, [1.0]), codes(cluster), kind)
+    def __init__(
+        self, means: Floats, base: Floats, human: Floats, w: ArrayLike, cluster: ArrayLike, kind: Kind = "pearson"
+    ) -> None:
+        self.means, self.base, self.human, self.kind = means, base, human, kind
+        self.w, self.cluster = np.union1d(w, [1.0]), codes(cluster)
 
     def grids_on(self, parts: Sequence[Flags] | Flags) -> Floats:
         """float64[S, P, W] the grids of S parts of the segments, bool[N] each.
 
         The column w = 1, the last one, is that of the base score alone.
         """
-        grids = np.empty((len(parts), self.means.shape[1], len(self.w)))
-        for block in blocks_of(self.means):
-            means = self.means[:, block]
+        n, n_p = self.means.shape
+        grids = np.empty((len(parts), n_p, len(self.w)))
+        for columns in ranges(n_p, fitting(PART_CELLS, n)):
+            means = self.means[:, columns]
             memory = np.empty_like(means)  # asked for anew for each part, it would cost as much as its grid
             for grid, part in zip(grids, parts, strict=True):
                 rows = np.flatnonzero(part)
                 of_part = np.take(means, rows, axis=0, out=memory[: len(rows)], mode="clip")
-                grid[block] = correlate_grid(self.kind, of_part, self.base[rows], self.human[rows], self.w, PRECISION)
+                grid[columns] = correlate_grid(self.kind, of_part, self.base[rows], self.human[rows], self.w)
         return grids
 
     @property
@@ -114,7 +98,7 @@ class Sample:
     @cached_property
     def correlation(self) -> Floats:
         """float64[P, W] the grid of all segments."""
-        return whole_grid(self.kind, self.means, self.base, self.human, self.w)
+        return correlate_grid(self.kind, self.means, self.base, self.human, self.w)
 
     @cached_property
     def baseline(self) -> float:
@@ -125,12 +109,6 @@ class Sample:
     def enough(self) -> bool:
         """Whether there is something to resample: three clusters and a defined baseline."""
         return self.clusters >= FEWEST_CLUSTERS and not np.isnan(self.baseline)
-
-    def by_cluster(self, columns: Floats) -> Floats:
-        """float64[C, K] the sums of float64[N, K] over the segments of each cluster."""
-        order = np.argsort(self.cluster, kind="stable")
-        starts = np.searchsorted(self.cluster[order], np.arange(self.clusters))
-        return np.add.reduceat(columns[order], starts, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,22 +134,19 @@ def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> CrossFitted:
     With fewer clusters than folds each cluster is a fold. NaN scores where nothing was defined, and all of them with
     fewer than three clusters.
     """
-    n, count = len(sample.base), min(folds, sample.clusters)
-    fold = np.zeros(n, dtype=np.int64)
-    if sample.enough:
-        fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS]))
-    if count < 2 or not sample.enough:
-        return CrossFitted(np.full(n, np.nan), fold, np.empty(0, dtype=np.int64), np.empty(0))
-    chosen = first_within_rounding(sample.grids_on([fold != number for number in range(count)]))
-    rows, columns = np.divmod(chosen, len(sample.w))
-    w = np.where(chosen < 0, np.nan, sample.w[columns])
-    scores = np.full(n, np.nan)
-    for number in np.flatnonzero(chosen >= 0):
-        inside = fold == number
-        scores[inside] = sample.base[inside]
+    fold, scores = np.zeros(len(sample.base), dtype=np.int64), np.full(len(sample.base), np.nan)
+    if not sample.enough:
+        return CrossFitted(scores, fold, np.empty(0, dtype=np.int64), np.empty(0))
+    fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS]))
+    best = first_within_rounding(sample.grids_on([fold != number for number in range(number_of(fold))]))
+    rows, columns = np.divmod(best, len(sample.w))
+    w = np.where(best < 0, np.nan, sample.w[columns])
+    for number in np.flatnonzero(best >= 0):
+        inside, boosted = fold == number, sample.base
         if w[number] != 1:
             boosted = w[number] * sample.base + (1 - w[number]) * sample.means[:, rows[number]]
-            scores[inside] = to_scale(boosted, sample.base)[inside]
+            boosted = to_scale(boosted, sample.base)
+        scores[inside] = boosted[inside]
     return CrossFitted(scores, fold, np.where(w == 1, -1, rows), w)
 
 
@@ -180,25 +155,22 @@ def to_scale(scores: Floats, like: Floats) -> Floats:
     spread, wanted = float(scores.std()), float(like.std())
     if not (spread > 0 and wanted > 0):
         return scores
-    found: Floats = (scores - scores.mean()) * (wanted / spread) + like.mean()
-    return found
+    return np.asarray((scores - scores.mean()) * (wanted / spread) + like.mean())
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionAdjusted:
     """The best point of a grid against the largest gain that chance finds on it.
 
-    gain: of the best point (`best.first_within_rounding`) over the base score, 0 where that is w = 1; row: the place
-    of its p, -1 for w = 1; w. p: the share of resamples, the observed one included, whose largest gain is at least as
-    large: the best point's p value, adjusted for all points. null: float64[R] these largest gains, ascending.
-    NaN where nothing is defined.
+    gain: of the best point (`correlation.first_within_rounding`) over the base score, 0 where that is w = 1; row: the
+    place of its p, -1 for w = 1; w. p: the share of resamples, the observed one included, whose largest gain is at
+    least as large: the best point's p value, adjusted for all points. NaN where nothing is defined.
     """
 
     gain: float
     row: int
     w: float
     p: float
-    null: Floats
 
 
 def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> SelectionAdjusted:
@@ -206,35 +178,31 @@ def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> 
 
     NaN with fewer than three clusters, an undefined baseline, or one of 1 or -1, which leaves no residuals.
     """
-    at = int(first_within_rounding(sample.correlation[None])[0])
-    if at < 0 or not sample.enough or 1 - abs(sample.baseline) < TIE:
-        return SelectionAdjusted(np.nan, -1, np.nan, np.nan, np.full(resamples, np.nan))
-    row, column = divmod(at, len(sample.w))
+    place = int(first_within_rounding(sample.correlation[None])[0])
+    if place < 0 or not sample.enough or 1 - abs(sample.baseline) < TIE:
+        return SelectionAdjusted(math.nan, -1, math.nan, math.nan)
+    row, column = divmod(place, len(sample.w))
     boosts = sample.w[column] != 1
     gain = float(sample.correlation[row, column] - sample.baseline) if boosts else 0.0
-    rng = np.random.default_rng([seed, SELECTION])
-    found = []
+    rng, as_large = np.random.default_rng([seed, SELECTION]), 1
     for size in blocks(resamples, sample.clusters, WEIGHT_CELLS):
         signs = 1 - 2 * swaps(rng, sample.clusters, size)
-        found.append(_largest_gains(sample, signs) if sample.kind == "pearson" else _one_by_one(sample, signs))
-    null = np.sort(np.concatenate(found))
-    p = (int((null >= gain - TIE).sum()) + 1) / (resamples + 1)
-    return SelectionAdjusted(gain, row if boosts else -1, float(sample.w[column]), p, null)
+        largest = largest_gains(sample, signs) if sample.kind == "pearson" else largest_rank_gains(sample, signs)
+        as_large += int((largest >= gain - TIE).sum())
+    return SelectionAdjusted(gain, row if boosts else -1, float(sample.w[column]), as_large / (resamples + 1))
 
 
-def _largest_gains(sample: Sample, signs: Floats) -> Floats:
+def largest_gains(sample: Sample, signs: Floats) -> Floats:
     """float64[R] the largest gain of each resample, for float64[R, C] signs of the clusters.
 
     With unit vectors: the boosted score is cos * base + sin * residual mean, and the human score is r * base +
     sqrt(1 - r^2) * error, so that a point's gain is r (cos - 1) + sqrt(1 - r^2) sin * (residual mean . error).
     """
     n = len(sample.base)
-    base = unit(sample.base)
-    human = unit(sample.human)
-    r = sample.baseline
-    error = human - r * base
+    base, r = unit(sample.base), sample.baseline
+    error = unit(sample.human) - r * base
     share = math.sqrt(float(error @ error))
-    sums = sample.by_cluster(np.stack([error, base * error], axis=1))
+    sums = sums_by(sample.cluster, np.stack([error, base * error], axis=1))
     off_mean, off_base = signs @ sums.T[0], signs @ sums.T[1]
     # Signs change no square: what the flipped errors have of the mean and of the base score is taken out again.
     length = np.sqrt(error @ error - off_mean**2 / n - off_base**2)
@@ -245,7 +213,7 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
         along = base @ means
         means -= base[:, None] * along
         across = np.sqrt(np.einsum("np,np->p", means, means))
-        terms = sample.by_cluster(means * error[:, None])
+        terms = sums_by(sample.cluster, means * error[:, None])
         with_error = terms.T @ signs.T / length
         for place, w in enumerate(sample.w):
             defined = np.flatnonzero(~np.isnan(sample.correlation[columns, place]))
@@ -255,8 +223,7 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
             size = np.hypot(first, rest)
             scale = share * (1 - w) / size
             # r (cos - 1) without the digits that 1 - cos loses for small angles
-            less = np.where(first > 0, rest**2 / (size * (size + np.abs(first))), 1 - first / size)
-            lost = r * less
+            lost = r * np.where(first > 0, rest**2 / (size * (size + np.abs(first))), 1 - first / size)
             for some in ranges(len(defined), fitting(BLEND_CELLS, len(signs))):
                 gains = with_error[defined[some]]
                 gains *= scale[some, None]
@@ -265,7 +232,7 @@ def _largest_gains(sample: Sample, signs: Floats) -> Floats:
     return largest
 
 
-def _one_by_one(sample: Sample, signs: Floats) -> Floats:
+def largest_rank_gains(sample: Sample, signs: Floats) -> Floats:
     """The same for rank correlations, with the residuals of the ranks, and a whole grid for each resample."""
     from scipy.stats import rankdata
 
@@ -279,7 +246,7 @@ def _one_by_one(sample: Sample, signs: Floats) -> Floats:
         flipped -= (base @ flipped) * base
         flipped *= math.sqrt(float(error @ error) / float(flipped @ flipped))
         score = along * base + flipped
-        grid = whole_grid(sample.kind, sample.means, sample.base, score, sample.w)
+        grid = correlate_grid(sample.kind, sample.means, sample.base, score, sample.w)
         gains = grid - correlate(sample.kind, sample.base, score)
         largest[place] = np.nanmax(gains[:, sample.w != 1], initial=0.0)
     return largest

@@ -34,6 +34,7 @@ from bmx_grid.measures.systems import weighted_statistics
 
 Flags = NDArray[np.bool_]
 
+Again = Callable[[Ints, Floats], Floats]  # int64[m] rows of a group, float64[m, R] times drawn -> float64[K, R] values
 SMALL = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 
 
@@ -67,44 +68,35 @@ class Groups:
         elsewhere = self.clusters != self.clusters[self.first][self.group]
         self.whole = np.bincount(self.group, elsewhere, len(self.members)) == 0
 
-    def intervals(
-        self, values: Floats, again: Callable[[Ints, Floats], Floats], resamples: int, seed: int
-    ) -> list[tuple[float, float]]:
-        """The interval of the mean of float64[K, G] values over the groups, for each of K columns.
+    def grouped(self, values: Floats, again: Again, resamples: int, seed: int) -> list[Grouped]:
+        """The mean of float64[K, G] values over the groups, and its interval, for each of K columns.
 
-        again: int64[m] rows of a group, float64[m, R] how often they were drawn -> float64[K, R] its value. Expanded
-        percentile intervals (`resampling.interval_levels`) for the clusters that have a defined group; NaN without
-        resamples, or with fewer than three such clusters.
+        Expanded percentile intervals (`resampling.interval_levels`) for the clusters that have a defined group; NaN
+        without resamples, or with fewer than three such clusters.
         """
-        defined = np.isfinite(values)
-        units = [len(np.unique(self.clusters[own[self.group]])) for own in defined]
-        if not resamples or max(units, default=0) < FEWEST_CLUSTERS:
-            return [(math.nan, math.nan)] * len(values)
-        samples = self._resampled(values, defined, again, resamples, seed)
-        return [interval(column, count) for column, count in zip(samples, units, strict=True)]
+        defined, samples = np.isfinite(values), np.empty((len(values), 0))
+        units = [len(np.unique(self.clusters[row[self.group]])) for row in defined]
+        if resamples and max(units, default=0) >= FEWEST_CLUSTERS:
+            samples = self._resampled(values, defined, again, resamples, seed)
+        columns = []
+        for row, known, drawn, count in zip(values, defined, samples, units, strict=True):
+            value = float(row[known].mean()) if known.any() else math.nan
+            counts = len(row), int((~known).sum()), len(self.group)
+            columns.append(Grouped(value, *interval(drawn, count), *counts))
+        return columns
 
-    def _resampled(
-        self,
-        values: Floats,
-        defined: Flags,
-        again: Callable[[Ints, Floats], Floats],
-        resamples: int,
-        seed: int,
-    ) -> Floats:
+    def _resampled(self, values: Floats, defined: Flags, again: Again, resamples: int, seed: int) -> Floats:
         """float64[K, R] the mean over the groups of each resample."""
-        count, at = number_of(self.clusters), self.clusters[self.first[self.whole]]
+        count, cluster = number_of(self.clusters), self.clusters[self.first[self.whole]]
         summed = [
-            np.array([np.bincount(at, row[self.whole], count) for row in rows])
+            np.array([np.bincount(cluster, row[self.whole], count) for row in rows])
             for rows in (np.where(defined, values, 0.0), defined.astype(np.float64))
         ]
         spread = np.flatnonzero(~self.whole & defined.any(axis=0)).tolist()
         means = []
         for drawn in seeded_draws(count, resamples, seed, len(self.clusters)):
             # A product for each column: the same digits whatever is computed beside it.
-            total, number = (
-                np.array([row @ drawn if row.any() else np.zeros(drawn.shape[1]) for row in of_cluster])
-                for of_cluster in summed
-            )
+            total, number = (np.array([row @ drawn for row in of_cluster]) for of_cluster in summed)
             for group in spread:
                 rows = self.members[group]
                 value = again(rows, drawn[self.clusters[rows]])
@@ -129,7 +121,7 @@ def grouped_correlations(
 
     human: float64[n]; groups, clusters: int64[n]. Segments with NaN in any column, or in human, are left out: columns
     that lack other segments are for another call. Clusters are drawn with replacement: a group that lies in one
-    cluster comes and goes with it, one that spans several is recomputed from what was drawn (`Groups.intervals`).
+    cluster comes and goes with it, one that spans several is recomputed from what was drawn (`Groups.grouped`).
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
     scores, human, of = scores[used], human[used], Groups(groups[used], clusters[used])
@@ -138,14 +130,8 @@ def grouped_correlations(
     def again(rows: Ints, times: Floats) -> Floats:
         return np.concatenate([weighted_correlations(kind, scores[rows], human[rows], times) for kind in kinds])
 
-    ends = of.intervals(values, again, resamples, seed)
-    made = []
-    for own, end in zip(values, ends, strict=True):
-        known = own[np.isfinite(own)]
-        value = float(known.mean()) if len(known) else math.nan
-        made.append(Grouped(value, *end, len(own), len(own) - len(known), len(human)))
-    width = scores.shape[1]
-    return [dict(zip(kinds, made[column::width], strict=True)) for column in range(width)]
+    columns, width = of.grouped(values, again, resamples, seed), scores.shape[1]
+    return [dict(zip(kinds, columns[column::width], strict=True)) for column in range(width)]
 
 
 def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Floats:
@@ -155,10 +141,10 @@ def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Fl
     Segments with NaN in human or in any column are left out.
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
-    members, own = np.unique(groups[used], return_inverse=True)
-    found = np.full((scores.shape[1], number_of(groups)), np.nan)
-    found[:, members] = _within(kind, scores[used], human[used], Groups(own.astype(np.int64), own.astype(np.int64)))
-    return found
+    correlations = np.full((scores.shape[1], number_of(groups)), np.nan)
+    of = Groups(groups[used], groups[used])
+    correlations[:, np.unique(groups[used])] = _within(kind, scores[used], human[used], of)
+    return correlations
 
 
 def grouped_acc_eq(
@@ -172,23 +158,19 @@ def grouped_acc_eq(
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
     scores, human, of = scores[used], human[used], Groups(groups[used], clusters[used])
     pairs = SegmentPairs.of(human, groups[used], seed=seed)
-    found = [pairs.calibrated(column) for column in scores.T]
-    values = np.array([one.by_group for one in found]).reshape(len(found), len(of.members))
-    by_row = np.array([one.by_row for one in found]).reshape(len(found), len(human))
+    calibrated = [pairs.calibrated(column) for column in scores.T]
+    values = np.array([column.by_group for column in calibrated]).reshape(len(calibrated), len(of.members))
+    by_row = np.array([column.by_row for column in calibrated]).reshape(len(calibrated), len(human))
     by_row = np.where(np.isnan(by_row), values[:, of.group], by_row)  # a segment whose pairs were not drawn
 
     def again(rows: Ints, times: Floats) -> Floats:
-        own = by_row[:, rows]
-        value = own.mean(axis=1)[:, None]
+        shares = by_row[:, rows]
+        value = shares.mean(axis=1)[:, None]
         with np.errstate(invalid="ignore"):
-            drawn = np.array([row @ times for row in own]) / times.sum(axis=0)
+            drawn = np.array([row @ times for row in shares]) / times.sum(axis=0)
         return np.asarray(value + 2 * (drawn - value))
 
-    ends = of.intervals(values, again, resamples, seed)
-    return [
-        (Grouped(one.accuracy, *own, pairs.n_groups, pairs.n_undefined, len(human)), one)
-        for one, own in zip(found, ends, strict=True)
-    ]
+    return list(zip(of.grouped(values, again, resamples, seed), calibrated, strict=True))
 
 
 def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints, seed: int = 0) -> Floats:
@@ -200,12 +182,12 @@ def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints
     scores, human, groups = scores[used], human[used], groups[used]
     half = dealt(codes(clusters[used]), 2, np.random.default_rng(seed))
     pairs = [SegmentPairs.of(human[half == part], groups[half == part], seed=seed) for part in range(2)]
-    found = []
+    means = []
     for column in scores.T:
         epsilon = [of.calibrated(column[half == part]).epsilon for part, of in enumerate(pairs)]
         judged = [of.agreement(column[half == part], epsilon[1 - part]) for part, of in enumerate(pairs)]
-        found.append(sum(judged) / 2)
-    return np.array(found)
+        means.append(sum(judged) / 2)
+    return np.array(means)
 
 
 def _within(kind: Kind, scores: Floats, human: Floats, of: Groups) -> Floats:

@@ -1,9 +1,24 @@
-"""Many tests at once: p values adjusted for their number, and in how many members of a family an effect is real."""
+"""Many settings at once: the mean of a quantity over them, p values adjusted for their number, how many are real.
+
+Settings on the same segments and human scores are not independent of each other: four explainers on one language pair
+are one look at it, not four. A cluster is a data set x language pair.
+
+The interval of a mean is Student's t over fewer than BOOTSTRAPPED clusters, and the bootstrap of clusters from there on
+(`interval_kind`). A bootstrap of few clusters is too short, whatever its levels: it cannot reach beyond the clusters
+that were seen. With normal values its 95 % intervals hold the mean in 74 % of cases for 3 clusters, 92 % for 5, 94 %
+for 7 and 95 % from 12 on, Student's t in 95 % throughout; with skewed values the two do not differ.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from bmx_grid.measures.correlation import TIE
+from bmx_grid.measures.resampling import CONFIDENCE, FEWEST_CLUSTERS, codes, interval, resampled_sums
 
 Floats = NDArray[np.float64]
 
@@ -35,27 +50,18 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     return found
 
 
-def partial_conjunction_p(p: ArrayLike) -> Floats:
-    """float64[n] p values of "fewer than u of the n effects are real", for u = 1 .. n (Benjamini and Heller 2008).
-
-    By Bonferroni: (n - u + 1) times the u-th smallest p value, right for any dependence, as settings that share
-    segments, metrics or human scores have it. Each is made no smaller than the one before, since u real effects are
-    also u - 1. NaN in `p` is left out of n. Raises ValueError for numbers outside [0, 1].
-    """
-    p, tested, order = _ordered(p)
-    size = len(order)
-    found = np.minimum(p[tested[order]] * (size - np.arange(size)), 1.0)
-    return np.asarray(np.maximum.accumulate(found) if size else found, dtype=np.float64)
-
-
 def partial_conjunction(p: ArrayLike, alpha: float = 0.05) -> int:
     """k-hat: the effect is real in at least this many members of the family, with confidence 1 - alpha.
 
-    The largest u whose `partial_conjunction_p` is at most alpha (Dror, Baumer, Bogomolov and Reichart 2017,
-    "Replicability analysis for natural language processing", TACL 5), 0 for none. It says how many, not which:
-    for the latter see `holm`.
+    The largest u for which "fewer than u of the n effects are real" has a p value of at most alpha, 0 for none (Dror,
+    Baumer, Bogomolov and Reichart 2017, "Replicability analysis for natural language processing", TACL 5). By
+    Bonferroni that p value is (n - u + 1) times the u-th smallest one (Benjamini and Heller 2008), made no smaller than
+    that of u - 1: right for any dependence, as settings that share segments, metrics or human scores have it. It says
+    how many, not which: for the latter see `holm`. NaN is left out of n. Raises ValueError for numbers outside [0, 1].
     """
-    return int((partial_conjunction_p(p) <= alpha).sum())
+    p, tested, order = _ordered(p)
+    of_each = np.minimum(p[tested[order]] * (len(order) - np.arange(len(order))), 1.0)
+    return int((np.maximum.accumulate(of_each) <= alpha).sum())
 
 
 def _ordered(p: ArrayLike) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
@@ -67,3 +73,76 @@ def _ordered(p: ArrayLike) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
     if ((p[tested] < 0) | (p[tested] > 1)).any():
         raise ValueError("a p value is between 0 and 1")
     return p, tested, np.argsort(p[tested], kind="stable")
+
+
+BOOTSTRAPPED = 12  # clusters from which on a bootstrap of them holds what it promises
+
+
+@dataclass(frozen=True)
+class MeanOfClusters:
+    """A mean over settings.
+
+    mean: of all defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`, NaN
+    with fewer than 3 clusters. positive, negative: how many clusters have such a mean (within 1e-12 of 0 is neither);
+    p: of the sign test on these, one-sided: whether more are positive.
+    n: defined values; undefined: NaN among those given; clusters: those with a defined value.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    positive: int
+    negative: int
+    n: int
+    undefined: int
+    clusters: int
+
+
+def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> MeanOfClusters:
+    """The mean of float64[N] values of settings in clusters given by N labels; NaN values are left out and counted.
+
+    The interval of few clusters is that of Student's t with the standard error of the clusters (for clusters of one
+    size the t interval of their means), that of many the expanded percentile interval (`resampling.interval_levels`) of
+    the mean over whole clusters drawn with replacement. Raises ValueError when the arrays differ in length.
+    """
+    from scipy.special import stdtrit
+    from scipy.stats import binomtest
+
+    values, cluster = np.asarray(values, dtype=np.float64), np.asarray(cluster)
+    if values.ndim != 1 or values.shape != cluster.shape:
+        raise ValueError(f"one cluster per value is needed, not shapes {values.shape} and {cluster.shape}")
+    defined = ~np.isnan(values)
+    unit = codes(cluster[defined])
+    sums, sizes = np.bincount(unit, values[defined]), np.bincount(unit)
+    low, high, clusters = math.nan, math.nan, len(sizes)
+    mean = float(values[defined].mean()) if defined.any() else float("nan")
+    if FEWEST_CLUSTERS <= clusters < BOOTSTRAPPED:
+        left = sums - mean * sizes
+        error = math.sqrt(clusters / (clusters - 1) * float(left @ left)) / int(sizes.sum())
+        reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * error
+        low, high = mean - reach, mean + reach
+    elif clusters >= BOOTSTRAPPED:
+        samples = resampled_sums(lambda of: of[:, 0] / of[:, 1], np.stack([sums, sizes], axis=1), resamples, seed)
+        low, high = interval(samples, clusters)
+    means = sums / sizes if clusters else sums
+    positive, negative = int((means > TIE).sum()), int((means < -TIE).sum())
+    tosses = positive + negative
+    return MeanOfClusters(
+        mean=mean,
+        low=low,
+        high=high,
+        p=float(binomtest(positive, tosses, alternative="greater").pvalue) if tosses else float("nan"),
+        positive=positive,
+        negative=negative,
+        n=int(defined.sum()),
+        undefined=int((~defined).sum()),
+        clusters=clusters,
+    )
+
+
+def interval_kind(clusters: int) -> str:
+    """What the interval of a mean over so many clusters is, in words; "" where there is none."""
+    if clusters < FEWEST_CLUSTERS:
+        return ""
+    return "Student's t" if clusters < BOOTSTRAPPED else "bootstrap"

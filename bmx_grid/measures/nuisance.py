@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.measures.best import beats
-from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, correlate
+from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
 from bmx_grid.measures.resampling import number_of
 
 Floats = NDArray[np.float64]

@@ -58,25 +58,29 @@ def swaps(rng: np.random.Generator, units: int, resamples: int) -> Floats:
 Draw = Callable[[np.random.Generator, int, int], Floats]  # `draws` or `swaps`
 
 
-def seeded_draws(units: int, resamples: int, seed: int, width: int = 0, draw: Draw = draws) -> Iterator[Floats]:
+def seeded_draws(
+    units: int, resamples: int, seed: int, width: int = 0, *, draw: Draw = draws, stream: tuple[int, ...] = ()
+) -> Iterator[Floats]:
     """The draws of a seed in blocks float64[U, R]: a row for each unit, so that rows of pairs are taken from it.
 
-    width: how many pairs a resample is expanded to, where these are more than the units. Draws that fit one block are
-    kept for the next call with the same numbers; not to be written to.
+    width: how many pairs a resample is expanded to, where these are more than the units. stream: draws of different
+    streams do not depend on each other. Draws that fit one block are kept for the next call with the same numbers; not
+    to be written to.
     """
     if resamples * max(units, width) <= CELLS:
-        yield _kept_draws(units, resamples, seed, draw)
+        yield _kept_draws(units, resamples, seed, draw, stream)
         return
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=stream))
     for size in blocks(resamples, max(units, width)):
         yield np.ascontiguousarray(draw(rng, units, size).T)
 
 
-@functools.lru_cache(maxsize=4)
-def _kept_draws(units: int, resamples: int, seed: int, draw: Draw) -> Floats:
-    found = np.ascontiguousarray(draw(np.random.default_rng(seed), units, resamples).T)
-    found.flags.writeable = False
-    return found
+@functools.lru_cache(maxsize=8)
+def _kept_draws(units: int, resamples: int, seed: int, draw: Draw, stream: tuple[int, ...]) -> Floats:
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=stream))
+    times = np.ascontiguousarray(draw(rng, units, resamples).T)
+    times.flags.writeable = False
+    return times
 
 
 def dealt(unit: Ints, folds: int, rng: np.random.Generator) -> Ints:

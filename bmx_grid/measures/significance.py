@@ -8,7 +8,6 @@ bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005).
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,18 +16,17 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.best import TIE
-from bmx_grid.measures.correlation import Kind, check_kind, correlate
+from bmx_grid.measures.correlation import TIE, Kind, correlate
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     Draw,
-    blocks,
     codes,
     draws,
     interval,
     number_of,
     pair_columns,
     pearson_of_sums,
+    seeded_draws,
     sums_by,
     swaps,
     weighted_correlations,
@@ -56,16 +54,15 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
     """
     from scipy.special import stdtr
 
-    check_drawn(alternative)
-    found = np.array([r_x, r_y, r_xy], dtype=np.float64)
-    if np.isnan(found).any() or n < 4 or r_xy >= 1 - TIE:  # equal metrics differ by rounding
-        return float("nan")
-    if (np.abs(found) > 1).any():
+    _check(alternative)
+    if np.isnan([r_x, r_y, r_xy]).any() or n < 4 or r_xy >= 1 - TIE:  # equal metrics differ by rounding
+        return math.nan
+    if max(abs(r_x), abs(r_y), abs(r_xy)) > 1:
         raise ValueError(f"correlations are between -1 and 1, not {r_x}, {r_y}, {r_xy}")
     determinant = max(1 - r_x**2 - r_y**2 - r_xy**2 + 2 * r_x * r_y * r_xy, 0.0)
     spread = 2 * (n - 1) / (n - 3) * determinant + ((r_x + r_y) / 2) ** 2 * (1 - r_xy) ** 3
     if not spread > 0:
-        return float("nan")
+        return math.nan
     t = (r_x - r_y) * math.sqrt((n - 1) * (1 + r_xy) / spread)
     upper = float(stdtr(n - 3, -abs(t)))
     if alternative == "two-sided":
@@ -130,48 +127,31 @@ def compare(
     p_bootstrap are then NaN.
 
     NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
-    lengths, a unit without systems, an unknown name or a number of resamples below 1, ConfigError for an unknown kind.
+    lengths, a unit without systems or an unknown name, ConfigError for an unknown kind.
     """
-    check_drawn(alternative, resamples)
-    check_kind(statistic)
     if unit not in get_args(Unit) or (unit != "inputs" and system is None):
         raise ValueError(f"the unit {unit!r} is not one of {', '.join(get_args(Unit))}, or needs systems")
     arrays = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
     rows = np.arange(arrays[0].size)
-    labels = [rows if cluster is None else np.asarray(cluster)]
-    labels += [np.zeros(arrays[0].shape) if own is None else np.asarray(own) for own in (system, group)]
+    labels = [np.asarray(rows if of is None else of) for of in (cluster, system, group)]
     if any(array.shape != rows.shape for array in (*arrays, *labels)):
         shapes = ", ".join(str(array.shape) for array in (*arrays, *labels))
         raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {shapes}")
     used = np.isfinite(arrays).all(axis=0)
-    left, right, judged = (array[used] for array in arrays)
-    units, systems, groups = (codes(label[used]) for label in labels)
-    left, right = standardised(left), standardised(right)
+    left, right, judged = standardised(arrays[0][used]), standardised(arrays[1][used]), arrays[2][used]
+    clusters, systems, groups = (codes(label[used]) for label in labels)
+    if group is None:
+        groups = np.zeros_like(groups)
     first, second = (_mean_within(statistic, scores, judged, groups) for scores in (left, right))
-    design, drawn = Design(unit, units, systems), (np.empty(0), np.empty(0))
+    design, samples, swapped = Design(unit, clusters, systems), [np.empty(0)], [np.empty(0)]
     if design.count >= FEWEST_CLUSTERS and not math.isnan(first - second):
-        drawn = _drawn(design, statistic, left, right, judged, groups, resamples, seed, bootstrap)
-    return comparison_of(first, second, *drawn, alternative, design.count, len(judged), number_of(units))
-
-
-def _drawn(
-    design: Design,
-    kind: Kind,
-    x: Floats,
-    y: Floats,
-    human: Floats,
-    groups: Ints,
-    resamples: int,
-    seed: int,
-    bootstrap: bool,
-) -> tuple[Floats, Floats]:
-    """float64[R] differences of bootstrap samples, none without a bootstrap, and float64[R] after swaps."""
-    samples, of = [np.empty(0)], design.unit_of_row
-    for times in design.blocks(draws, resamples, seed) if bootstrap else ():
-        one, other = _resampled(kind, np.column_stack([x, y]), human, of, times, groups)
-        samples.append(one - other)
-    swapped = [_after_swaps(kind, x, y, human, of, swap, groups) for swap in design.blocks(swaps, resamples, seed)]
-    return np.concatenate(samples), np.concatenate(swapped)
+        for times in design.blocks(draws, resamples, seed) if bootstrap else ():
+            both = _resampled(statistic, np.column_stack([left, right]), judged, design.unit_of_row, times, groups)
+            samples.append(both[0] - both[1])
+        for swap in design.blocks(swaps, resamples, seed):
+            swapped.append(_after_swaps(statistic, left, right, judged, design.unit_of_row, swap, groups))
+    drawn = np.concatenate(samples), np.concatenate(swapped)
+    return comparison_of(first, second, *drawn, alternative, design.count, len(judged), number_of(clusters))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,77 +175,56 @@ class Design:
         return {"inputs": self.clusters, "systems": self.systems, "both": rows}[self.unit]
 
     def blocks(self, draw: Draw, resamples: int, seed: int) -> Iterator[Floats]:
-        """float64[R, U] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
+        """float64[U, R] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
 
-        Not to be written to: a single block is kept for the next comparison on as many units.
+        Not to be written to (`seeded_draws`).
         """
-        units, sizes = (number_of(self.clusters), number_of(self.systems)), [*blocks(resamples, 2 * len(self.clusters))]
-        if self.unit != "both" and len(sizes) == 1:
-            place = ("inputs", "systems").index(self.unit)
-            yield _kept(draw, units[place], resamples, seed, place)
+        of_clusters, of_systems = (
+            seeded_draws(number_of(of), resamples, seed, 2 * len(of), draw=draw, stream=(int(draw is swaps), place))
+            for place, of in enumerate((self.clusters, self.systems))
+        )
+        if self.unit != "both":
+            yield from of_clusters if self.unit == "inputs" else of_systems
             return
-        of_clusters, of_systems = generators(seed)[draw is swaps].spawn(2)
-        for size in sizes:
-            if self.unit == "inputs":
-                yield draw(of_clusters, units[0], size)
-                continue
-            times = draw(of_systems, units[1], size)
-            if self.unit == "both":
-                other = draw(of_clusters, units[0], size)
-                if draw is swaps:  # as truth values, an eighth of the memory
-                    swapped = (times > 0)[:, self.systems] ^ (other > 0)[:, self.clusters]
-                    times = swapped.astype(np.float64)
-                else:
-                    times = times[:, self.systems] * other[:, self.clusters]
-            yield times
-
-
-@functools.lru_cache(maxsize=4)
-def _kept(draw: Draw, units: int, resamples: int, seed: int, place: int) -> Floats:
-    found = draw(generators(seed)[draw is swaps].spawn(2)[place], units, resamples)
-    found.flags.writeable = False
-    return found
+        for of_cluster, of_system in zip(of_clusters, of_systems, strict=True):
+            both = of_cluster[self.clusters], of_system[self.systems]
+            yield (both[0] != both[1]).astype(np.float64) if draw is swaps else both[0] * both[1]
 
 
 def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:
     """float64[K, R] of float64[N, K] scores the correlation, or its mean within groups.
 
-    Units of rows count float64[R, U] times.
+    Units of rows count float64[U, R] times.
     """
     if number_of(groups) > 1:
         members = (np.flatnonzero(groups == group) for group in range(number_of(groups)))
-        return _mean([weighted_correlations(kind, columns[rows], human[rows], times.T[unit[rows]]) for rows in members])
+        return _mean([weighted_correlations(kind, columns[rows], human[rows], times[unit[rows]]) for rows in members])
     if kind != "pearson":
-        return weighted_correlations(kind, columns, human, times.T[unit])
+        return weighted_correlations(kind, columns, human, times[unit])
     terms = np.concatenate([pair_columns(column, human - human.mean()) for column in columns.T], axis=1)
-    sums = times @ sums_by(unit, terms)
-    found = pearson_of_sums(sums.reshape(len(times), columns.shape[1], -1)).T
-    lost = np.flatnonzero(np.isnan(found).any(axis=0))
+    sums = times.T @ sums_by(unit, terms)
+    correlations = pearson_of_sums(sums.reshape(times.shape[1], columns.shape[1], 6)).T
+    lost = np.flatnonzero(np.isnan(correlations).any(axis=0))
     if len(lost):
-        found[:, lost] = weighted_correlations(kind, columns, human, times[lost].T[unit])
-    return found
+        correlations[:, lost] = weighted_correlations(kind, columns, human, times[:, lost][unit])
+    return correlations
 
 
 def _after_swaps(kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, groups: Ints) -> Floats:
-    """float64[R] differences after float64[R, U] swaps of units: a metric then has rows of both, pooled."""
-
-    def of_pooled(swap: Floats) -> Floats:
-        kept = np.concatenate([1 - swap, swap], axis=1)
-        pooled, twice = np.append(x, y)[:, None], np.append(unit, unit + number_of(unit))
-        given = pooled, np.tile(human, 2), twice
-        one, other = (_resampled(kind, *given, times, np.tile(groups, 2))[0] for times in (kept, 1 - kept))
-        return np.asarray(one - other)
-
-    if kind != "pearson" or number_of(groups) > 1:
-        return of_pooled(swap)
-    # Swaps change the sums of one metric by as much as those of the other, by what the swapped units differ.
-    of_x, of_y = (sums_by(unit, pair_columns(scores, human - human.mean())) for scores in (x, y))
-    moved = swap @ (of_y - of_x)
-    found = pearson_of_sums(of_x.sum(axis=0) + moved) - pearson_of_sums(of_y.sum(axis=0) - moved)
-    lost = np.flatnonzero(np.isnan(found))
+    """float64[R] differences after float64[U, R] swaps of units: a metric then has rows of both, pooled."""
+    differences = np.full(swap.shape[1], np.nan)
+    if kind == "pearson" and number_of(groups) == 1:
+        # Swaps change the sums of one metric by as much as those of the other, by what the swapped units differ.
+        of_x, of_y = (sums_by(unit, pair_columns(scores, human - human.mean())) for scores in (x, y))
+        moved = swap.T @ (of_y - of_x)
+        differences = pearson_of_sums(of_x.sum(axis=0) + moved) - pearson_of_sums(of_y.sum(axis=0) - moved)
+    lost = np.flatnonzero(np.isnan(differences))
     if len(lost):
-        found[lost] = of_pooled(swap[lost])
-    return np.asarray(found)
+        kept = np.concatenate([1 - swap[:, lost], swap[:, lost]])
+        pooled = np.append(x, y)[:, None], np.tile(human, 2), np.append(unit, unit + number_of(unit))
+        one, other = (_resampled(kind, *pooled, times, np.tile(groups, 2))[0] for times in (kept, 1 - kept))
+        differences[lost] = one - other
+    return differences
 
 
 def _mean_within(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> float:
@@ -295,9 +254,8 @@ def compare_sums(
 
     With `systems.by_mean` and `systems.mean` two means, of agreement within each item, say. cluster: N labels of rows
     that are drawn and swapped together; each is its own without. A row with NaN or infinity is left out.
-    Raises ValueError for terms or labels of other shapes, an unknown alternative, or a number of resamples below 1.
+    Raises ValueError for terms or labels of other shapes, or an unknown alternative.
     """
-    check_drawn(alternative, resamples)
     labels = np.arange(len(x)) if cluster is None else np.asarray(cluster)
     if not x.shape == y.shape == (*labels.shape, x.shape[-1]):
         raise ValueError(
@@ -309,10 +267,10 @@ def compare_sums(
     whole_x, whole_y, count = of_x.sum(axis=0), of_y.sum(axis=0), number_of(unit)
     samples, swapped = [np.empty(0)], [np.empty(0)]
     if count >= FEWEST_CLUSTERS:
-        drawing, swapping = generators(seed)
-        for size in blocks(resamples, count):
-            times, moved = draws(drawing, count, size), swaps(swapping, count, size) @ (of_y - of_x)
-            samples.append(combine(times @ of_x) - combine(times @ of_y))
+        for times in seeded_draws(count, resamples, seed, stream=(0,)):
+            samples.append(combine(times.T @ of_x) - combine(times.T @ of_y))
+        for swap in seeded_draws(count, resamples, seed, draw=swaps, stream=(1,)):
+            moved = swap.T @ (of_y - of_x)
             swapped.append(combine(whole_x + moved) - combine(whole_y - moved))
     first, second = (float(combine(whole)) for whole in (whole_x, whole_y))
     drawn = np.concatenate(samples), np.concatenate(swapped)
@@ -322,17 +280,20 @@ def compare_sums(
 def comparison_of(
     x: float, y: float, samples: Floats, swapped: Floats, alternative: Alternative, units: int, n: int, clusters: int
 ) -> Comparison:
-    """What a comparison says, from float64[R] differences of bootstrap samples and after swaps; NaN where are none.
-
-    p of a swap: (k + 1) / (R + 1) for k that differ as much as observed; an undefined one counts as such.
-    """
-    p, difference = math.nan, x - y
-    if len(swapped):
-        if alternative == "two-sided":
-            swapped, difference = np.abs(swapped), abs(difference)
-        p = (int((~(swapped < difference - TIE)).sum()) + 1) / (len(swapped) + 1)
+    """What a comparison says, from float64[R] differences of bootstrap samples and after swaps; NaN where are none."""
     low, high = interval(samples, units)
+    p = p_of_swaps(x - y, swapped, alternative)
     return Comparison(x, y, x - y, low, high, p, _p_of_resamples(samples, alternative), n, clusters)
+
+
+def p_of_swaps(difference: float, swapped: Floats, alternative: Alternative = "two-sided") -> float:
+    """(k + 1) / (R + 1) for k of R swaps that differ as much as observed; an undefined one counts as such."""
+    _check(alternative)
+    if not len(swapped):
+        return math.nan
+    if alternative == "two-sided":
+        swapped, difference = np.abs(swapped), abs(difference)
+    return (int((~(swapped < difference - TIE)).sum()) + 1) / (len(swapped) + 1)
 
 
 def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:
@@ -342,12 +303,6 @@ def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:
     known = samples[~np.isnan(samples)]
     sides = [(int((side <= TIE).sum()) + 1) / (len(known) + 1) for side in (known, -known)]
     return sides[0] if alternative == "greater" else min(1.0, 2 * min(sides))
-
-
-def generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """Of draws and of swaps, which do not depend on each other."""
-    drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
-    return drawing, swapping
 
 
 def standardised(scores: Floats) -> Floats:
@@ -360,8 +315,6 @@ def standardised(scores: Floats) -> Floats:
     return left
 
 
-def check_drawn(alternative: str, resamples: int = 1000) -> None:
+def _check(alternative: str) -> None:
     if alternative not in get_args(Alternative):
         raise ValueError(f"the alternative {alternative!r} is not one of {', '.join(get_args(Alternative))}")
-    if resamples < 1:
-        raise ValueError(f"at least one resample is needed, not {resamples}")

@@ -24,8 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.agreement import pairwise_accuracy
-from bmx_grid.measures.best import TIE
+from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import (
     AT_ONCE,
     FEWEST_CLUSTERS,
@@ -109,10 +108,9 @@ def system_statistic(statistic: Statistic, metric: Floats, human: Floats) -> flo
 
     NaN with fewer than three systems (two for the accuracy), or where one side of a correlation is constant.
     """
-    if statistic == "pairwise_accuracy":  # of two systems as well
-        return pairwise_accuracy(metric, human)
-    found = weighted_statistics([statistic], metric[None], human[None], np.ones((1, len(metric))))
-    return float(found[statistic][0])
+    fewest = 2 if statistic == "pairwise_accuracy" else FEWEST_SYSTEMS
+    of_one = weighted_statistics([statistic], metric[None], human[None], np.ones((1, len(metric))), fewest)
+    return float(of_one[statistic][0])
 
 
 def system_samples(
@@ -143,20 +141,21 @@ def system_samples(
 
 
 def weighted_statistics(
-    statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats
+    statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats, fewest: int = FEWEST_SYSTEMS
 ) -> dict[Statistic, Floats]:
     """float64[B] each statistic of each row of float64[B, S] scores, of which each system was drawn `times`.
 
     Copies of one system tie on both sides for the correlations, and are no pair for the accuracy. Systems with NaN are
-    left out; NaN with fewer than three different systems, or a constant side.
+    left out; NaN with fewer than `fewest` different systems, or a constant side. The accuracy is the share of the pairs
+    that metric and people order alike (Kocmi et al. 2021): a tie agrees with a tie only.
     """
     some = ranges(len(times), fitting(AT_ONCE, times.shape[1] ** 2))
-    parts = [_statistics_of(statistics, metric[part], human[part], times[part]) for part in some]
+    parts = [_statistics_of(statistics, metric[part], human[part], times[part], fewest) for part in some]
     return {statistic: np.concatenate([part[statistic] for part in parts]) for statistic in statistics}
 
 
 def _statistics_of(
-    statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats
+    statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats, fewest: int
 ) -> dict[Statistic, Floats]:
     times = np.where(np.isfinite(metric) & np.isfinite(human), times, 0.0).T.copy()
     metric, human = np.where(times > 0, metric.T, 0.0), np.where(times > 0, human.T, 0.0)
@@ -179,7 +178,7 @@ def _statistics_of(
                 found[statistic] = agreement_slopes(metric[first] - metric[second], other, pairs)
             else:
                 found[statistic] = (pairs * (one == other)).sum(axis=0) / pairs.sum(axis=0)
-    enough = np.count_nonzero(times, axis=0) >= FEWEST_SYSTEMS
+    enough = np.count_nonzero(times, axis=0) >= fewest
     bound = {statistic: np.inf if statistic == "agreement_slope" else 1.0 for statistic in found}
     return {name: np.where(enough, np.clip(found[name], -bound[name], bound[name]), np.nan) for name in found}
 
@@ -232,6 +231,8 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
     share, so that turning all signs turns the ranges round. Without a resample there are ranks only, the rest is 0.
     Raises ValueError for other shapes.
     """
+    from scipy.stats import rankdata
+
     if scores.ndim != 1 or samples.shape[1:] != scores.shape:
         raise ValueError(f"scores of shape {scores.shape} and resamples of shape {samples.shape}")
     known, found = np.flatnonzero(np.isfinite(scores)), np.zeros((4, len(scores)), dtype=np.int64)
@@ -239,10 +240,7 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
     drawn = samples[:, known][np.isfinite(samples[:, known]).all(axis=1)]
     if not len(drawn) or not len(known):
         return found
-    best, worst = np.empty(drawn.shape, dtype=np.int64), np.empty(drawn.shape, dtype=np.int64)
-    for row, (values, in_order) in enumerate(zip(drawn, np.sort(drawn, axis=1), strict=True)):
-        best[row] = 1 + len(known) - np.searchsorted(in_order, values, side="right")
-        worst[row] = len(known) - np.searchsorted(in_order, values, side="left")
+    best, worst = (rankdata(-drawn, ties, axis=1).astype(np.int64) for ties in ("min", "max"))
     left_out = int(LEFT_OUT * len(drawn))
     low, high = np.sort(best, axis=0)[left_out], np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
     found[1:, known] = low, high, _clusters(low, high)

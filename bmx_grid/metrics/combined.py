@@ -19,7 +19,7 @@ from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import canonical_json, digest, identity, runtime
 from bmx_grid.core.storage import Place, locked, opened, place, replacing
-from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
+from bmx_grid.measures.correlation import one_vs_rest, weighted
 from bmx_grid.metrics.base import Cost, Floats, GivenScores, Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
@@ -102,7 +102,7 @@ def kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
 class Mixed(Metric):
     """A weighted sum of the scores of k parts.
 
-    weights: one_vs_rest, by agreement with the other parts over the set it is fitted to (`measures.one_vs_rest`);
+    weights: one_vs_rest, by agreement with the other parts over the set it is fitted to (`correlation.one_vs_rest`);
         equal, 1/k each; or k numbers, as they are.
     cache_dir: where what parts made is kept; None for this process only.
     set, fitted_on: the set it is fitted to, as a digest (identity) and as items; made by `fitted`.
@@ -148,10 +148,10 @@ class Mixed(Metric):
         names = self.part_names
         if self.weights != "one_vs_rest":
             return np.full(len(names), 1 / len(names)) if self.weights == "equal" else np.array(self.weights)
-        found = one_vs_rest(self.fitted_scores(), names)
-        for note in found.notes:
+        weights, notes = one_vs_rest(self.fitted_scores(), names)
+        for note in notes:
             warnings.warn(f"{type(self).__name__.lower()} (set {self.set}): {note}.", stacklevel=2)
-        return found.weights
+        return weights
 
     def fitted_scores(self) -> Floats:
         """float64[N, k] scores of the parts for the set it is fitted to."""

@@ -39,7 +39,7 @@ class DatScore(Mixed, Seq2SeqMetric):
 
     Translations and scores of the set that it is fitted to are made once and kept in `cache_dir`, whatever is made of
     them: with other weights nothing is scored again. The slides do not say which directions the authors take, how
-    weights are scaled, or whether scores are divided by the length: see `directions`, `measures.one_vs_rest`, `length`.
+    weights are scaled, or whether scores are divided by the length: see `directions`, `weights`, `length`.
     """
 
     GONE: ClassVar[Mapping[str, Any]] = {"seed": None, "temperature": 1.0}

@@ -37,11 +37,10 @@ from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.mlqe_pe import read_model_scores, read_sub_words
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.measures.cluster_means import cluster_mean
-from bmx_grid.measures.correlation import pearson
+from bmx_grid.measures.correlation import correlate, one_vs_rest, weighted
 from bmx_grid.measures.grid import GridSpec, grid_inputs
 from bmx_grid.measures.grid_resampling import Sample, cross_fit
-from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
+from bmx_grid.measures.multiplicity import cluster_mean
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.sweep.plan import make_plan
@@ -165,7 +164,7 @@ def table(name: str, pairs: list[Pair]) -> Iterator[str]:
     yield _difference("one-vs-rest − equal", [row["one-vs-rest"] for row in found], [row["equal"] for row in found])
     if "boosted" in found[0]:
         yield _difference("BMX − one-vs-rest", [r["boosted"] for r in found], [r["one-vs-rest"] for r in found])
-    negative = sum(int((_agreement(one).weights < 0).sum()) for one in pairs)
+    negative = sum(int((_agreement(one) < 0).sum()) for one in pairs)
     yield f"\n{negative} of {sum(len(one.names) for one in pairs)} weights are negative."
 
 
@@ -174,11 +173,11 @@ def _scores(pair: Pair) -> dict[str, float]:
     used = np.isfinite(pair.parts).all(axis=1)
     whole = pair.parts[used]
     standard = (pair.parts - whole.mean(axis=0)) / whole.std(axis=0)
-    found = {name: pearson(part, pair.human) for name, part in zip(pair.names, pair.parts.T, strict=True)}
-    weights = _agreement(pair).weights
-    found["equal"] = pearson(standard.mean(axis=1), pair.human)
+    found = {name: correlate("pearson", part, pair.human) for name, part in zip(pair.names, pair.parts.T, strict=True)}
+    weights = _agreement(pair)
+    found["equal"] = correlate("pearson", standard.mean(axis=1), pair.human)
     combination = weighted(standard, weights)
-    found["one-vs-rest"] = pearson(combination, pair.human)
+    found["one-vs-rest"] = correlate("pearson", combination, pair.human)
     if pair.sides is not None:
         shares = weights / whole.std(axis=0)
         truth, hypothesis = (_sum(side, shares) for side in pair.sides)
@@ -187,7 +186,7 @@ def _scores(pair: Pair) -> dict[str, float]:
 
 
 def _agreement(pair: Pair) -> Any:
-    return one_vs_rest(pair.parts, pair.names)
+    return one_vs_rest(pair.parts, pair.names)[0]
 
 
 def _sum(sides: Sequence[Ragged], shares: Floats) -> Ragged:
@@ -200,8 +199,8 @@ def _boosted(base: Floats, truth: Ragged, hypothesis: Ragged, pair: Pair) -> flo
     spec = GridSpec()
     given = grid_inputs(spec, base, truth, hypothesis, pair.human)
     labels = np.asarray(pair.clusters)[given.used]
-    sample = Sample.of(given.means, given.base, given.human, np.array(spec.w), labels)
-    return pearson(cross_fit(sample).scores, given.human)
+    sample = Sample(given.means, given.base, given.human, np.array(spec.w), labels)
+    return correlate("pearson", cross_fit(sample).scores, given.human)
 
 
 def _chosen_elsewhere(found: Sequence[dict[str, float]], at: int, names: Sequence[str]) -> float:

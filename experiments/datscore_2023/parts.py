@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.one_vs_rest import one_vs_rest, weighted
+from bmx_grid.measures.correlation import Kind, correlate, one_vs_rest, weighted
 
 Floats = NDArray[np.float64]
 WHOLE, ALONE, LEFT_OUT, WEIGHTING = "whole", "alone", "left out", "weighting"
@@ -39,7 +38,7 @@ def ablations(
     the whole uses first. A part that is left out has no say in the others' weights. NaN where weights are undefined.
     """
     first = next(iter(variants.values()))
-    weights = one_vs_rest(first, names).weights
+    weights = one_vs_rest(first, names)[0]
     whole = correlate(correlation, weighted(first, weights), human)
     rows = [Ablation(WHOLE, "all", whole, 0.0)]
     for column, name in enumerate(names):
@@ -61,7 +60,7 @@ def ablations(
 
 def _whole(scores: Floats, names: Sequence[str], human: Floats, correlation: Kind) -> float:
     try:
-        return correlate(correlation, weighted(scores, one_vs_rest(scores, names).weights), human)
+        return correlate(correlation, weighted(scores, one_vs_rest(scores, names)[0]), human)
     except ConfigError:  # what is left does not correlate at all: there is no such combination
         return float("nan")
 

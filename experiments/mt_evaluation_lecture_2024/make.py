@@ -22,17 +22,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import pandas as pd  # noqa: E402
 from raters import Floats, Ints, by_their_scales, identical_translations, of_annotators  # noqa: E402
 
-import bmx_grid as bmx  # noqa: E402
 from bmx_grid.core.configure import build, load_option  # noqa: E402
 from bmx_grid.core.errors import BmxError, ConfigError, unknown  # noqa: E402
 from bmx_grid.datasets.base import DatasetReader  # noqa: E402
 from bmx_grid.datasets.segments import SegmentSet  # noqa: E402
-from bmx_grid.measures.annotators import Agreement, krippendorff_alpha, standardised  # noqa: E402
+from bmx_grid.measures.annotators import Agreement, Level, krippendorff_alpha, reliability, standardised, uniform_kappa  # noqa: E402
 
 BINS = (10, 29, 50, 69, 90)  # the highest scores of the five lower of six categories (Guzmán et al. 2019)
+LEVELS: tuple[Level, ...] = ("ordinal", "interval")
 EXACT = 1e-9
 Row = Sequence[object]
 
@@ -67,19 +66,16 @@ def mlqe_pe(data_dir: Path) -> Iterator[tuple[str, Floats, Floats, Ints]]:
 def agreement(data_dir: Path) -> Iterator[Row]:
     """Of all ratings as they are, as standardised, and by the first and the last three columns alone."""
     for pair, raw, z, _ in mlqe_pe(data_dir):
-        names = [f"column {at}" for at in range(1, raw.shape[1] + 1)]
-        of_frame = bmx.annotators(pd.DataFrame(raw, columns=names), names, bins=BINS)
-        table = of_frame.agreement.set_index(["statistic", "of"])
-        alphas = [shown(table.loc[("alpha", level)]) for level in ("ordinal", "interval")]
-        kappa = table.loc[("fleiss_kappa", "uniform chance")]
+        alphas = [shown(krippendorff_alpha(raw, level)) for level in LEVELS]
+        categories = np.where(np.isfinite(raw), np.searchsorted(BINS, raw), np.nan)
+        kappa, reached = uniform_kappa(categories, len(BINS) + 1), reliability(raw)
         halves = [
             shown(krippendorff_alpha(part, "interval")) if raw.shape[1] == 6 else "–"
             for part in (raw[:, :3], raw[:, 3:])
         ]
-        reached = of_frame.reliability
         yield (
             *(pair, raw.shape[1], *alphas, shown(krippendorff_alpha(z, "interval")), *halves),
-            *(shown(kappa), f"{1 - kappa['observed']:.3f}", f"{reached.icc_1:.3f}", f"{reached.icc_k:.3f}"),
+            *(shown(kappa), f"{1 - kappa.observed:.3f}", f"{reached.icc_1:.3f}", f"{reached.icc_k:.3f}"),
         )
 
 
@@ -106,20 +102,15 @@ def mqm(data_dir: Path) -> Iterator[Row]:
     """How far raters of MQM agree on one text, and with themselves."""
     for pair in ("en-de", "zh-en"):
         rows, twice = identical_translations(data_dir, pair)
-        of_frame = bmx.annotators(pd.DataFrame(rows))
-        raters = of_frame.agreement.iloc[0]
-        table = of_frame.agreement.set_index("of")
+        ordinal, interval = (krippendorff_alpha(rows, level) for level in LEVELS)
         themselves = krippendorff_alpha(np.array(twice), "interval")
-        alphas = (shown(table.loc[level]) for level in ("ordinal", "interval"))
-        yield pair, raters["n_items"], raters["n_annotators"], *alphas, len(twice), shown(themselves)
+        of_all = interval.n_items, interval.n_annotators, shown(ordinal), shown(interval)
+        yield pair, *of_all, len(twice), shown(themselves)
 
 
-def shown(found: pd.Series | Agreement) -> str:
+def shown(found: Agreement) -> str:
     """Value and interval."""
-    value, low, high = (
-        (found.value, found.low, found.high) if isinstance(found, Agreement) else found[["value", "low", "high"]]
-    )
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 PARTS: dict[str, tuple[Sequence[str], Callable[[Path], Iterator[Row]]]] = {

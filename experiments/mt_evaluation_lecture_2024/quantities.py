@@ -14,7 +14,7 @@ from compare import Check
 from scipy.stats import binomtest
 
 from bmx_grid.analysis.table import GridTable
-from bmx_grid.measures.annotators import fleiss_kappa
+from bmx_grid.measures.annotators import uniform_kappa
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Wer, WordMatch
@@ -96,7 +96,7 @@ def computed(texts: Mapping[str, Any]) -> dict[str, float]:
     found["multiple_words"] = float(sum(word in known for word in texts["system_a"].split()))
     for name, agreed, categories in (("fluency", 400, 5), ("adequacy", 380, 5), ("ranking", 582, 3)):
         ratings = np.stack([np.zeros(1000), np.arange(1000) >= agreed], axis=1)  # two annotators, chance 1 / categories
-        found[f"kappa_{name}"] = fleiss_kappa(ratings, chance="uniform", categories=categories, resamples=0).value
+        found[f"kappa_{name}"] = uniform_kappa(ratings, categories, resamples=0).value
     for level in (99, 95, 90):
         found |= {f"t_{level}_{n}": float(t.ppf(0.5 + level / 200, n)) for n in (100, 300, 600)}
     sample = np.repeat([0.0, 1.0], [70, 30])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
@@ -78,14 +78,12 @@ def of_annotators(ratings: Floats, annotators: Ints) -> Floats:
     return found
 
 
-def identical_translations(
-    data_dir: Path, language_pair: str
-) -> tuple[list[dict[str, Any]], list[tuple[float, float]]]:
+def identical_translations(data_dir: Path, language_pair: str) -> tuple[Floats, list[tuple[float, float]]]:
     """newstest2021: ratings of translations that several systems produced alike, and one rater's of the same twice.
 
     One rater judged each output with MQM, so that raters meet where two systems wrote the same: then the first of a
-    rater's scores of that text counts. Each row has segment (document, source and target), rater and score (minus the
-    error points). Raises DataError for another file.
+    rater's scores of that text counts. float64[N, R] of the texts (document, source and target) that several rated, by
+    rater, minus the error points; NaN: not rated. Raises DataError for another file.
     """
     reader = Mqm21(name="mqm21")
     _, archive = reader.require(data_dir, reader.needs(language_pair))
@@ -105,11 +103,7 @@ def identical_translations(
     of_text: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for key, text in texts.items():
         of_text[text][key[-1]].append(-points[key])
-    rows = [
-        {"segment": text, "annotator": rater, "score": scores[0]}
-        for text, by_rater in of_text.items()
-        if len(by_rater) > 1
-        for rater, scores in by_rater.items()
-    ]
+    several = [by_rater for by_rater in of_text.values() if len(by_rater) > 1]
+    ratings = pd.DataFrame([{rater: scores[0] for rater, scores in by_rater.items()} for by_rater in several])
     twice = [(scores[0], scores[1]) for by_rater in of_text.values() for scores in by_rater.values() if len(scores) > 1]
-    return rows, twice
+    return ratings.to_numpy(np.float64), twice

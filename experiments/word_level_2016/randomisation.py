@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.measures.best import TIE
+from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import blocks, swaps
 from bmx_grid.measures.word_labels import MEASURES, THE_SIX, measures
 

@@ -12,7 +12,7 @@ from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.evaluations.grid import scores_at
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid import GridSpec, compute_grid, p_values
+from bmx_grid.measures.grid import GridSpec, compute_grid
 
 SMALL = PowerMeanGrid(p=PowerRange(-3, 3, 0.5))
 OPTION = build(load_option("boost", "power_mean_grid"), PowerMeanGrid, "boost.power_mean_grid")
@@ -33,7 +33,7 @@ def test_features_give_the_grid_of_the_evaluation_bit_for_bit(kind, side):
     spec = GridSpec(side=side, correlation=kind)
     expected = compute_grid(spec, base, truth, hypothesis, human)
     features = boost.features(truth, hypothesis)
-    grid = correlate_grid(kind, features, base, human, np.array(spec.w), PRECISION)
+    grid = correlate_grid(kind, features, base, human, np.array(spec.w))
     assert grid.tobytes() == expected.correlation.tobytes()
     fitted = boost.fit(kind, [Part(base, features, human, np.arange(40))])
     assert (fitted.w, fitted.p) == (expected.best_w, expected.best_p)
@@ -46,7 +46,7 @@ def test_several_parts_choose_the_point_of_the_highest_mean_gain():
     parts = [planted(SMALL, n=n, seed=seed)[0] for n, seed in ((40, 1), (200, 2), (90, 3))]
     gains = np.mean(
         [
-            correlate_grid("pearson", one.features, one.base, one.human, SMALL.w, PRECISION)
+            correlate_grid("pearson", one.features, one.base, one.human, SMALL.w)
             - correlate("pearson", one.base, one.human)
             for one in parts
         ],
@@ -97,7 +97,7 @@ def test_without_shift_a_word_score_that_is_not_positive_is_named(value):
 
 def test_a_point_is_restored_on_the_grid_only():
     at = SMALL.restored({"w": 0.4, "p": -1.5})
-    assert at == AtPoint(0.4, -1.5, list(p_values(-3, 3, 0.5)).index(-1.5))
+    assert at == AtPoint(0.4, -1.5, PowerRange(-3, 3, 0.5).values().index(-1.5))
     assert SMALL.restored({"w": 1, "p": None}).abstains
     for constants, said in (
         ({"w": 0.4, "p": -1.4}, "p: -1.4 is not on the grid of this boost, -3 to 2.5"),

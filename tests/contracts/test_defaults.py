@@ -28,7 +28,7 @@ def test_options_of_an_evaluation_are_named(module):
 
 # One value for each name wherever it is a default, so that a call without it means the same everywhere; but for these.
 OTHERS = {
-    "measures.cluster_means.cluster_mean resamples": 10_000,  # of few numbers, each of them cheap
+    "measures.multiplicity.cluster_mean resamples": 10_000,  # of few numbers, each of them cheap
     "measures.levels.grouped_acc_eq resamples": 0,  # no interval unless it is asked for
     "measures.levels.grouped_correlations resamples": 0,
     "evaluations.verdicts.Verdict pairs": 1,  # of a boost that cannot be made: no segment of one pair

@@ -10,7 +10,7 @@ from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Held, Rated
-from bmx_grid.measures import annotators, cluster_means, levels, resampling, significance, systems, word_labels
+from bmx_grid.measures import annotators, levels, multiplicity, resampling, significance, systems, word_labels
 from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
 
 DRAWN = {"resamples": 40, "seed": 1}
@@ -31,7 +31,7 @@ def clusters(count):
 
 def sample(count):
     means = np.exp(np.column_stack([numbers(4), numbers(5)]))
-    return Sample.of(means, X, HUMAN, [0.0, 0.5, 1.0], clusters(count))
+    return Sample(means, X, HUMAN, [0.0, 0.5, 1.0], clusters(count))
 
 
 def grouped(function, count):
@@ -75,11 +75,10 @@ INTERVALS = {
     "the score of a system": lambda count: systems.system_score(systems.by_mean(X), systems.mean, clusters(count), 40)[
         1
     ],
-    "alpha": lambda count: annotators.krippendorff_alpha(GRADES, "interval", cluster=clusters(count), **DRAWN).low,
-    "Fleiss' kappa": lambda count: annotators.fleiss_kappa(GRADES, cluster=clusters(count), **DRAWN).low,
-    "Cohen's kappa": lambda count: annotators.cohen_kappa(*GRADES.T[:2], cluster=clusters(count), **DRAWN).low,
-    "a mean of settings": lambda count: cluster_means.cluster_mean(X, clusters(count)).low,
-    "its kind": lambda count: float(cluster_means.interval_kind(count) != "") or math.nan,
+    "alpha": lambda count: annotators.krippendorff_alpha(GRADES[:count], "interval", **DRAWN).low,
+    "kappa": lambda count: annotators.uniform_kappa(GRADES[:count], 9, **DRAWN).low,
+    "a mean of settings": lambda count: multiplicity.cluster_mean(X, clusters(count)).low,
+    "its kind": lambda count: float(multiplicity.interval_kind(count) != "") or math.nan,
     "correlations of segments": lambda count: grouped(
         lambda *given: levels.grouped_correlations(["pearson"], X[:, None], HUMAN, *given)[0]["pearson"].low, count
     ),

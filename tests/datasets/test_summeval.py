@@ -10,7 +10,7 @@ from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.summeval import ASPECTS, SummEval
-from bmx_grid.measures.correlation import pearson
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.words.perturbation import Item
@@ -45,7 +45,7 @@ def test_correlations_are_those_measured_with_sacrebleu(summaries, metric, refer
         for one in summaries.segments
     ]
     scores = metric.score(items)
-    found = [pearson(scores, summaries.judgements.scores[aspect]) for aspect in ASPECTS]
+    found = [correlate("pearson", scores, summaries.judgements.scores[aspect]) for aspect in ASPECTS]
     assert found == pytest.approx(expected, abs=5e-5)  # four decimals are published
 
 

@@ -43,7 +43,7 @@ def point_of(row):
 def fold_of(setting):
     """The fold of each segment."""
     inputs = setting.inputs(SPEC)
-    sample = Sample.of(inputs.means, inputs.base, inputs.human, np.array(SPEC.w), np.asarray(setting.clusters))
+    sample = Sample(inputs.means, inputs.base, inputs.human, np.array(SPEC.w), np.asarray(setting.clusters))
     return cross_fit(sample, FOLDS, 0).fold
 
 

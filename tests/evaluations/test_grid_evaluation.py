@@ -10,7 +10,7 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange, metric_alone, not_evaluated
-from bmx_grid.measures.correlation import pearson
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import Point, boosted_scores
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": Point(w=0.4, p=-0.95)})
@@ -40,7 +40,9 @@ def test_boosted_scores_of_segments_are_those_behind_the_published_correlation()
     expected = boosted_scores(found.spec.aggregation, "both", -1.0, 0.4, base, truth, hypothesis)
     boosted = GRID.points(found)["published"]
     assert boosted.tobytes() == expected.tobytes()
-    assert pearson(boosted, made.segments.human_scores) == pytest.approx(found.published.correlation, abs=1e-12)
+    assert correlate("pearson", boosted, made.segments.human_scores) == pytest.approx(
+        found.published.correlation, abs=1e-12
+    )
 
 
 def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0():
@@ -56,7 +58,7 @@ def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0():
 def test_the_metric_alone_has_a_baseline_and_no_grid():
     made = finished(explainer=None)
     found = GRID.of_setting(made)
-    assert found.grid.baseline == pearson(made.scores.base_scores, made.segments.human_scores)
+    assert found.grid.baseline == correlate("pearson", made.scores.base_scores, made.segments.human_scores)
     assert found.grid.correlation.shape == (0, 3)
     assert np.isnan([found.grid.best, found.published.correlation]).all()
     assert all(len(column) == 0 for column in GRID.columns(found)["grid"].values())

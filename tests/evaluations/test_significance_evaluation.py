@@ -15,7 +15,7 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
-from bmx_grid.measures.correlation import correlate, pearson
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import Point
 from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 from bmx_grid.measures.resampling import codes
@@ -48,7 +48,9 @@ def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
     rows = [row for row in evaluated([setting])[0]["tests"] if row.point == "published"]
     assert [row.test for row in rows] == list(TESTS)
     human = setting.segments.human_scores
-    gain = pearson(setting.boosted["published"], human) - pearson(setting.scores.base_scores, human)
+    gain = correlate("pearson", setting.boosted["published"], human) - correlate(
+        "pearson", setting.scores.base_scores, human
+    )
     for row in rows:
         assert row.difference == pytest.approx(gain, abs=1e-12)
         if row.test in ("perm_both", "perm_systems"):  # two systems are too few to swap

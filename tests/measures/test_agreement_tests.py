@@ -9,7 +9,7 @@ import pytest
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.resampling import draws, swaps
-from bmx_grid.measures.significance import generators, standardised
+from bmx_grid.measures.significance import standardised
 
 ITEMS, SYSTEMS = 9, 4
 ITEM, SYSTEM = np.repeat(np.arange(ITEMS), SYSTEMS), np.tile(np.arange(SYSTEMS), ITEMS)
@@ -65,7 +65,7 @@ def by_loops(statistic, metric, human, item, system, times):
 @pytest.mark.parametrize("statistic", ["acc_eq", "spa", "pairwise_accuracy"])
 def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
     x, y, human = scores(1)
-    found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), unit=unit, resamples=60, seed=3)
+    found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), unit=unit, resamples=40, seed=3)
     used = np.isfinite(x + y + human)
     item, system, judged = ITEM[used], SYSTEM[used], human[used]
     metrics, once = [standardised(x[used]), standardised(y[used])], np.ones(ITEMS)
@@ -73,23 +73,23 @@ def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
     def difference(x, y, times=once):
         return np.subtract(*(by_loops(statistic, metric, judged, item, system, times) for metric in (x, y)))
 
-    drawing, swapping = generators(3)
+    drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(3).spawn(2))
     of_items, of_systems = swapping.spawn(2)
     swapped = {"inputs": 0, "systems": 0}
     if unit != "systems":
-        swapped["inputs"] = swaps(of_items, ITEMS, 60)[:, item]
+        swapped["inputs"] = swaps(of_items, ITEMS, 40)[:, item]
     if unit != "inputs":
-        swapped["systems"] = swaps(of_systems, SYSTEMS, 60)[:, system]
+        swapped["systems"] = swaps(of_systems, SYSTEMS, 40)[:, system]
     differences = [
         difference(*(np.where(mask, other, own) for own, other in (metrics, metrics[::-1])))
         for mask in (swapped["inputs"] + swapped["systems"]) % 2
     ]
     observed = difference(*metrics)
     assert found.difference == pytest.approx(observed, abs=1e-9)
-    assert found.p == (sum(abs(value) >= abs(observed) - 1e-9 for value in differences) + 1) / 61
-    samples = [difference(*metrics, times) for times in draws(drawing, ITEMS, 60)]
+    assert found.p == (sum(abs(value) >= abs(observed) - 1e-9 for value in differences) + 1) / 41
+    samples = [difference(*metrics, times) for times in draws(drawing, ITEMS, 40)]
     assert found.p_bootstrap == pytest.approx(
-        min(1, 2 * min((sum(sign * value <= 1e-9 for value in samples) + 1) / 61 for sign in (1, -1)))
+        min(1, 2 * min((sum(sign * value <= 1e-9 for value in samples) + 1) / 41 for sign in (1, -1)))
     )
     assert found.low <= observed <= found.high
     assert (found.n, found.clusters) == (32, 9)

@@ -1,17 +1,15 @@
-"""Agreement of annotators against the libraries of the field, resamples included, and against hand calculation."""
+"""Agreement of annotators against the libraries of the field, and reliability against published values."""
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 import pytest
 
-from bmx_grid.measures.annotators import cohen_kappa, fleiss_kappa, krippendorff_alpha, standardised
+from bmx_grid.measures.annotators import krippendorff_alpha, reliability, standardised, uniform_kappa
 from bmx_grid.measures.resampling import bounds, draws, interval_levels
 
 NONE = float("nan")
-LEVELS = ("nominal", "ordinal", "interval")
+LEVELS = ("ordinal", "interval")
 
 
 def ratings(seed=0, items=60, annotators=4, grades=5, missing=0.2):
@@ -51,118 +49,47 @@ def test_resamples_of_alpha_are_the_library_on_repeated_items(level):
     assert (found.low, found.high) == pytest.approx(tuple(map(float, ends)), abs=1e-12)
 
 
-@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
-def test_cohen_equals_the_library(weights):
-    from sklearn.metrics import cohen_kappa_score
-
-    one, other = ratings(annotators=2, missing=0).T
-    expected = cohen_kappa_score(one.astype(int), other.astype(int), weights=None if weights == "none" else weights)
-    assert cohen_kappa(one, other, weights=weights, resamples=0).value == pytest.approx(expected, abs=1e-12)
-    half = np.where(np.arange(len(one)) % 2, other, NONE)  # items that one did not rate do not count
-    known = np.isfinite(half)
-    expected = cohen_kappa_score(
-        one[known].astype(int), half[known].astype(int), weights=None if weights == "none" else weights
-    )
-    assert cohen_kappa(one, half, weights=weights, resamples=0).value == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
-def test_resamples_of_cohen_are_the_library_with_sample_weights(weights):
-    from sklearn.metrics import cohen_kappa_score
-
-    one, other = ratings(items=30, annotators=2, missing=0).T.astype(int)
-    samples = [
-        cohen_kappa_score(one, other, weights=None if weights == "none" else weights, sample_weight=row)
-        for row in draws(np.random.default_rng(5), len(one), 40)
-    ]
-    found = cohen_kappa(one, other, weights=weights, resamples=40, seed=5)
-    ends = bounds(np.array(samples), interval_levels(len(one)))
-    assert (found.low, found.high) == pytest.approx(tuple(map(float, ends)), abs=1e-12)
-
-
-@pytest.mark.parametrize(("chance", "method"), [("pooled", "fleiss"), ("uniform", "randolph")])
-def test_fleiss_equals_the_library(chance, method):
+def test_kappa_equals_the_library():
     inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
     given = ratings(missing=0)
     table = inter_rater.aggregate_raters(given.astype(int))[0]
-    found = fleiss_kappa(given, chance=chance, resamples=0)
-    assert found.value == pytest.approx(inter_rater.fleiss_kappa(table, method=method), abs=1e-12)
+    kappa = uniform_kappa(given, table.shape[1], resamples=0)
+    assert kappa.value == pytest.approx(inter_rater.fleiss_kappa(table, method="randolph"), abs=1e-12)
 
 
-@pytest.mark.parametrize("chance", ["pooled", "uniform"])
-def test_with_one_category_there_is_no_agreement_beyond_chance(chance):
-    found = fleiss_kappa(np.full((5, 3), 2.0), chance=chance, resamples=0)
-    assert found.observed == 0 and np.isnan(found.value)
+def test_kappa_by_hand():
+    """Two of three agree on the first item, all on the others; the chance of five categories, as the lecture has it."""
+    kappa = uniform_kappa([[1, 1, 2], [1, 1, 1], [2, 2, 2], [1, NONE, NONE]], 5, resamples=0)
+    assert 1 - kappa.observed == pytest.approx(7 / 9)
+    assert kappa.value == pytest.approx((7 / 9 - 0.2) / 0.8)
+    assert (kappa.n_items, kappa.n_annotators) == (3, 3)
 
 
-def test_fleiss_example():
-    """Two of three agree on the first item, all on the others: p(A) = (1/3 + 1 + 1)/3, shares 5/9 and 4/9."""
-    given = [[1, 1, 2], [1, 1, 1], [2, 2, 2]]
-    agreed, chance = 7 / 9, (25 + 16) / 81
-    pooled = fleiss_kappa(given, resamples=0)
-    assert (1 - pooled.observed, 1 - pooled.expected) == pytest.approx((agreed, chance))
-    assert pooled.value == pytest.approx((agreed - chance) / (1 - chance))
-    stated = fleiss_kappa(given, chance="uniform", categories=5, resamples=0)
-    assert stated.value == pytest.approx((agreed - 0.2) / 0.8), "the chance of five categories, as the lecture has it"
+MEASURES = {
+    **{level: lambda given, level=level, **drawn: krippendorff_alpha(given, level, **drawn) for level in LEVELS},
+    "kappa": lambda given, **drawn: uniform_kappa(given, 4, **drawn),
+}
 
 
-def test_linear_weights_do_not_read_the_names_of_categories():
-    named, numbered = [[1, 5, 100, 5], [5, 5, 100, 1]], [[0, 1, 2, 1], [1, 1, 2, 0]]
-    values = [cohen_kappa(*both, weights="linear", resamples=0).value for both in (named, numbered)]
-    assert values[0] == pytest.approx(values[1])
-    with_all = cohen_kappa(*named, weights="linear", categories=[1, 5, 50, 100], resamples=0).value
-    assert with_all != pytest.approx(values[0]), "a category that nobody used lies between two others"
+@pytest.mark.parametrize("name", MEASURES)
+def test_what_all_measures_of_agreement_have(name):
+    measure, given = MEASURES[name], ratings()
+    value = measure(given, resamples=0).value
+    assert measure(given[::-1, ::-1], resamples=0).value == pytest.approx(value, abs=1e-12), "order is nothing"
+    full = measure(np.repeat(np.arange(4.0), 3).reshape(4, 3))
+    assert full.value == pytest.approx(1) and full.low == pytest.approx(1)
+    assert measure(given, seed=1) == measure(given, seed=1) != measure(given, seed=2)
+    with pytest.raises(ValueError, match="expected items x annotators"):
+        measure(given[0])
+    for nothing in ([[1, NONE], [NONE, 2], [NONE, NONE]], np.empty((0, 3))):
+        found = measure(nothing)
+        assert np.isnan([found.value, found.low, found.high]).all() and found.n_items == 0
 
 
-@pytest.mark.parametrize(
-    "measure",
-    [
-        *(
-            pytest.param(lambda given, level=level, **kw: krippendorff_alpha(given, level, **kw), id=level)
-            for level in LEVELS
-        ),
-        pytest.param(fleiss_kappa, id="fleiss"),
-    ],
-)
-class TestAll:
-    def test_order_of_annotators_and_items_is_nothing(self, measure):
-        given = ratings()
-        value = measure(given, resamples=0).value
-        assert measure(given[::-1, ::-1], resamples=0).value == pytest.approx(value, abs=1e-12)
-
-    def test_full_agreement_is_one(self, measure):
-        found = measure(np.repeat(np.arange(4.0), 3).reshape(4, 3))
-        assert found.value == pytest.approx(1) and found.low == pytest.approx(1)
-
-    @pytest.mark.parametrize(
-        ("given", "items"),
-        [
-            pytest.param(np.full((5, 3), 2.5), 5, id="all ratings equal: nothing can differ by chance"),
-            pytest.param([[1, NONE], [NONE, 2], [NONE, NONE]], 0, id="no item rated twice"),
-            pytest.param(np.empty((0, 3)), 0, id="no items"),
-        ],
-    )
-    def test_undefined(self, measure, given, items):
-        found = measure(given)
-        assert np.isnan([found.value, found.low, found.high]).all()
-        assert found.n_items == items
-
-    def test_clusters_are_drawn_together(self, measure):
-        """Ten copies of every item are no new evidence: the interval is that of the items themselves."""
-        given = ratings(items=40, missing=0)
-        copied, cluster = np.repeat(given, 10, axis=0), np.repeat(np.arange(40), 10)
-        alone, copies = measure(given), measure(copied, cluster=cluster)
-        assert (copies.low, copies.high) == pytest.approx((alone.low, alone.high), abs=0.01)
-        falsely = measure(copied)
-        assert falsely.high - falsely.low < (alone.high - alone.low) / 2
-
-    def test_seed_and_shape(self, measure):
-        given = ratings()
-        assert measure(given, seed=1) == measure(given, seed=1) != measure(given, seed=2)
-        with pytest.raises(ValueError, match="expected items x annotators"):
-            measure(given[0])
-        with pytest.raises(ValueError, match="3 cluster labels for 60 items"):
-            measure(given, cluster=[1, 2, 3])
+@pytest.mark.parametrize("level", LEVELS)
+def test_where_nothing_can_differ_by_chance_alpha_is_undefined(level):
+    found = krippendorff_alpha(np.full((5, 3), 2.5), level)
+    assert np.isnan([found.value, found.low, found.high]).all() and found.n_items == 5
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
@@ -195,8 +122,59 @@ def test_intervals_hold_the_truth():
     assert 180 <= inside <= 199
 
 
-def test_pairs_average_to_the_observed_agreement_of_all():
-    """Without missing ratings, Fleiss' p(A) is the mean of the pairs' p(A)."""
-    given = ratings(missing=0)
-    pairs = [cohen_kappa(one, other, resamples=0).observed for one, other in itertools.combinations(given.T, 2)]
-    assert fleiss_kappa(given, resamples=0).observed == pytest.approx(np.mean(pairs))
+# Shrout & Fleiss (1979), table 2: six targets, four judges; ICC(1,1) = .17 and ICC(1,4) = .44 in their table 4.
+SHROUT_FLEISS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
+
+
+def test_the_published_example():
+    found = reliability(SHROUT_FLEISS)
+    assert (round(found.icc_1, 2), round(found.icc_k, 2)) == (0.17, 0.44)
+    assert found.ceiling == pytest.approx(found.icc_k**0.5)
+    assert found.k == pytest.approx(4)
+    permuted = np.random.default_rng(0).permuted(SHROUT_FLEISS, axis=1)
+    assert reliability(permuted).icc_k == pytest.approx(found.icc_k), "columns are no persons"
+
+
+def test_different_numbers_of_ratings_by_hand():
+    ratings = np.array([[1.0, 3, np.nan], [4, 5, 9], [np.nan, 8, np.nan], [np.nan] * 3])
+    # means 2, 6, 8 of k = 2, 3, 1; grand mean (1+3+4+5+9+8)/6 = 5
+    within = (2 + 14) / (6 - 3)
+    between = (2 * 9 + 3 * 1 + 1 * 9) / 2
+    n0 = (6 - (4 + 9 + 1) / 6) / 2
+    k = 3 / (1 / 2 + 1 / 3 + 1)
+    true = (between - within) / n0
+    found = reliability(ratings)
+    assert found.icc_k == pytest.approx(true / (true + within / k))
+    assert found.icc_1 == pytest.approx(true / (true + within))
+    assert found.k == pytest.approx(k)
+
+
+def test_the_ceiling_is_the_correlation_of_the_true_scores():
+    rng = np.random.default_rng(1)
+    true = rng.normal(size=100_000)
+    ratings = true[:, None] + 1.5 * rng.normal(size=(100_000, 4))
+    ratings[:, 1:][rng.random((100_000, 3)) < 0.3] = np.nan
+    found = reliability(ratings)
+    reached = np.corrcoef(true, np.nanmean(ratings, axis=1))[0, 1]
+    assert found.ceiling == pytest.approx(reached, abs=0.005)
+
+
+def test_disagreement_below_chance_has_no_reliability():
+    found = reliability([[1, 9], [9, 2], [1, 8.5]])
+    assert found.icc_k < 0
+    assert found.ceiling == 0
+
+
+@pytest.mark.parametrize(
+    "ratings",
+    [
+        pytest.param(np.full((5, 3), np.nan), id="nobody-rated"),
+        pytest.param(np.ones((5, 3)), id="all-equal"),
+        pytest.param([[1.0, np.nan], [np.nan, 2], [3, np.nan]], id="nobody-twice"),
+        pytest.param([[1.0, 2]], id="one-segment"),
+        pytest.param(np.empty((0, 3)), id="no-segments"),
+    ],
+)
+def test_undefined_is_nan(ratings):
+    found = reliability(ratings)
+    assert np.isnan([found.icc_k, found.icc_1, found.ceiling]).all()

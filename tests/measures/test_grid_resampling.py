@@ -1,24 +1,44 @@
-"""Cross-fitted scores against plain loops over the same draws, and what they must not see."""
+"""Resampled grids: cross-fitted scores and what they must not see; the selection-adjusted test, its size and power."""
+
+import itertools
 
 import numpy as np
 import pytest
-from some_grids import W, segments
+from scipy import stats
 
-from bmx_grid.core.ragged import Ragged
-from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid import GridSpec, compute_grid, grid_inputs
-from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
+from bmx_grid.measures.correlation import correlate, correlate_grid
+from bmx_grid.measures.grid_resampling import Sample, cross_fit, largest_gains, largest_rank_gains, selection_adjusted
+
+W = np.array([0.0, 0.4, 0.8, 1.0])
+
+
+def segments(n=60, p=7, seed=0, added=0.0, clusters=None):
+    """means [n, p], base, human [n] and clusters: human = base + `added` times what the means add + noise.
+
+    clusters: how many, of unequal size, with errors that their segments share; every segment its own without.
+    """
+    rng = np.random.default_rng(seed)
+    cluster = np.arange(n) if clusters is None else np.sort(rng.integers(0, clusters, n) ** 2 // clusters)
+    base = rng.normal(size=n)[cluster] + 0.2 * rng.normal(size=n)
+    beyond = rng.normal(size=n)[cluster] + 0.2 * rng.normal(size=n)
+    means = 0.5 + 0.2 * base[:, None] + beyond[:, None] * np.linspace(0.05, 0.4, p) + 0.1 * rng.normal(size=(n, p))
+    error = rng.normal(size=n)
+    if clusters is not None:
+        error = rng.normal(size=n)[cluster] + 0.3 * error
+    return means, base, 0.5 * base + added * beyond + error, cluster
 
 
 def sample_of(kind="pearson", **options):
     means, base, human, cluster = segments(**options)
-    return Sample.of(means, base, human, W, cluster, kind=kind)
+    return Sample(means, base, human, W, cluster, kind=kind)
 
 
 def test_choosing_not_to_boost_gains_nothing():
     means, base, human, cluster = segments()
     useless = 1e3 * np.random.default_rng(0).normal(size=means.shape)
-    fit = cross_fit(Sample.of(useless, base, base + 0.1 * human, [0.0, 0.5], cluster))
+    sample = Sample(useless, base, base + 0.1 * human, [0.0, 0.5], cluster)
+    assert sample.w.tolist() == [0, 0.5, 1], "not to boost is always a candidate"
+    fit = cross_fit(sample)
     assert (fit.scores == base).all() and (fit.w == 1).all() and (fit.rows == -1).all()
 
 
@@ -42,27 +62,20 @@ def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
         assert set(np.bincount(found.fold)) == {20}
 
 
-@pytest.mark.parametrize("folds", [2, 3])
-def test_so_many_folds_are_dealt_as_are_asked_for(folds):
-    found = cross_fit(sample_of(n=60), folds)
-    assert np.bincount(found.fold).tolist() == [60 // folds] * folds
-    assert len(found.w) == folds and np.isfinite(found.scores).all()
-
-
 def test_large_clusters_are_dealt_first():
     """Ten clusters of 10 and ten of 1 in ten folds: 11 segments in each."""
     means, base, human, _ = segments(n=110)
     cluster = np.append(np.repeat(np.arange(10), 10), np.arange(10, 20))
-    assert (np.bincount(cross_fit(Sample.of(means, base, human, W, cluster)).fold) == 11).all()
+    assert (np.bincount(cross_fit(Sample(means, base, human, W, cluster)).fold) == 11).all()
 
 
 def test_a_fold_learns_nothing_from_its_own_judgements():
     means, base, human, cluster = segments(n=80, clusters=30, added=0.4)
-    before = cross_fit(Sample.of(means, base, human, W, cluster))
+    before = cross_fit(Sample(means, base, human, W, cluster))
     for number in range(len(before.w)):
         inside = before.fold == number
         changed = np.where(inside, -5 * human + 3 * means[:, 0], human)
-        after = cross_fit(Sample.of(means, base, changed, W, cluster))
+        after = cross_fit(Sample(means, base, changed, W, cluster))
         assert (after.rows[number], after.w[number]) == (before.rows[number], before.w[number])
         assert (after.scores[inside] == before.scores[inside]).all()
         assert len(set(zip(after.rows, after.w, strict=True)) | set(zip(before.rows, before.w, strict=True))) > 1
@@ -82,7 +95,7 @@ def test_a_fold_that_the_others_choose_nothing_for_has_no_point():
     """Without two different human scores outside a fold, no correlation is defined there."""
     means, base, human, _ = segments(n=30, added=0.3)
     human[10:] = 0.5
-    found = cross_fit(Sample.of(means, base, human, W, np.repeat([0, 1, 2], 10)))
+    found = cross_fit(Sample(means, base, human, W, np.repeat([0, 1, 2], 10)))
     undefined = np.arange(len(found.w)) == found.fold[0]
     assert undefined.sum() == 1
     assert np.isnan(found.w).tolist() == (found.rows < 0).tolist() == undefined.tolist()
@@ -91,42 +104,147 @@ def test_a_fold_that_the_others_choose_nothing_for_has_no_point():
 
 def test_another_seed_draws_otherwise_and_the_same_seed_alike():
     sample = sample_of(clusters=20, added=0.3)
-    parts = (
-        lambda seed: selection_adjusted(sample, 50, seed).null,
-        lambda seed: cross_fit(sample, 4, seed).fold,
+    for part in (lambda seed: selection_adjusted(sample, 500, seed).p, lambda seed: cross_fit(sample, 4, seed).fold):
+        assert np.array_equal(part(3), part(3))
+        assert not np.array_equal(part(3), part(4))
+
+
+def every_sign(clusters):
+    return np.array(list(itertools.product([-1.0, 1.0], repeat=clusters)))
+
+
+def flipped(sample, signs):
+    """Human scores with the residuals' signs flipped by cluster, their tie to the base score as it was."""
+    line = stats.linregress(sample.base, sample.human)
+    fit = line.intercept + line.slope * sample.base
+    error = sample.human - fit
+    new = error * signs[sample.cluster]
+    again = stats.linregress(sample.base, new)
+    new = new - again.intercept - again.slope * sample.base
+    return fit + new * np.linalg.norm(error) / np.linalg.norm(new)
+
+
+def of_a_metric_that_is_wrong(n=8):
+    """Means, and people, against the base score: where the means turn it round, the correlation rises."""
+    means, base, human, cluster = segments(n=n, added=0.3)
+    return Sample(2 - means - 0.5 * base[:, None], base, human - 2 * base, W, cluster)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        pytest.param(sample_of(n=8, added=0.3), id="segments"),
+        pytest.param(sample_of(n=40, clusters=6, added=0.3), id="clusters"),
+        pytest.param(of_a_metric_that_is_wrong(), id="a negative correlation"),
+    ],
+)
+def test_largest_gains_are_those_of_the_grids_of_flipped_judgements(sample):
+    signs = every_sign(sample.clusters)
+    expected = []
+    for row in signs:
+        human = flipped(sample, row)
+        alone = correlate("pearson", sample.base, human)
+        assert alone == pytest.approx(sample.baseline, abs=1e-12)  # the baseline is kept
+        expected.append(np.nanmax(correlate_grid("pearson", sample.means, sample.base, human, W)) - alone)
+    np.testing.assert_allclose(largest_gains(sample, signs), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("power", [-12, 12])
+def test_gains_of_means_close_to_the_metric_keep_their_digits_at_any_scale(power):
+    """Scores times a power of 2 have the same digits; the gains are of the size of what the means add."""
+    means, base, human, cluster = segments(n=8, added=0.3)
+    means = base[:, None] + 1e-7 * (means - base[:, None])
+    signs = every_sign(8)
+    one, other = (
+        largest_gains(Sample(scale * means, scale * base, human, W, cluster), signs) for scale in (1, 2.0**power)
     )
-    for part in parts:
-        assert (part(3) == part(3)).all()
-        assert (part(3) != part(4)).any()
+    assert 1e-10 < one.max() < 1e-6
+    np.testing.assert_allclose(other, one, rtol=1e-12)
 
 
-def test_not_to_boost_is_always_a_candidate():
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+@pytest.mark.parametrize("clusters", [12, 5], ids=["segments", "clusters"])
+def test_largest_gains_of_rank_correlations_are_those_of_flipped_ranks(kind, clusters):
+    sample = sample_of(n=12, clusters=clusters, added=0.5, kind=kind)
+    ranked = Sample(sample.means, stats.rankdata(sample.base), stats.rankdata(sample.human), W, sample.cluster)
+    signs = np.random.default_rng(4).choice([-1.0, 1.0], size=(20, sample.clusters))
+    signs = signs[np.abs(signs.sum(axis=1)) < sample.clusters]  # all of one sign change nothing but the direction
+    expected = []
+    for row in signs:
+        human = flipped(ranked, row)
+        alone = correlate(kind, sample.base, human)
+        expected.append(np.nanmax(correlate_grid(kind, sample.means, sample.base, human, W)) - alone)
+    np.testing.assert_allclose(largest_rank_gains(sample, signs), expected, atol=1e-12)
+
+
+def test_p_is_that_of_all_flips():
+    sample = sample_of(n=40, clusters=9, added=0.4, seed=3)
+    gain = sample.correlation.max() - sample.baseline
+    expected = np.mean(largest_gains(sample, every_sign(sample.clusters)) >= gain - 1e-12)
+    assert 0.01 < expected < 0.5
+    found = selection_adjusted(sample, 4000).p
+    assert abs(found - expected) < 4 * np.sqrt(expected * (1 - expected) / 4000) + 1 / 4000
+
+
+def rejected(trials, **options):
+    """How often the test rejects."""
+    count = 0
+    for seed in range(trials):
+        means, base, human, cluster = segments(seed=seed + 1000, **options)
+        count += selection_adjusted(Sample(means, base, human, W, cluster), 199, seed).p <= 0.05
+    return count / trials
+
+
+@pytest.mark.parametrize("options", [{"n": 80}, {"n": 150, "clusters": 60}], ids=["segments", "unequal clusters"])
+def test_size_on_the_whole_grid(options):
+    """Nothing is added: rejected in 5 % of 800 data sets, within three standard errors."""
+    assert abs(rejected(800, **options) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 800)
+
+
+def test_size_when_errors_grow_with_the_score():
+    """Errors of unequal size, where permuting residuals would not keep the size."""
+    rng, count = np.random.default_rng(0), 0
+    for seed in range(500):
+        means, base, _, cluster = segments(n=80, seed=seed)
+        human = 0.5 * base + rng.normal(size=80) * np.exp(0.7 * base)
+        count += selection_adjusted(Sample(means, base, human, W, cluster), 199, seed).p <= 0.05
+    assert abs(count / 500 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 500)
+
+
+def test_what_is_added_is_found():
+    assert rejected(40, n=150, added=0.5) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_rank_correlations(kind):
+    added = selection_adjusted(sample_of(n=80, added=0.8, kind=kind), 99)
+    assert added.p == 0.01 and added.gain > 0
+    nothing = [selection_adjusted(sample_of(n=40, seed=seed, kind=kind), 49).p for seed in range(40)]
+    assert np.mean(np.array(nothing) <= 0.2) < 0.2 + 3 * np.sqrt(0.16 / 40)
+
+
+def test_where_the_base_score_is_best_nothing_is_gained():
     means, base, human, cluster = segments()
-    assert Sample.of(means, base, human, [0.0, 0.5], cluster).w.tolist() == [0, 0.5, 1]
+    means = np.random.default_rng(1).normal(size=means.shape) * 30
+    found = selection_adjusted(Sample(means, base, base + 0.01 * human, W, cluster), 49)
+    assert (found.gain, found.row, found.w, found.p) == (0, -1, 1, 1)
 
 
 @pytest.mark.parametrize(
     "change",
     [
         pytest.param(lambda m, b, h, c: (m, b, h * 0, c), id="constant judgements"),
+        pytest.param(lambda m, b, h, c: (m, b * 0, h, c), id="constant base score"),
+        pytest.param(lambda m, b, h, c: (m, b, 2 * b, c), id="a perfect base score"),
         pytest.param(lambda m, b, h, c: (m, b, h, c % 2), id="two clusters"),
         pytest.param(lambda m, b, h, c: (m[:0], b[:0], h[:0], c[:0]), id="no segment"),
     ],
 )
-def test_nothing_to_resample_is_nan(change):
+def test_nothing_to_test_is_nan(change):
     means, base, human, cluster = change(*segments())
-    sample = Sample.of(means, base, human, W, cluster)
-    assert np.isnan([*cross_fit(sample).scores, selection_adjusted(sample, 20).p]).all()
-
-
-def test_the_means_are_those_of_the_grid():
-    """`grid_inputs` hands out the used segments that `compute_grid` rests on."""
-    rng = np.random.default_rng(0)
-    rows = [Ragged.from_rows([rng.random(3) for _ in range(20)]) for _ in range(2)]
-    base, human = rng.random((2, 20))
-    human[4], base[9] = np.nan, np.nan
-    spec = GridSpec(p=(-1.0, 0.0, 2.0))
-    given = grid_inputs(spec, base, *rows, human)
-    assert given.means.shape == (18, 3) and given.used.sum() == 18 and given.n_rated == 19
-    sample = Sample.of(given.means, given.base, given.human, spec.w, np.arange(18))
-    assert (sample.correlation == compute_grid(spec, base, *rows, human).correlation).all()
+    sample = Sample(means, base, human, W, cluster)
+    found = selection_adjusted(sample, 19)
+    assert np.isnan([found.p, found.gain]).all()
+    assert found.row == -1
+    if not sample.baseline > 0.99:
+        assert np.isnan(cross_fit(sample).scores).all()

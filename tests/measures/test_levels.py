@@ -22,6 +22,10 @@ def grouped_acc_eq(scores, *arrays):
     return levels.grouped_acc_eq(scores[:, None], *arrays)[0]
 
 
+def numbers_of(found):
+    return [found.value, found.low, found.high]
+
+
 def some(n_items=40, n_systems=6, seed=0):
     """Scores, human scores, items, systems."""
     rng = np.random.default_rng(seed)
@@ -82,7 +86,7 @@ def test_what_is_undefined_has_no_interval_either(kind, scores, human):
 def test_intervals_are_those_of_drawn_clusters_written_out():
     """The same draws by hand: clusters listed as often as drawn, groups averaged with their copies."""
     scores, human, items, systems = some(n_items=12)
-    counts = draws(np.random.default_rng(7), 12, 200)
+    counts = draws(np.random.default_rng(7), 12, 60)
     by_item, by_system = [], []
     for row in counts.astype(int):
         drawn = np.repeat(np.arange(12), row)
@@ -91,19 +95,8 @@ def test_intervals_are_those_of_drawn_clusters_written_out():
         own = [rows[systems[rows] == system] for system in range(6)]
         by_system.append(np.mean([stats.kendalltau(scores[r], human[r]).statistic for r in own]))
     for groups, expected in ((items, by_item), (systems, by_system)):
-        found = grouped_correlation("kendall", scores, human, groups, items, 200, 7)
+        found = grouped_correlation("kendall", scores, human, groups, items, 60, 7)
         assert (found.low, found.high) == pytest.approx(tuple(np.quantile(expected, interval_levels(12))))
-
-
-def test_clusters_make_the_interval_wider_than_segments_do():
-    scores, human, _, _ = some(60)
-    copies = np.repeat(np.arange(len(scores)), 5)  # each segment five times: no new information
-    groups = np.zeros(len(copies), dtype=np.int64)
-    whole = grouped_correlation("pearson", scores[copies], human[copies], groups, copies, 500)
-    alone = grouped_correlation("pearson", scores[copies], human[copies], groups, np.arange(len(copies)), 500)
-    once = grouped_correlation("pearson", scores, human, groups[: len(scores)], np.arange(len(scores)), 500)
-    assert whole.high - whole.low == pytest.approx(once.high - once.low, rel=0.1)
-    assert alone.high - alone.low < 0.6 * (whole.high - whole.low)
 
 
 @pytest.mark.parametrize("grouping", ["none", "item", "system"])
@@ -115,7 +108,7 @@ def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
     assert found.value == ties.accuracy
     rng = np.random.default_rng(5)
     full = []
-    for _ in range(400):
+    for _ in range(250):
         drawn = rng.integers(30, size=30)
         rows = np.concatenate([np.flatnonzero(items == item) for item in drawn])
         copy = np.repeat(np.arange(30), 5)
@@ -145,13 +138,9 @@ def test_columns_are_as_if_alone_and_draws_do_not_depend_on_blocks(monkeypatch):
         for column, (by_kind, (agreement, _)) in enumerate(zip(together, agreed, strict=True)):
             for kind, found in by_kind.items():
                 alone = grouped_correlation(kind, columns[:, column], human, groups, items, 100, 3)
-                assert [alone.value, alone.low, alone.high] == pytest.approx(
-                    [found.value, found.low, found.high], abs=1e-14
-                )
+                assert numbers_of(alone) == pytest.approx(numbers_of(found), abs=1e-14)
             alone = grouped_acc_eq(columns[:, column], human, groups, items, 100, 3)[0]
-            assert [alone.value, alone.low, alone.high] == pytest.approx(
-                [agreement.value, agreement.low, agreement.high], abs=1e-14
-            )
+            assert numbers_of(alone) == pytest.approx(numbers_of(agreement), abs=1e-14)
         monkeypatch.undo()
 
 
@@ -178,8 +167,8 @@ def test_rounding_takes_no_group_beyond_1(kind, sign):
 @pytest.mark.parametrize("n_groups", [1, 12])
 def test_the_threshold_of_one_half_is_judged_on_the_other(n_groups):
     rng = np.random.default_rng(n_groups)
-    human, clusters = rng.integers(0, 3, 60).astype(float), np.repeat(np.arange(12), 5)
-    groups, scores = clusters % n_groups, human + rng.normal(size=60)
+    human, clusters = rng.integers(0, 3, 36).astype(float), np.repeat(np.arange(12), 3)
+    groups, scores = clusters % n_groups, human + rng.normal(size=36)
     half = dealt(clusters, 2, np.random.default_rng(7))
 
     def accuracy(part, threshold):

@@ -1,10 +1,20 @@
-"""Holm, Benjamini-Hochberg and partial conjunction against hand values, SciPy and their defining properties."""
+"""Adjusted p values and partial conjunction by hand and by SciPy; means over settings, and coverage by cluster."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures.multiplicity import benjamini_hochberg, holm, partial_conjunction, partial_conjunction_p
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.boost_evidence import over_pairs
+from bmx_grid.measures.multiplicity import (
+    BOOTSTRAPPED,
+    benjamini_hochberg,
+    cluster_mean,
+    holm,
+    interval_kind,
+    partial_conjunction,
+)
+from bmx_grid.measures.resampling import interval_levels
 
 NAN = float("nan")
 
@@ -32,32 +42,6 @@ def test_benjamini_hochberg_is_scipys():
     np.testing.assert_allclose(benjamini_hochberg(p), stats.false_discovery_control(p), rtol=1e-14)
 
 
-def test_holm_rejects_what_its_step_down_rule_rejects():
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        p, alpha = rng.random(8) ** 3, 0.05
-        rejected = np.zeros(8, dtype=bool)
-        for step, index in enumerate(np.argsort(p)):
-            if p[index] > alpha / (8 - step):
-                break
-            rejected[index] = True
-        assert ((holm(p) <= alpha) == rejected).all()
-
-
-@pytest.mark.parametrize(
-    ("p", "expected"),
-    [
-        pytest.param([0.01, 0.02, 0.5], [0.03, 0.04, 0.5], id="(n - u + 1) times the u-th smallest"),
-        pytest.param([0.001, 0.03, 0.01], [0.003, 0.02, 0.03], id="in any order"),
-        pytest.param([0.04, 0.041, NAN], [0.08, 0.08], id="never less than for u - 1; NaN left out"),
-        pytest.param([0.5, 0.6, 0.9], [1.0, 1.0, 1.0], id="at most 1"),
-        pytest.param([], [], id="nothing"),
-    ],
-)
-def test_partial_conjunction_by_hand(p, expected):
-    np.testing.assert_allclose(partial_conjunction_p(p), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("p", "count"),
     [
@@ -65,6 +49,7 @@ def test_partial_conjunction_by_hand(p, expected):
         pytest.param([0.02, 0.02, 0.9], 0, id="u = 2 alone would hold at .04, but u = 1 does not at .06"),
         pytest.param([0.012, 0.02, 0.9], 2, id="two at .036 and .04"),
         pytest.param([0.04, 0.04, 0.04], 0, id="Bonferroni sees nothing"),
+        pytest.param([0.04, 0.001, 0.045, NAN], 1, id="in any order; NaN left out"),
         pytest.param([NAN, NAN], 0, id="nothing defined"),
     ],
 )
@@ -80,3 +65,83 @@ def test_partial_conjunction_keeps_its_level():
     claimed = np.array([partial_conjunction(row) for row in stats.norm.sf(z)])
     assert (claimed >= 3).mean() < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 4000)
     assert (claimed >= 2).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("values", "cluster", "p"),
+    [
+        pytest.param([1, 2, 3, 4, 5, -6], "abcdef", 7 / 64, id="5 of 6"),
+        pytest.param([1, 1, 1, 1, -9], "aaaab", 3 / 4, id="15 settings of one pair are one toss"),
+        pytest.param([1, 2, 0, 1e-13, 3], "abcde", 1 / 8, id="no change is no toss"),
+        pytest.param([1, 2, NAN, 3], "abcd", 1 / 8, id="undefined is no toss"),
+        pytest.param([0, NAN], "ab", NAN, id="no toss at all"),
+        pytest.param([], "", NAN, id="nothing"),
+    ],
+)
+def test_the_sign_test_tosses_each_cluster_once(values, cluster, p):
+    assert cluster_mean(values, list(cluster)).p == pytest.approx(p, nan_ok=True)
+
+
+def test_mean_of_settings_not_of_clusters():
+    found = cluster_mean([1.0, 1.0, 4.0, NAN, 3.0], list("aabbc"))
+    assert found.mean == pytest.approx(9 / 4)
+    assert (found.n, found.undefined, found.clusters, found.positive, found.negative) == (4, 1, 3, 3, 0)
+
+
+def test_few_clusters_have_the_t_interval_of_their_means():
+    """Clusters of one size: SciPy's interval of the three means; that settings of a cluster differ changes nothing."""
+    means = np.array([1.0, 2.0, 6.0])
+    expected = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+    for spread in (0.0, 0.7):
+        found = cluster_mean(np.concatenate([means - spread, means + spread]), list("abcabc"))
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_larger_clusters_count_more_in_the_t_interval():
+    """By hand: mean 3, residual sums -4, -1, 3 and 2 of 2, 1, 1 and 1 settings; t of 3 degrees of freedom 3.1824."""
+    found = cluster_mean([1.0, 1.0, 2.0, 6.0, 5.0], list("aabcd"))
+    reach = 3.182446305284263 * np.sqrt(4 / 3 * (16 + 1 + 9 + 4)) / 5
+    assert (found.mean, found.high - found.mean) == pytest.approx((3.0, reach))
+    assert found.mean - found.low == pytest.approx(reach)
+
+
+def test_the_interval_of_many_clusters_is_that_of_all_resamples():
+    """Half of the clusters are 0, half are 1: a resample's mean is binomial."""
+    found = cluster_mean(np.arange(BOOTSTRAPPED) % 2, np.arange(BOOTSTRAPPED), resamples=40_000)
+    ends = stats.binom.ppf(interval_levels(BOOTSTRAPPED), BOOTSTRAPPED, 0.5) / BOOTSTRAPPED
+    assert (found.low, found.high) == pytest.approx(tuple(ends))
+
+
+@pytest.mark.parametrize(
+    ("clusters", "kind"),
+    [(0, ""), (2, ""), (3, "Student's t"), (11, "Student's t"), (12, "bootstrap"), (18, "bootstrap")],
+)
+def test_the_kind_of_interval_is_named(clusters, kind):
+    assert interval_kind(clusters) == kind
+    found = [cluster_mean(np.arange(clusters) ** 2, np.arange(clusters), seed=seed) for seed in (1, 2)]
+    assert np.isnan(found[0].low if found else 0) == (kind == "")
+    assert (found[0].low != found[1].low) == (kind in ("bootstrap", "")), "Student's t draws nothing"
+
+
+def test_the_interval_of_a_verdict_is_that_of_the_headline():
+    for count in (2, 3, 7, 14):
+        gains = np.random.default_rng(count).normal(size=count)
+        here, there = (
+            over_pairs(gains.tolist(), Estimate(0, 0, 0, 0)),
+            cluster_mean(gains, [f"wmt17 {at:02}" for at in range(count)]),
+        )
+        assert (here.value, here.low, here.high) == pytest.approx((there.mean, there.low, there.high), nan_ok=True)
+
+
+def test_coverage_with_the_papers_eighteen_clusters():
+    """95 % intervals of 18 clusters of unequal size hold the true mean; intervals that ignore clusters do not."""
+    rng, held, naive = np.random.default_rng(5), 0, 0
+    trials = 600
+    cluster = np.repeat(np.arange(18), rng.integers(4, 20, 18))
+    for trial in range(trials):
+        values = rng.normal(size=18)[cluster] + 0.3 * rng.normal(size=len(cluster))
+        found = cluster_mean(values, cluster, resamples=400, seed=trial)
+        held += found.low <= 0 <= found.high
+        naive += abs(values.mean()) <= 1.96 * values.std() / np.sqrt(len(values))
+    assert abs(held / trials - 0.95) < 0.03, held / trials
+    assert naive / trials < 0.6

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.measures.correlation import correlate, pearson
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.nuisance import NO_DONOR, Selected, donors, fit_term, log_words
 
 
@@ -71,7 +71,9 @@ def test_weights_are_those_of_least_squares_and_keep_the_spread_of_the_metric():
     np.testing.assert_allclose(found.weights / found.own, expected[1:3] / expected[0], rtol=1e-10)
     scores = found.scores(part.base, part.term)
     assert scores.std() == pytest.approx(part.base.std(), rel=1e-12)
-    assert pearson(scores, part.human) == pytest.approx(pearson(columns @ expected, part.human), rel=1e-12)
+    assert correlate("pearson", scores, part.human) == pytest.approx(
+        correlate("pearson", columns @ expected, part.human), rel=1e-12
+    )
 
 
 def test_one_term_for_several_pairs_whatever_their_level_and_scale():

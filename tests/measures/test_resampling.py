@@ -35,7 +35,7 @@ def weighted_correlation(kind, x, human, weights):
 
 
 @pytest.mark.parametrize("sample", [draws, swaps])
-@pytest.mark.parametrize("units", [3, 7, 560])
+@pytest.mark.parametrize("units", [3, 560])
 def test_draws_do_not_depend_on_how_many_are_asked_for_at_a_time(sample, units):
     whole = sample(np.random.default_rng(1), units, 50)
     rng = np.random.default_rng(1)
@@ -43,17 +43,12 @@ def test_draws_do_not_depend_on_how_many_are_asked_for_at_a_time(sample, units):
     assert (whole == parts).all()
 
 
-def test_draws_are_multinomial():
-    found = draws(np.random.default_rng(2), 5, 20_000)
-    assert (found.sum(axis=1) == 5).all()
-    assert np.abs(found.mean(axis=0) - 1).max() < 4 * np.sqrt(0.8 / 20_000)
-    assert found.var() == pytest.approx(0.8, abs=0.02)
-
-
 def test_blocks_cover_all_resamples():
     assert sum(blocks(1000, 100_000)) == 1000
     assert max(blocks(1000, 100_000)) * 100_000 <= resampling.CELLS
     assert list(blocks(5, 0)) == [5]
+    assert [(part.start, part.stop) for part in ranges(7, 3)] == [(0, 3), (3, 6), (6, 7)]
+    assert (fitting(10, 0), fitting(10, 4), fitting(10, 40)) == (10, 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +69,6 @@ def test_bounds_leave_undefined_resamples_out():
     low, high = bounds(samples, (0.25, 0.75))
     np.testing.assert_allclose(low, [2, 1.5, nan, nan])
     np.testing.assert_allclose(high, [4, 2.5, nan, nan])
-
-
-def test_bounds_leave_undefined_resamples_out_of_as_many_rows_as_values():
-    samples = np.array([[1.0, 2, 3], [5, 6, np.nan]])
-    low, high = bounds(samples, (0.25, 0.75))
-    np.testing.assert_allclose([low, high], [[1.5, 5.25], [2.5, 5.75]])
 
 
 @pytest.mark.parametrize("kind", SCIPY)
@@ -116,16 +105,6 @@ def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
 def test_undefined_resamples_are_nan(kind, x, weights):
     found = weighted_correlation(kind, np.array(x), np.array([3.0, 1, 2, 5]), np.array([weights], dtype=float))
     assert np.isnan(found).all()
-
-
-def test_a_resample_without_the_outlier_keeps_its_digits():
-    """All variance is in one pair; without it the moments about the common mean have no digits left."""
-    rng = np.random.default_rng(4)
-    x, human = 1e-9 * rng.normal(size=50), rng.normal(size=50)
-    x[0], weights = 1.0, np.ones((1, 50))
-    weights[0, 0] = 0
-    found = weighted_correlation("pearson", x, human, weights)[0]
-    assert found == pytest.approx(stats.pearsonr(x[1:], human[1:])[0], abs=1e-6)
 
 
 def test_a_resample_that_missed_nearly_all_variance_keeps_its_digits():
@@ -196,6 +175,7 @@ def test_seeded_draws_are_those_of_the_seed_in_blocks_of_any_size(monkeypatch):
     assert (kept == expected).all()
     with pytest.raises(ValueError, match="read-only"):
         kept[0] = 1
+    assert not (next(seeded_draws(10, 50, 3, stream=(1,))) == expected).all()
     monkeypatch.setattr(resampling, "CELLS", 200)
     parts = list(seeded_draws(10, 50, 3, width=20))
     assert [part.shape for part in parts] == [(10, 10)] * 5
@@ -211,19 +191,8 @@ def test_a_column_that_is_not_finite_is_nan_and_changes_no_other(kind):
     assert (found[0] == expected[0]).all() and np.isnan(found[1]).all()
 
 
-@pytest.mark.parametrize("size", [1, 3, 100])
-def test_ranges_are_all_places_in_order(size):
-    parts = list(ranges(100, size))
-    assert [place for part in parts for place in range(part.start, part.stop)] == list(range(100))
-    assert {part.stop - part.start for part in parts[:-1]} <= {size}
-    assert (fitting(10, 0), fitting(10, 4), fitting(10, 40)) == (10, 2, 1)
-
-
-def test_codes_number_equal_labels_alike():
-    assert codes(["b", "a", "b"]).tolist() == [1, 0, 1]
-    assert codes([]).tolist() == []
-
-
-@pytest.mark.parametrize("labels", [[], ["a"], ["b", "a", "b"], list(range(7))], ids=len)
-def test_the_number_of_codes_is_that_of_different_labels(labels):
-    assert number_of(codes(labels)) == len(set(labels))
+@pytest.mark.parametrize("labels", [[], ["a"], ["b", "a", "b"]], ids=len)
+def test_codes_number_equal_labels_alike(labels):
+    numbers = codes(labels)
+    assert [sorted(set(labels))[number] for number in numbers] == labels
+    assert number_of(numbers) == len(set(labels))

@@ -69,14 +69,14 @@ def test_williams_undefined(r_x, r_y, r_xy, n):
 
 
 def test_williams_keeps_its_size():
-    """Size of 4,000 tests at .05 of two metrics that correlate equally with the human scores, within 3 SE."""
+    """Size of 2,000 tests at .05 of two metrics that correlate equally with the human scores, within 3 SE."""
     rng, p = np.random.default_rng(0), []
-    for _ in range(4000):
+    for _ in range(2000):
         human, shared = rng.normal(size=(2, 60))
         x, y = (0.5 * human + 0.4 * shared + rng.normal(size=60) for _ in range(2))
         r = np.corrcoef([x, y, human])
         p.append(williams(r[0, 2], r[1, 2], r[0, 1], 60))
-    assert abs(np.mean(np.array(p) <= 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 4000)
+    assert abs(np.mean(np.array(p) <= 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 2000)
 
 
 def design(systems=3, items=4, seed=0):
@@ -169,22 +169,7 @@ def test_matrix_products_give_the_numbers_of_lists_in_a_loop(unit, grouped, outl
     observed = statistic(x, human, system) - statistic(y, human, system)
     assert found.difference == pytest.approx(observed, abs=1e-9)
     extreme = np.isnan(swapped) | (np.abs(swapped) >= abs(observed) - 1e-9)
-    assert found.p == (extreme.sum() + 1) / 201
-
-
-@pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall"])
-def test_bootstrap_interval_is_scipys(statistic):
-    rng = np.random.default_rng(2)
-    human = rng.normal(size=200)
-    x, y = human + rng.normal(size=200), human + 0.6 * rng.normal(size=200)
-    of = ORACLES[statistic]
-    expected = stats.bootstrap(
-        (x, y, human), lambda a, b, h: of(a, h) - of(b, h), paired=True, vectorized=False, n_resamples=1500,
-        method="percentile", rng=np.random.default_rng(3),
-    )  # fmt: skip
-    found = compare(x, y, human, statistic=statistic, resamples=3000)
-    error = 4 * 2.7 * expected.standard_error * np.sqrt(1 / 1500 + 1 / 3000)  # of a 2.5 % quantile of a normal
-    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval), abs=error)
+    assert found.p == (extreme.sum() + 1) / 201 >= 1 / 201
 
 
 @pytest.mark.parametrize(("kind", "p"), [("pearson", 0.5361536), ("spearman", None), ("kendall", None)])
@@ -197,7 +182,7 @@ def test_perm_both_is_nlpstats(kind, p):
     ).p
     count = 9999
     if p is None:
-        of, rng, count = ORACLES[kind], np.random.default_rng(0), 800
+        of, rng, count = ORACLES[kind], np.random.default_rng(0), 400
         observed = of(x.ravel(), human.ravel()) - of(y.ravel(), human.ravel())
         extreme, (left, right) = 0, (standardised(a) for a in (x, y))
         for _ in range(count):
@@ -207,12 +192,6 @@ def test_perm_both_is_nlpstats(kind, p):
             extreme += abs(difference) >= abs(observed) - 1e-12
         p = extreme / count
     assert abs(found - p) < 4 * np.sqrt(p * (1 - p) * (1 / count + 1 / 10_000))
-
-
-def test_p_is_never_zero():
-    """(k + 1) / (R + 1): no swap of 99 is as extreme as what is observed."""
-    human = np.random.default_rng(9).normal(size=200)
-    assert compare(human + 0.01, np.roll(human, 1), human, resamples=99).p == 0.01
 
 
 def test_clusters_are_swapped_and_drawn_as_a_whole():
@@ -229,38 +208,28 @@ def test_clusters_are_swapped_and_drawn_as_a_whole():
 
 
 def test_size_with_clusters():
-    """Two metrics of equal quality, 1,000 sets of 25 clusters of unequal size: rejected in 5 %, within 3 SE.
+    """Two metrics of equal quality, 500 sets of 25 clusters of unequal size: rejected in 5 %, within 3 SE.
 
     Swapping rows instead of clusters rejects far too often.
     """
     rng, by_cluster, by_row = np.random.default_rng(7), [], []
     sizes = rng.integers(1, 12, 25)
     cluster = np.repeat(np.arange(25), sizes)
-    for seed in range(1000):
+    for seed in range(500):
         human, a, b = (rng.normal(size=25)[cluster] + 0.3 * rng.normal(size=len(cluster)) for _ in range(3))
         options = {"resamples": 199, "seed": seed}
         by_cluster.append(compare(human + a, human + b, human, cluster, **options).p)
-        if seed < 200:
+        if seed < 100:
             by_row.append(compare(human + a, human + b, human, **options).p)
-    assert abs(np.mean(np.array(by_cluster) <= 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 1000)
+    assert abs(np.mean(np.array(by_cluster) <= 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 500)
     assert np.mean(np.array(by_row) <= 0.05) > 0.2
-
-
-def test_scale_and_place_of_a_metric_change_nothing():
-    x, y, human, item, _ = design(1, 40)
-    first, moved = compare(x, y, human, item), compare(100 * x - 7, y, human, item)
-    assert (first.p, first.low, first.high) == pytest.approx((moved.p, moved.low, moved.high), abs=1e-9)
-
-
-def one_constant_side(x, y, human):
-    return x, np.ones_like(y), human
 
 
 @pytest.mark.parametrize(
     "change",
     [
         pytest.param(lambda x, y, human: (x, y, np.ones_like(human)), id="constant judgements"),
-        pytest.param(one_constant_side, id="a constant metric"),
+        pytest.param(lambda x, y, human: (x, np.ones_like(y), human), id="a constant metric"),
         pytest.param(lambda x, y, human: (x, y, np.full_like(human, NAN)), id="nothing rated"),
         pytest.param(lambda x, y, human: (x[:2], y[:2], human[:2]), id="two clusters"),
         pytest.param(lambda x, y, human: (x[:0], y[:0], human[:0]), id="no segment"),
@@ -281,18 +250,12 @@ def test_unrated_rows_are_left_out():
     assert compare(x, y, human, item).n == 38
 
 
-@pytest.fixture
-def of_groups():
+def test_a_comparison_of_means_is_that_of_lists_written_out():
     """Two metrics' statistics in 30 groups of 9 clusters; two groups have one of them only."""
     rng = np.random.default_rng(4)
     x, cluster = rng.normal(0.4, 0.3, 30), rng.integers(0, 9, 30)
     y = x - 0.1 + rng.normal(0, 0.2, 30)
-    x[3], y[7] = np.nan, np.inf
-    return x, y, cluster
-
-
-def test_a_comparison_of_means_is_that_of_lists_written_out(of_groups):
-    x, y, cluster = of_groups
+    x[3], y[7] = NAN, np.inf
     found = compare_sums(by_mean(x), by_mean(y), mean, cluster, resamples=500, seed=3)
     used = np.isfinite(x) & np.isfinite(y)
     x, y, names = x[used], y[used], np.unique(cluster[used])

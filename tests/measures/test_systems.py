@@ -1,4 +1,4 @@
-"""System level: statistics of drawn systems equal SciPy's of the drawn list; drawn segments make other scores."""
+"""System level: statistics of drawn systems equal SciPy's of the drawn list; rank ranges by hand and by plain loops."""
 
 import itertools
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from bmx_grid.measures.agreement import spa, spa_interval
 from bmx_grid.measures.resampling import draws, interval
 from bmx_grid.measures.systems import (
     SystemScores,
     by_mean,
     mean,
+    rank_ranges,
     system_samples,
     system_statistic,
     weighted_statistics,
@@ -85,15 +85,6 @@ def test_a_system_is_the_mean_of_its_segments_and_the_score_of_its_sums():
     assert some_systems(corpus=True)(ONCE)[0].tolist() == pytest.approx([9 / 19, 5 / 15])
 
 
-@pytest.mark.parametrize("column", [0, 1, 2])
-def test_a_sum_of_zero_is_a_statistic_like_any_other(column):
-    statistics = np.ones((4, 3))
-    statistics[:, column] = 0.0
-    systems, clusters = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    found = SystemScores(statistics, lambda sums: sums.sum(axis=-1), systems, clusters, 2, 2)
-    assert found(np.ones((2, 1)))[0].tolist() == [4.0, 4.0]
-
-
 def test_drawn_clusters_count_as_often_as_they_were_drawn():
     weights = np.array([[2.0, 1, 0], [0, 0, 3]]).T
     assert some_systems(corpus=True)(weights).tolist() == [
@@ -109,37 +100,18 @@ def test_a_system_without_a_drawn_segment_has_no_score():
     assert np.isnan(found(np.array([[0.0, 1, 2]]).T)).tolist() == [[True, False]]
 
 
-def interval_of(metric, human, n_systems, n_clusters, statistic="pearson", seed=0):
-    samples = system_samples(
-        [statistic],
-        lambda weights: np.tile(metric, (weights.shape[1], 1)),
-        lambda weights: np.tile(human, (weights.shape[1], 1)),
-        n_systems,
-        n_clusters,
-        resamples=500,
-        seed=seed,
-    )[statistic]
-    return interval(samples, min(n_systems, n_clusters))
-
-
 def test_intervals_hold_the_value_and_come_from_the_seed():
     rng = np.random.default_rng(1)
     human = rng.normal(size=20)
     metric = human + 0.5 * rng.normal(size=20)
-    low, high = interval_of(metric, human, 20, 100)
+    both = [lambda weights, of=of: np.tile(of, (weights.shape[1], 1)) for of in (metric, human)]
+
+    def interval_of(seed):
+        return interval(system_samples(["pearson"], *both, 20, 100, resamples=500, seed=seed)["pearson"], 20)
+
+    low, high = interval_of(0)
     assert low < stats.pearsonr(metric, human).statistic < high < 1
-    assert (low, high) == interval_of(metric, human, 20, 100) != interval_of(metric, human, 20, 100, seed=1)
-
-
-def test_the_interval_of_spa_draws_systems():
-    rng = np.random.default_rng(3)
-    human = rng.normal(size=(50, 8)) + np.linspace(0, 1, 8)
-    found = spa(human + rng.normal(size=human.shape), human, seed=0)
-    low, high = spa_interval(found, resamples=500, seed=0)
-    assert low < found.value < high <= 1
-    assert np.isnan(spa_interval(found, resamples=0, seed=0)).all()
-    two = spa(human[:, :2], human[:, :2])
-    assert two.value == 1 and np.isnan(spa_interval(two, resamples=500, seed=0)).all()
+    assert (low, high) == interval_of(0) != interval_of(1)
 
 
 @pytest.mark.parametrize("human_of", [lambda x, noise: x + 2 * noise, lambda x, noise: x, lambda x, noise: -x + noise])
@@ -166,3 +138,79 @@ def test_the_slope_of_agreement_has_the_highest_likelihood_of_the_drawn_pairs(se
 
 def test_equal_systems_by_the_metric_have_no_slope():
     assert np.isnan(system_statistic("agreement_slope", np.ones(5), np.arange(5.0)))
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("scores", "samples", "expected"),
+    [
+        pytest.param(
+            [3, 2, 1],
+            [[3, 2, 1], [2, 3, 1]],
+            [[1, 2, 3], [1, 1, 3], [2, 2, 3], [1, 1, 2]],
+            id="two systems change places",
+        ),
+        pytest.param(
+            [3, 2, 1],
+            [[3, 2, 1], [2, 3, 1], [3, 1, 2]],
+            [[1, 2, 3], [1, 1, 2], [2, 3, 3], [1, 1, 1]],
+            id="a chain of overlaps is one cluster",
+        ),
+        pytest.param(
+            [4, 3, 2, 1],
+            [[4, 3, 2, 1], [2, 3, 4, 1], [4, 3, 1, 2]],
+            [[1, 2, 3, 4], [1, 2, 1, 3], [3, 2, 4, 4], [1, 1, 1, 1]],
+            id="a narrow range between wide ones ends no cluster",
+        ),
+        pytest.param(
+            [2, 2, 1], [[2, 2, 1]], [[1, 1, 3], [1, 1, 3], [2, 2, 3], [1, 1, 2]], id="equal systems share ranks"
+        ),
+        pytest.param(
+            [2, NAN, 1],
+            [[2, NAN, 1], [1, 9, 2]],
+            [[1, 0, 2], [1, 0, 1], [2, 0, 2], [1, 0, 1]],
+            id="no score: left out",
+        ),
+        pytest.param(
+            [2, 1],
+            [[2, 1], [NAN, 5]],
+            [[1, 2], [1, 2], [1, 2], [1, 2]],
+            id="a resample without a system does not count",
+        ),
+        pytest.param([2, 1], np.empty((0, 2)), [[1, 2], [0, 0], [0, 0], [0, 0]], id="no resamples: ranks only"),
+        pytest.param([NAN, NAN], [[NAN, NAN]], [[0, 0]] * 4, id="no scores"),
+    ],
+)
+def test_rank_ranges_by_hand(scores, samples, expected):
+    found = rank_ranges(np.array(scores, dtype=float), np.array(samples, dtype=float))
+    assert found.tolist() == expected
+
+
+def resampled(seed=0, systems=9, resamples=1000):
+    rng = np.random.default_rng(seed)
+    scores = np.sort(rng.normal(size=systems))[::-1]
+    return scores, scores + 0.2 * rng.normal(size=(resamples, systems))
+
+
+def test_25_of_1000_are_left_out_at_each_end():
+    """A plain loop over the description of Koehn (2012): sort the ranks of a system, leave out 25 at each end."""
+    scores, samples = resampled()
+    _, low, high, _ = rank_ranges(scores, samples)
+    for system in range(len(scores)):
+        ranks = sorted(stats.rankdata(-row)[system] for row in samples)
+        assert (low[system], high[system]) == (ranks[25], ranks[-26])
+
+
+def test_clusters_do_not_overlap_and_cannot_be_split():
+    for seed in range(20):
+        scores, samples = resampled(seed)
+        _, low, high, cluster = rank_ranges(scores, samples)
+        numbers = range(1, cluster.max() + 1)
+        ends = [(low[cluster == one].min(), high[cluster == one].max()) for one in numbers]
+        assert all(before[1] < after[0] for before, after in itertools.pairwise(ends))
+        for one in numbers:
+            own = np.flatnonzero(cluster == one)
+            for cut in np.unique(low[own])[1:]:
+                assert high[own[low[own] < cut]].max() >= cut, "a cluster that could be two"

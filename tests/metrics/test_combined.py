@@ -17,7 +17,7 @@ from bmx_grid.core.storage import listed, place, replacing
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.measures.one_vs_rest import one_vs_rest
+from bmx_grid.measures.correlation import one_vs_rest
 from bmx_grid.metrics import combined
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
@@ -50,7 +50,7 @@ def test_z_scores_weighted_by_agreement():
     raw = columns_of(*metrics)
     fitted = Combined(metrics=("sentence_bleu", "chrf", "ter")).fitted(segments())
     standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
-    weights = one_vs_rest(standard, "abc").weights
+    weights = one_vs_rest(standard, "abc")[0]
     assert fitted.part_weights().tolist() == pytest.approx(weights.tolist(), abs=1e-12)
     assert fitted.score(fitted.fitted_on).tolist() == pytest.approx((standard @ weights).tolist(), abs=1e-12)
     turned = dataclasses.replace(fitted, scale="raw").fitted_scores()

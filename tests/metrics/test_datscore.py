@@ -6,7 +6,7 @@ import pytest
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
-from bmx_grid.measures.one_vs_rest import one_vs_rest
+from bmx_grid.measures.correlation import one_vs_rest
 from bmx_grid.metrics import datscore
 from bmx_grid.metrics.bartscore import BartScore, score_of
 from bmx_grid.metrics.combined import kept
@@ -97,7 +97,7 @@ def test_equal_to_a_plain_loop_over_directions(tiny_model, tmp_path):
     near = {"rel": 1e-6, "abs": 2e-6}  # of float32, whose last digit at -30 is 2e-6 already
     own = metric.part_scores(ITEMS)
     assert own.tolist() == [pytest.approx(row, **near) for row in columns.tolist()]
-    weights = one_vs_rest(own, names).weights
+    weights = one_vs_rest(own, names)[0]
     assert metric.score(ITEMS).tolist() == pytest.approx((own @ weights).tolist(), rel=1e-12)
 
 
