@@ -82,7 +82,8 @@ def _point(result: SettingResult) -> tuple[float, float, float]:
 
 def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Example]:
     w, p, _ = _point(result)
-    stored = setting.explanations()
+    finished = setting.finished()
+    stored = finished.scores
     base, human = stored.base_scores, setting.segments.human_scores
     boosted = boosted_scores(spec.aggregation, spec.side, p, w, base, stored.ground_truth, stored.hypothesis)
     used = np.flatnonzero(np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human))
@@ -91,7 +92,7 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
     scores = {"metric": base[used], "boosted": boosted[used], "human": human[used]}
     ranks = {name: average_ranks(-values) for name, values in scores.items()}  # 1 is the best
     rise = ranks["metric"] - ranks["boosted"]
-    words = setting.attributed()
+    words = {role: finished.words_of(role) for role in stored.by_role}
     return [
         Example(
             segment=setting.segments.segments[int(used[row])].id,

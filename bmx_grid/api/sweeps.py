@@ -289,7 +289,9 @@ class Run:
                 f"{setting.label}: the attributions of {len(setting.missing)} segments are not in the cache; run the "
                 "sweep again with the same cache_dir."
             )
-        stored, texts = setting.explanations(), setting.attributed()
+        finished = setting.finished()
+        stored = finished.scores
+        texts = {role: finished.words_of(role) for role in stored.by_role}
         known = {segment.id for segment in setting.segments.segments}
         wanted = known if ids is None else set(listed("ids", ids))
         for name in sorted(wanted - known):

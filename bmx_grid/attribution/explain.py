@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.words.perturbation import Item, Plan, Request, Role
-from bmx_grid.words.segmentation import WHITESPACE, PairWords, Segmented
+from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.text import split_words
 
 _SHARE_AT_ONCE: dict[Cost, int] = {"light": 1, "model": 10}  # a tenth of the texts is enough work for a large model
@@ -143,70 +143,60 @@ def explain_items(
     """
     if not items:
         return []
-    read = None if explainer is None else explainer.explain(items, words)
-    if explainer is not None and read is not None:
-        scored = explain_items(metric, None, items, seed)
-        checked = explained(explainer, items, read, words)
-        return [replace(one, attributions=by_role) for one, by_role in zip(scored, checked, strict=True)]
-    asked = range(len(items)) if explainer is not None else range(0)
-    refused = {row for row in asked if skip_refused and _is_refused(metric, explainer, items[row], words)}
-    worded = list(_worded(items, [row for row in asked if row not in refused], words))
-    requests = [] if explainer is None else _planned(explainer, items, worded, seed, words)
     statistics = statistics_of(metric, items) if metric.has_statistics else None
-    if explainer is None and statistics is not None:
-        scores = np.split(checked_scores(metric, combined(metric, statistics), items), len(items))
-    else:
-        # The unchanged items are scored with their perturbations, most of which contain them: they are scored once.
-        scores = score_requests(metric, [*map(_unperturbed, items), *requests])
-    of_requests = scores[len(items) :]
-    # A text without a score leaves its item unexplained.
-    refused |= {row for (row, _, _), score in zip(worded, of_requests, strict=True) if np.isnan(score).any()}
-    without = [_no_attributions(item, explainer, row in refused, words) for row, item in enumerate(items)]
-    found = [
-        Explanation(item_key(item), float(score[0]), item, none, 1, None if statistics is None else statistics[row])
-        for row, (item, score, none) in enumerate(zip(items, scores, without, strict=False))
-    ]
-    for (row, role, _), request, score in zip(worded, requests, of_requests, strict=True):
-        assert explainer is not None
-        before = found[row]
-        attributions = dict(before.attributions)
-        if row not in refused:
-            attributions[role] = attributions_of(explainer, request, score)
-        found[row] = replace(before, attributions=attributions, n_texts=before.n_texts + len(request.plan))
-    return found
-
-
-def _worded(items: Sequence[Item], rows: Sequence[int], words: PairWords) -> Iterator[tuple[int, Role, Segmented]]:
-    """Of the items in these rows, each text that has a word: row, role and words."""
-    for row in rows:
-        for role, text in items[row].texts().items():
-            segmented = words.of(role).segment(text)
-            if segmented.words:
-                yield row, role, segmented
-
-
-def _planned(
-    explainer: Explainer,
-    items: Sequence[Item],
-    worded: Sequence[tuple[int, Role, Segmented]],
-    seed: int,
-    words: PairWords,
-) -> list[Request]:
-    """What is to be scored for each text with words, given its item, role and words."""
-    identity = canonical_json(explainer.fingerprint())
-    rngs = [_generator(seed, identity, items[row], role) for row, role, _ in worded]
-    plans = plans_of(explainer, [side.words for _, _, side in worded], rngs)
-    if not words.plain:
-        plans = [plan.with_gaps(side.gaps) for plan, (_, _, side) in zip(plans, worded, strict=True)]
-    return [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, worded, strict=True)]
-
-
-def _no_attributions(item: Item, explainer: Explainer | None, refused: bool, words: PairWords) -> dict[Role, Floats]:
-    """By role: nothing for a text without words, NaN for each word of one that is not explained."""
+    of_items: Sequence[Floats | None] = [None] * len(items) if statistics is None else list(statistics)
     if explainer is None:
-        return {}
-    texts = item.texts().items()
-    return {role: np.full(len(words.words(role, text)) if refused else 0, np.nan) for role, text in texts}
+        scored = score_items(metric, items) if statistics is None else combined(metric, statistics)
+        base = checked_scores(metric, scored, items).tolist()
+        alone = zip(items, base, of_items, strict=True)
+        return [Explanation(item_key(item), score, item, {}, 1, of_item) for item, score, of_item in alone]
+    read = explainer.explain(items, words)
+    if read is not None:
+        scored_items = explain_items(metric, None, items, seed)
+        checked = explained(explainer, items, read, words)
+        return [replace(item, attributions=by_role) for item, by_role in zip(scored_items, checked, strict=True)]
+    refused = {row for row, item in enumerate(items) if skip_refused and _is_refused(metric, explainer, item, words)}
+    rows, requests = _requests(explainer, items, refused, seed, words)
+    # The unchanged items are scored with their perturbations, most of which contain them: they are scored once.
+    scores = score_requests(metric, [*map(_unperturbed, items), *requests])
+    asked = list(zip(rows, requests, scores[len(items) :], strict=True))
+    undefined = refused | {row for row, _, score in asked if np.isnan(score).any()}  # a text without a score
+    counts = [1] * len(items)
+    attributions: list[dict[Role, Floats]] = [
+        {
+            role: np.full(len(words.words(role, text)) if row in undefined else 0, np.nan)
+            for role, text in item.texts().items()
+        }
+        for row, item in enumerate(items)
+    ]
+    for row, request, score in asked:
+        counts[row] += len(request.plan)
+        if row not in undefined:
+            attributions[row][request.role] = attributions_of(explainer, request, score)
+    return [
+        Explanation(item_key(item), float(scores[row][0]), item, attributions[row], counts[row], of_items[row])
+        for row, item in enumerate(items)
+    ]
+
+
+def _requests(
+    explainer: Explainer, items: Sequence[Item], refused: set[int], seed: int, words: PairWords
+) -> tuple[list[int], list[Request]]:
+    """What is to be scored for each text with words, of items that are not refused, and the rows of these."""
+    sides = [
+        (row, role, words.of(role).segment(text))
+        for row, item in enumerate(items)
+        if row not in refused
+        for role, text in item.texts().items()
+    ]
+    sides = [side for side in sides if side[2].words]
+    identity = canonical_json(explainer.fingerprint())
+    rngs = [_generator(seed, identity, items[row], role) for row, role, _ in sides]
+    plans = plans_of(explainer, [segmented.words for _, _, segmented in sides], rngs)
+    if not words.plain:
+        plans = [plan.with_gaps(segmented.gaps) for plan, (_, _, segmented) in zip(plans, sides, strict=True)]
+    requests = [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, sides, strict=True)]
+    return [row for row, _, _ in sides], requests
 
 
 def _unperturbed(item: Item) -> Request:
@@ -215,7 +205,7 @@ def _unperturbed(item: Item) -> Request:
     return Request(Plan(words, keep=np.ones((1, len(words)), dtype=np.bool_)), role, item)
 
 
-def _is_refused(metric: Metric, explainer: Explainer | None, item: Item, words: PairWords) -> bool:
+def _is_refused(metric: Metric, explainer: Explainer, item: Item, words: PairWords) -> bool:
     try:
         count_texts(metric, explainer, item, words=words)
     except ExplainError:

@@ -107,9 +107,6 @@ def without_interrupts() -> Iterator[None]:
 
     A terminal sends it to all of them, and each would print a traceback of its own.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -15,7 +15,7 @@ from bmx_grid.attribution.explain import count_texts, explanation_identity, item
 from bmx_grid.attribution.store import slot_of
 from bmx_grid.core.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
 from bmx_grid.core.storage import Place
-from bmx_grid.core.wording import counted, setting_label, visible
+from bmx_grid.core.wording import counted, setting_label, shortened, visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import SegmentSet, check_name, clusters
 from bmx_grid.explainers.base import Explainer, GivenWords
@@ -334,10 +334,9 @@ def _read(
 def _warn_of_empty_texts(segments: SegmentSet) -> None:
     empty = segments.empty_texts()
     if empty:
-        some = ", ".join(empty[:3]) + (", …" if len(empty) > 3 else "")
         warnings.warn(
-            f"{segments.origin or segments.dataset}: {len(empty)} of {len(segments)} segments "
-            f"{'has' if len(empty) == 1 else 'have'} an empty text "
-            f"(segment {some}); metrics give empty text its stated score, and an empty side has no attributions.",
+            f"{segments.origin or segments.dataset}: {counted(len(empty), 'segment')} of {len(segments)} with an empty "
+            f"text (segment {shortened(', '.join(empty), 60)}); metrics give empty text its stated score, and an empty "
+            "side has no attributions.",
             stacklevel=2,
         )

@@ -14,9 +14,8 @@ from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.words.perturbation import Item, Role
+from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
-from bmx_grid.words.tags import Rows
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
 
@@ -59,34 +58,25 @@ class Setting:
         """The explainer that is asked while the setting runs: none where its explanations exist already."""
         return None if self.imported is not None else self.explainer
 
-    def explanations(self) -> AttributionSet:
-        """Scores and attributions of the N segments. Raises StoreError for those that are not in the store."""
-        stored = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
-        return stored if self.imported is None else replace(stored, by_role=self.imported.attributions)
-
     def finished(self) -> Finished:
-        """What evaluations read of it. Raises StoreError as `explanations`."""
-        return Finished(
+        """What evaluations read of it. Raises StoreError for explanations that are not in the store."""
+        stored = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
+        setting = Finished(
             self.segments,
             self.metric_name,
             self.explainer_name,
             self.metric,
             self.explainer,
             self.items,
-            self.explanations(),
+            stored,
             self.clusters,
-            systems={} if self.given is None else self.given.systems,
-            words={} if self.imported is None else self.imported.words,
-            attributed={} if self.imported is None else self.imported.attributed,
             segmented=self.words,
+            systems={} if self.given is None else self.given.systems,
         )
-
-    def attributed(self) -> dict[Role, Rows]:
-        """By role, the N rows of words that the attributions belong to."""
-        if self.imported is not None:
-            return dict(self.imported.attributed)
-        roles = () if self.explainer is None else self.metric.reads
-        return {role: tuple(self.words.words(role, item.text(role)) for item in self.items) for role in roles}
+        if self.imported is None:
+            return setting
+        scores = replace(stored, by_role=self.imported.attributions)
+        return replace(setting, scores=scores, words=self.imported.words, attributed=self.imported.attributed)
 
     @property
     def identity(self) -> dict[str, object]:

@@ -30,13 +30,7 @@ def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), expl
         published=SimpleNamespace(w=0.5, p=1.0),
         grid=dataclasses.replace(found.grid, best_w=0.0, best_p=-1.0),
     )
-    setting = SimpleNamespace(
-        names=names,
-        segments=made.segments,
-        explanations=lambda: made.scores,
-        attributed=lambda: {role: made.words_of(role) for role in made.scores.by_role},
-    )
-    return result, SimpleNamespace(setting=setting)
+    return result, SimpleNamespace(names=names, segments=made.segments, finished=lambda: made)
 
 
 def chosen(*pairs):

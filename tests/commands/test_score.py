@@ -172,7 +172,7 @@ def test_without_a_boost_nothing_is_explained_unless_words_are_shown(score, monk
     def explained(*_):
         raise AssertionError("an explanation that nobody sees")
 
-    monkeypatch.setattr("bmx_grid.attribution.explain._planned", explained)
+    monkeypatch.setattr("bmx_grid.attribution.explain._requests", explained)
     assert score().status == 0
     assert len(bmx_grid.load("chrf").score(REFERENCES, HYPOTHESES)) == 4
     shown = score("--words")

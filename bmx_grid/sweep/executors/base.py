@@ -21,7 +21,6 @@ from bmx_grid.core.identity import Component, runtime
 _DEVICE = re.compile(r"cuda:\d+|mps|cpu")
 KEPT = "Finished work is kept"
 AHEAD = 3  # jobs that are submitted for each worker: one runs, two wait while results are evaluated here
-HELD = 256  # jobs that wait for a kind of worker that is busy, so that the other kind is not idle behind them
 LOOK_SECONDS = 1.0  # between two looks at the workers
 
 
@@ -184,9 +183,9 @@ class _Feeder:
             for kind in (lane.has_device, not lane.has_device)[: 1 + is_only_kind]:
                 if self._held[kind]:
                     return self._held[kind].popleft()
-            job = next(self._jobs, None) if sum(map(len, self._held.values())) < HELD else None
+            job = next(self._jobs, None)
             if job is None:
-                self._has_more = self._has_more and sum(map(len, self._held.values())) >= HELD
+                self._has_more = False
                 return None
             self._held[job.needs_device].append(job)
 

@@ -165,9 +165,10 @@ class _Jobs(Cluster):
             try:
                 cluster.sync(cluster._correct_state)
             except RuntimeError as error:  # what dask-jobqueue makes of a command that fails
+                reason = " ".join(str(error).rpartition("stderr:")[2].split()).rstrip(".")
                 raise UnavailableError(
-                    f"SLURM refuses a job: {_last_line(str(error))}. See `sinfo` for its partitions and limits, and "
-                    "set executor.queue, executor.account, executor.cores, executor.memory or executor.walltime."
+                    f"SLURM refuses a job: {reason}. See `sinfo` for its partitions and limits, and set "
+                    "executor.queue, executor.account, executor.cores, executor.memory or executor.walltime."
                 ) from error
 
     def look(self) -> None:
@@ -228,13 +229,6 @@ def _cluster_class() -> Any:
 
 def _shares(threads: int) -> list[str]:
     return [f'export {name}="${{{name}:-{threads}}}"' for name in THREADS]
-
-
-def _last_line(text: str) -> str:
-    """What a command of SLURM's says last, without its own name."""
-    lines = [line.strip() for line in text.rpartition("stderr:")[2].splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith("Try ")]
-    return re.sub(r"^(\w+: )*(allocation failure: )?", "", lines[-1]).rstrip(".") if lines else "it gave no reason"
 
 
 def _listed(name: str) -> set[str] | None:
