@@ -69,8 +69,7 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
 
     What helps first, then by the other verdicts, the largest gain first; questions about declared, published and other
     points after each other, in the column question, and what could not be judged at the end. `best_looks_better`: the
-    gain of the best point minus that on other segments; `chosen_on`: on what segments; `repeat_deviation`: the largest
-    of its metric, where one has repeated scores.
+    gain of the best point minus that on other segments; `chosen_on`: on what segments.
     """
     import pandas as pd
 
@@ -92,10 +91,6 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
         order=frame["question"].map(order),
         rank=frame["verdict"].map(labels),
     )
-    settings = given.frames.get("settings", pd.DataFrame())
-    varies = settings.get("repeat_deviation")
-    if varies is not None and varies.notna().any():
-        frame["repeat_deviation"] = frame["metric"].map(varies.groupby(settings["metric"]).max())
     judged, left = frame[frame["question"] != NOT_JUDGED], frame[frame["question"] == NOT_JUDGED]
     by = ["order", "rank", "gain", "metric", "explainer", "boost", "dataset", "language_pair"]
     judged = judged.sort_values(by, ascending=[name != "gain" for name in by])
@@ -145,7 +140,6 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
         Column("chosen_on", "chosen on"),
         "pairs",
         Column("n", "segments"),
-        *([Column("repeat_deviation", "varies when repeated", ".4f")] if "repeat_deviation" in judged else []),
     )
     return (Table.of("verdicts", "What each boost is worth", judged, columns, NOTES, by=["question"], names=6),)
 
@@ -191,10 +185,8 @@ def _answer(of_both: Sequence[Row], among: Sequence[Row]) -> str:
         for row in best
     ]
     parts = [_part(same, among) for same in grouped(labelled, "label")]
-    length, varies = best[0]["length_gain"], best[0].get("repeat_deviation", math.nan)
-    beside = [f"length alone {number(length, '+.3f')}"] if len(best) == 1 and math.isfinite(length) else []
-    beside += [f"the correlation varies by {number(varies, '.3f')} when repeated"] if math.isfinite(varies) else []
-    remarks = f" ({', '.join(beside)})" if beside else ""
+    length = best[0]["length_gain"]
+    remarks = f" (length alone {number(length, '+.3f')})" if len(best) == 1 and math.isfinite(length) else ""
     return f"{_boost(best[0], among)}: {'; '.join(parts)}{remarks}"
 
 

@@ -129,10 +129,6 @@ class Metric(Component):
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
 
-    def repeated_scores(self, statistics: Floats) -> Floats:
-        """float64[n, r] of statistics: the scores of a metric that scores an unchanged item r times; else r is 0."""
-        return statistics[:, :0]
-
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts that `copies` versions of `item` need: above `copies` only for a metric built on another.
 

@@ -29,15 +29,10 @@ class _OfLibrary(Metric):
     PACKAGE: ClassVar[str]
     LIMITS: ClassVar[str]  # of the library's last release, in a sentence
 
+    cost: ClassVar[Cost] = "model"
+    reads: ClassVar[tuple[Role, ...]] = ("source", "hypothesis")
+
     model: str = identity()
-
-    @property
-    def reads(self) -> tuple[Role, ...]:
-        return ("source", "hypothesis")
-
-    @property
-    def cost(self) -> Cost:
-        return "model"
 
     @property
     def signature(self) -> str:

@@ -80,14 +80,10 @@ class Sentinel(SentenceEmbedding):
             raise ConfigError("a sentinel is fitted to the human scores of a whole set: use it in a sweep.")
         if not items:
             return np.empty(0)
-        weights, fold_of, predicted = _fit(self)
-        new = [item for item in dict.fromkeys(items) if item not in predicted]
-        if new:
-            found = np.column_stack([np.ones(len(new)), self.columns(new)]) @ weights.T
-            folds = np.array([fold_of.get(item.text(self.ground_truth), -1) for item in new])
-            scores = np.where(folds < 0, found.mean(axis=1), found[np.arange(len(new)), folds])
-            predicted = {**predicted, **dict(zip(new, scores.tolist(), strict=True))}
-        return np.array([predicted[item] for item in items], dtype=np.float64)
+        weights, fold_of = _fit(self)
+        folds = [fold_of.get(item.text(self.ground_truth), -1) for item in items]  # the last row is the mean
+        columns = np.column_stack([np.ones(len(items)), self.columns(items)])
+        return np.asarray((columns * np.vstack([weights, weights.mean(axis=0)])[folds]).sum(axis=1), dtype=np.float64)
 
     def columns(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] what it sees: a sentence vector, or logarithms of lengths and their squares."""
@@ -101,17 +97,14 @@ class Sentinel(SentenceEmbedding):
 
 
 @functools.lru_cache(maxsize=4)  # once in a process, for all parts of a set
-def _fit(sentinel: Sentinel) -> tuple[Floats, dict[str, int], dict[Item, float]]:
-    """float64[K, 1 + k] regressions without each fold, the fold of each ground truth, and what they predict."""
+def _fit(sentinel: Sentinel) -> tuple[Floats, dict[str, int]]:
+    """float64[K, 1 + k] regressions without each fold, and the fold of each ground truth."""
     items, human, clusters = (list(column) for column in zip(*sentinel.judged, strict=True))
     truths = [item.text(sentinel.ground_truth) for item in items]
     labels = [cluster if truth else "" for truth, cluster in zip(truths, clusters, strict=True)]  # empty ones: one
     fold = dealt(codes(labels), sentinel.folds, np.random.default_rng(sentinel.seed))
-    columns = sentinel.columns(items)
-    weights = ridge_without(fold, columns, np.array(human, dtype=np.float64))
-    found = np.column_stack([np.ones(len(items)), columns]) * weights[fold]
-    predicted = dict(zip(items, found.sum(axis=1).tolist(), strict=True))
-    return weights, dict(zip(truths, fold.tolist(), strict=True)), predicted
+    weights = ridge_without(fold, sentinel.columns(items), np.array(human, dtype=np.float64))
+    return weights, dict(zip(truths, fold.tolist(), strict=True))
 
 
 def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:

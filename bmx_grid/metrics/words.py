@@ -1,4 +1,4 @@
-"""The classics that compare words: error rates, with and without order and shifts; precision, recall and F.
+"""The classics that compare words: error rates, with and without order and shifts; precision, recall and F; ROUGE.
 
 Koehn (2020), Neural Machine Translation, chapter 4; the worked examples are in experiments/mt_evaluation_lecture_2024.
 """
@@ -10,13 +10,14 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
-from bmx_grid.metrics.base import Counted, Floats, pairs_of
-from bmx_grid.words.perturbation import Item
+from bmx_grid.metrics.base import Counted, Floats, OfReferences, pairs_of
+from bmx_grid.words.perturbation import Item, Role
 
 Measure = Literal["precision", "recall", "f1"]
 
@@ -175,3 +176,39 @@ def _tercom_words(*settings: bool) -> Callable[[str], list[str]]:
 
     tokenizer = TercomTokenizer(*settings)
     return lambda text: tokenizer(text.rstrip()).split()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rouge(OfReferences):
+    """The F1 of the package rouge-score, 0 to 1, of the best reference.
+
+    variant: rouge1, rouge2 or rougeL. stemmed: words are compared by Porter's stems.
+    Texts are lower-cased and split at all but letters and digits of ASCII, as the package does.
+    """
+
+    reads: ClassVar[tuple[Role, ...]] = ("reference", "hypothesis")
+
+    variant: Literal["rouge1", "rouge2", "rougeL"] = identity("rougeL")
+    stemmed: bool = identity(False)
+
+    @property
+    def signature(self) -> str:
+        stemmed = "yes" if self.stemmed else "no"
+        return f"{self.variant}|nrefs:{self.nrefs}|stemmed:{stemmed}|version:{self.VERSION}"
+
+    def check(self) -> None:
+        _scorer(self.variant, self.stemmed)
+
+    def score(self, items: Sequence[Item]) -> Floats:
+        scorer = _scorer(self.variant, self.stemmed)
+        found = [scorer.score_multi(self.references_of(item), item.text("hypothesis")) for item in items]
+        return np.array([scores[self.variant].fmeasure for scores in found], dtype=np.float64)
+
+
+@functools.cache
+def _scorer(variant: str, stemmed: bool) -> Any:
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ModuleNotFoundError as error:
+        raise UnavailableError("metric rouge needs the package rouge-score: pip install 'bmx-grid[rouge]'.") from error
+    return RougeScorer([variant], use_stemmer=stemmed)

@@ -94,22 +94,21 @@ class XMoverScore(NeuralMetric):
     def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
         if not items:
             return np.empty(0)
-        loaded = self._loaded()
-        language_model = None
-        if self.language_model is not None:  # loaded first: if it cannot be, nothing is scored in vain
+        loaded, pairs, scores = self._loaded(), pairs_of(items, self.ground_truth), np.empty(len(items))
+        likely: dict[str, float] = {}
+        if self.language_model is not None:  # first: if it cannot be loaded, nothing is scored in vain
             language_model = load_model(
                 "causal_lm", self.language_model, self.language_model_revision, dtype=self.dtype, device=self.device
             )
-        pairs, scores = pairs_of(items, self.ground_truth), np.empty(len(items))
+            texts = list(dict.fromkeys(hypothesis for _, hypothesis in pairs))
+            likely = dict(zip(texts, normalised_likelihood(language_model, texts, self.batch_tokens), strict=True))
 
         def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
             scores[batch] = self._compare(truth, hypothesis)
 
         tokens = functools.partial(tokenize, loaded, max_length=self.max_length)
         for_token_pairs(loaded, pairs, tokens, take, self.batch_tokens)
-        if language_model is not None:
-            said = list(dict.fromkeys(hypothesis for _, hypothesis in pairs))
-            likely = dict(zip(said, normalised_likelihood(language_model, said, self.batch_tokens), strict=True))
+        if likely:
             scores += self.language_model_weight * np.array([likely[hypothesis] for _, hypothesis in pairs])
         return scores
 
@@ -121,11 +120,11 @@ class XMoverScore(NeuralMetric):
         mode = "donot_use_mm_for_euclid_dist"
         costs = torch.cdist(truth.vectors, hypothesis.vectors, compute_mode=mode).cpu().numpy()
         sizes = [side.mask.sum(dim=1).tolist() for side in (truth, hypothesis)]
-        found = [
-            1 - moved_distance(cost[:rows, :columns].astype(np.float64), self.flow_dropout)
+        moved = [
+            moved_distance(cost[:rows, :columns].astype(np.float64), self.flow_dropout)
             for cost, rows, columns in zip(costs, *sizes, strict=True)
         ]
-        return np.array(found)
+        return 1 - np.array(moved)
 
 
 def moved_distance(cost: NDArray[np.float64], dropout: float) -> float:

@@ -15,14 +15,11 @@ import hashlib
 import importlib.util
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.errors import UnavailableError
 
-SENTENCE_PIECE = ("sentencepiece.bpe.model", "spiece.model", "spm.model")
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", *SENTENCE_PIECE)
 # Text encoders whose tokenizer in transformers lower-cases unless do_lower_case is false.
 LOWER_CASED_BY_DEFAULT = (
     *("albert", "bert", "convbert", "distilbert", "electra", "ernie", "funnel", "layoutlm", "megatron-bert"),
@@ -31,30 +28,22 @@ LOWER_CASED_BY_DEFAULT = (
 _READ_FROM_JSON = ("TokenizersBackend", "PreTrainedTokenizerFast")  # classes that take tokenizer.json as it is
 
 
-def check_casing(model: str, model_type: object, find: Callable[[str], Path | None]) -> None:
+def check_casing(model: str, revision: str | None, model_type: object) -> None:
     """Raise UnavailableError for a BERT that does not say whether it is cased.
 
     transformers lower-cases the texts of such a model, even where its tokenizer.json keeps their case, so that a
     cased model without its tokenizer_config.json would silently give other scores.
-    find: the path of a file of the model, None if it has no file of that name.
     """
-    if model_type not in LOWER_CASED_BY_DEFAULT:
-        return
-    path, described = find("tokenizer_config.json"), find("tokenizer.json")
+    path = find_file(model, revision, "tokenizer_config.json")
     settings = {} if path is None else read_object(model, path)
-    if "do_lower_case" in settings:
+    if "do_lower_case" in settings or settings.get("tokenizer_class") in _READ_FROM_JSON:
         return
-    tokenizer = {} if described is None else read_object(model, described)
-    if tokenizer and settings.get("tokenizer_class") in _READ_FROM_JSON:
-        return
-    normalizer = json.dumps(tokenizer.get("normalizer"))
-    if '"lowercase": true' in normalizer or '"type": "Lowercase"' in normalizer:
-        return  # as transformers does
-    raise UnavailableError(
-        f"model '{model}' is a {model_type} that does not say whether it is cased: transformers would lower-case its "
-        'texts. Put {"do_lower_case": false} into its tokenizer_config.json if it is cased, {"do_lower_case": true} if '
-        f"not ({path or 'the file is missing: get it from where the model was published'})."
-    )
+    if model_type in LOWER_CASED_BY_DEFAULT:
+        raise UnavailableError(
+            f"model '{model}' is a {model_type} that does not say whether it is cased: transformers would lower-case "
+            'its texts. Put {"do_lower_case": false} into its tokenizer_config.json if it is cased, {"do_lower_case": '
+            f"true}} if not ({path or 'the file is missing: get it from where the model was published'})."
+        )
 
 
 def read_object(model: str, path: Path) -> dict[str, Any]:
@@ -72,7 +61,10 @@ _PACKAGE = "package:"
 _PARTS = {  # of a model: the names of files that one of must be there
     "config.json": ("config.json",),
     "weights": ("model.safetensors", "model.safetensors.index.json"),
-    "tokenizer": TOKENIZERS,
+    "tokenizer": (
+        *("tokenizer.json", "vocab.txt", "vocab.json"),
+        *("sentencepiece.bpe.model", "spiece.model", "spm.model"),
+    ),
 }
 _READ = (".json", ".txt", ".model", ".spm", ".safetensors")  # of the files that a result depends on
 _REMEDY = "Point `model` to a folder that holds config.json, model.safetensors and a tokenizer, or name a hub id."
@@ -110,9 +102,9 @@ def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
         folder = model_folder(model)
     except UnavailableError:
         return {"revision": revision, "content": None}
-    if folder is not None:
-        return {"revision": None, "content": content_digest(folder)}
-    return {"revision": commit(model, revision), "content": None}
+    if folder is None:
+        return {"revision": commit(model, revision), "content": None}
+    return {"revision": None, "content": content_digest(folder)}
 
 
 def commit(model: str, revision: str | None) -> str | None:
@@ -135,11 +127,9 @@ def content_digest(folder: Path) -> str | None:
     """16 digits of the SHA-256 over the files of a local model that a result depends on; None without the folder."""
     if not folder.is_dir():
         return None
-    parts = []
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and path.suffix in _READ:
-            state = path.stat()
-            parts.append((path.name, _file_digest(path, state.st_size, state.st_mtime_ns)))
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _READ]
+    states = [(path, path.stat()) for path in files]
+    parts = [(path.name, _file_digest(path, state.st_size, state.st_mtime_ns)) for path, state in states]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -166,19 +156,17 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
         raise UnavailableError(f"model '{model}': no {lacking[0]} in {folder} ({names}). {_REMEDY}")
     if lacking:
         why = "the hub is not asked (HF_HUB_OFFLINE)" if hub_is_closed() else _ask_hub(model, revision)[1]
-        if why is not None:
-            first = ", ".join(_PARTS[part][0] for part in lacking)
-            raise UnavailableError(absent(model, revision, f"{first}: not in the cache, and {why}"))
-    find = functools.partial(find_file, model, revision)
-    config = find("config.json")
-    if config is None:
-        return
-    settings = read_object(model, config)
+        if why is None:
+            return  # loading fetches it, and checks the rest
+        first = ", ".join(_PARTS[part][0] for part in lacking)
+        raise UnavailableError(absent(model, revision, f"{first}: not in the cache, and {why}"))
+    config = find_file(model, revision, "config.json")
+    settings = {} if config is None else read_object(model, config)
     has = settings.get("num_hidden_layers")
     if layers is not None and isinstance(has, int) and layers > has:
         raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
-    if find("tokenizer_config.json") is not None or folder is not None or hub_is_closed():
-        check_casing(model, settings.get("model_type"), find)  # else the hub may have it: checked when it is loaded
+    if find_file(model, revision, "tokenizer_config.json") is not None or folder is not None or hub_is_closed():
+        check_casing(model, revision, settings.get("model_type"))  # else the hub may have it: checked when it is loaded
 
 
 def find_file(model: str, revision: str | None, name: str) -> Path | None:

@@ -54,14 +54,13 @@ def check_translator(model: str, revision: str | None = None) -> None:
     """Raise UnavailableError when a translation model is unavailable, or is of another kind. Loads no weights."""
     check_model(model, revision)
     config = find_file(model, revision, "config.json")
-    settings = None if config is None else read_object(model, config)  # else the hub has it: checked when it is loaded
-    kind = settings and settings.get("model_type")
-    if settings is not None and (kind not in FAMILIES or not settings.get("is_encoder_decoder")):
-        known = settings.get("is_encoder_decoder")
+    if config is None:  # the hub has it: checked when it is loaded
+        return
+    settings = read_object(model, config)
+    kind, known = settings.get("model_type"), settings.get("is_encoder_decoder")
+    if kind not in FAMILIES or not known:
         why = "whose language codes are not known here" if known else "without an encoder for the source"
-        raise UnavailableError(
-            f"model '{model}' is a {kind}, {why}; name a sequence-to-sequence model: M2M-100, NLLB or BART."
-        )
+        raise UnavailableError(f"model '{model}' is a {kind}, {why}; name M2M-100, NLLB or BART.")
 
 
 def load_translator(model: str, revision: str | None, dtype: Dtype, device: Device) -> LoadedModel:
@@ -87,13 +86,7 @@ def languages_of(loaded: LoadedModel, source: str | None, target: str | None) ->
         return Languages()
     known = known_languages(loaded.tokenizer)
     codes = [_code(loaded, known, language, role) for language, role in ((source, "source"), (target, "target"))]
-    token = known[codes[1]]
-    if token >= loaded.network.get_input_embeddings().num_embeddings:
-        raise UnavailableError(
-            f"model '{loaded.name}': its tokenizer has the code of '{codes[1]}' as token {token:,}, beyond its "
-            "network: they do not belong together; get the tokenizer that was published with the weights."
-        )
-    return Languages(codes[0], codes[1], token)
+    return Languages(codes[0], codes[1], known[codes[1]])
 
 
 def use(tokenizer: Any, languages: Languages) -> None:

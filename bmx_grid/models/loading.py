@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from bmx_grid.core.devices import assigned
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.models.files import absent, check_casing, check_model, commit, find_file, hub_is_closed, model_folder
+from bmx_grid.models.files import absent, check_casing, check_model, commit, hub_is_closed, model_folder
 
 Kind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
 Dtype = Literal["float32", "bfloat16"]
@@ -74,17 +74,17 @@ def _chosen_device(device: Device) -> str:
     import torch
 
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    own = assigned()
-    if own is not None and device in ("auto", own.partition(":")[0]):
-        kind, _, index = own.partition(":")
+    of_worker = assigned()
+    if of_worker is not None and device in ("auto", of_worker.partition(":")[0]):
+        kind, _, index = of_worker.partition(":")
         if not there[kind] or (kind == "cuda" and int(index) >= torch.cuda.device_count()):
             raise UnavailableError(
-                f"executor.devices: {own} was given to this worker, and PyTorch sees no such device here; name those "
-                "that it sees, or run without: executor.devices=[]."
+                f"executor.devices: {of_worker} was given to this worker, and PyTorch sees no such device here; name "
+                "those that it sees, or run without: executor.devices=[]."
             )
-        return own
+        return of_worker
     if device == "auto":
-        return next(name for name, found in there.items() if found)
+        return next(name for name, is_there in there.items() if is_there)
     if not there[device]:
         raise UnavailableError(f"device={device}: PyTorch sees no such device here; set device=auto or device=cpu.")
     return device
@@ -129,7 +129,7 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
                 raise UnavailableError(f"model '{model}' cannot be loaded from {place}: {why}") from error
             raise UnavailableError(absent(model, revision, why)) from error
     # once more for a hub model: check_model lets pass what is still on the hub
-    check_casing(model, network.config.model_type, functools.partial(find_file, model, revision))
+    check_casing(model, revision, network.config.model_type)
     _check_kind(kind, model, tokenizer, network)
     lacking = sorted(key for key in report["missing_keys"] if kind != "encoder" or not key.startswith("pooler."))
     if lacking:
@@ -144,26 +144,21 @@ def _check_kind(kind: Kind, model: str, tokenizer: Any, network: Any) -> None:
     """Refuse models that load, but are of the wrong kind. Raises UnavailableError."""
     config = network.config
     made_for = getattr(config, "architectures", None) or []
-    if kind == "causal_lm" and not any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in made_for):
-        raise UnavailableError(
-            f"model '{model}' is a {', '.join(made_for) or config.model_type}, which does not predict a token from "
-            "those before it: name a causal language model such as gpt2."
-        )
     needed = {"seq2seq": ("pad", "eos"), "causal_lm": ()}.get(kind, ("pad", "cls", "sep"))
     lacking = [name for name in needed if getattr(tokenizer, f"{name}_token_id", None) is None]
-    if lacking:
-        raise UnavailableError(
-            f"model '{model}' (a {config.model_type}): its tokenizer has no {', '.join(lacking)} token; get the "
-            "tokenizer that was published with the weights, or name a model such as BERT, RoBERTa or XLM-R."
-        )
-    if kind == "seq2seq":
-        return  # `models.languages` asks more of these than that they load
     known = network.get_input_embeddings().num_embeddings
-    if len(tokenizer) > known:
-        raise UnavailableError(
-            f"model '{model}': its tokenizer has {len(tokenizer):,} tokens and its network {known:,}: they do not "
-            "belong together; get the tokenizer that was published with the weights."
+    wrong = ""
+    if kind == "causal_lm" and not any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in made_for):
+        wrong = f"a {', '.join(made_for)} does not predict a token from those before it: name a model such as gpt2"
+    elif lacking:
+        wrong = f"its tokenizer has no {', '.join(lacking)} token; name a model such as BERT, RoBERTa or XLM-R"
+    elif len(tokenizer) > known and kind != "seq2seq":
+        wrong = (
+            f"its tokenizer has {len(tokenizer):,} tokens and its network {known:,}: they do not belong together; get "
+            "the tokenizer that was published with the weights"
         )
+    if wrong:
+        raise UnavailableError(f"model '{model}' (a {config.model_type}): {wrong}.")
 
 
 @contextmanager

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bmx_grid.core.configure import CONFIGS, convert, options
 from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError, unknown
@@ -21,12 +23,11 @@ FIELDS = (*ROLES, "references", *LANGUAGES)
 UNREAD: list[str] = []  # answers to this process that could not be read, shortened
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """text: of the first choice, "" where the model refused. tokens: by position the (token, log probability) pairs."""
 
     text: str
-    tokens: tuple[tuple[tuple[str, float], ...], ...] = ()
+    tokens: Sequence[Sequence[tuple[str, float]]] = ()
 
 
 @dataclass(frozen=True)
@@ -80,41 +81,29 @@ class Prompt:
     @property
     def reads(self) -> tuple[Role, ...]:
         """The roles that an item must have."""
-        named = {name.removesuffix("s") if name == "references" else name for name in self.fields}
-        return tuple(role for role in ROLES if role in named)
-
-    @property
-    def n_characters(self) -> int:
-        """Of the messages without an item's texts."""
-        return len(self.system) + len(self.user)
+        return tuple(role for role in ROLES if role in self.fields or f"{role}s" in self.fields)
 
     def check(self) -> None:
         """Raise ConfigError for a prompt that cannot be used."""
         try:
             names = self.fields
-            wrong = [repr(name) for name in names if name not in FIELDS]
+            wrong = next((f"{name!r} is no field" for name in names if name not in FIELDS), "")
         except ValueError as error:
-            names, wrong = (), [str(error)]
+            names, wrong = (), str(error)
         if wrong:
-            raise ConfigError(
-                f"prompt {self.name}: {wrong[0]} is no field; there are {', '.join(FIELDS)}, between braces, and a "
-                "brace itself is written twice."
-            )
-        if "hypothesis" not in names or len(self.reads) < 2:
-            raise ConfigError(f"prompt {self.name}: it must have {{hypothesis}}, and {{source}} or {{reference}}.")
-        if not -math.inf < self.lowest < self.highest < math.inf:
-            raise ConfigError(f"prompt {self.name}: lowest {self.lowest} must be below highest {self.highest}.")
-        if self.score != "expectation" and not self.score.startswith("json:"):
+            wrong += f"; there are {', '.join(FIELDS)}, between braces, and a brace itself is written twice"
+        elif "hypothesis" not in names or len(self.reads) < 2:
+            wrong = "it must have {hypothesis}, and {source} or {reference}"
+        elif not -math.inf < self.lowest < self.highest < math.inf:
+            wrong = f"lowest {self.lowest} must be below highest {self.highest}"
+        elif self.score != "expectation" and not self.score.startswith("json:"):
             try:
                 groups = re.compile(self.score).groups
+                wrong = "" if groups == 1 else f"score {self.score!r} has {groups} groups; it needs one, the number"
             except re.error as error:
-                raise ConfigError(
-                    f"prompt {self.name}: score {self.score!r} is no regular expression: {error}."
-                ) from error
-            if groups != 1:
-                raise ConfigError(
-                    f"prompt {self.name}: score {self.score!r} has {groups} groups; it needs one, the number."
-                )
+                wrong = f"score {self.score!r} is no regular expression: {error}"
+        if wrong:
+            raise ConfigError(f"prompt {self.name}: {wrong}.")
 
     def languages(self, language_pair: str) -> dict[str, str]:
         """The names of the languages of a pair, in English, where the prompt names them.
@@ -130,15 +119,15 @@ class Prompt:
                 "de-en; choose a prompt without them, or name the pair."
             )
         try:
-            import langcodes
-
-            names = [langcodes.Language.get(code).display_name() for code in codes]
-        except ValueError:  # no tag of a language
-            names = codes
+            from langcodes import Language
         except ImportError as error:
             raise UnavailableError(
                 f"prompt {self.name} needs langcodes, which names languages: pip install 'bmx-grid[judge]'."
             ) from error
+        try:
+            names = [Language.get(code).display_name() for code in codes]
+        except ValueError:  # no tag of a language
+            names = codes
         return dict(zip(LANGUAGES, names, strict=True))
 
     def messages(self, item: Item, language_pair: str) -> Messages:
@@ -170,12 +159,10 @@ class Prompt:
 def first_object(text: str) -> dict[str, Any] | None:
     """The first JSON object in a text."""
     decoder = json.JSONDecoder()
-    for start in (match.start() for match in re.finditer("{", text)):
-        try:
-            found, _ = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            continue
-        return found if isinstance(found, dict) else None
+    for match in re.finditer("{", text):
+        with contextlib.suppress(ValueError, RecursionError):
+            found: dict[str, Any] = decoder.raw_decode(text, match.start())[0]
+            return found
     return None
 
 

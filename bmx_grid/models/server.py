@@ -50,7 +50,6 @@ class ServedModel(Component):
     key_variable: the environment variable with the key; servers that ask for none get a placeholder.
     concurrency: requests at once, of each worker. timeout: seconds for one request. retries: after the first try.
     max_requests: a sweep that may send more, reminders counted, does not start.
-    price: of a million tokens, [read, written], for the dry run.
     answers: the folder where answers are kept; null keeps none.
     Raises ConfigError for values that cannot be.
     """
@@ -71,14 +70,11 @@ class ServedModel(Component):
     timeout: float = runtime(60.0, least=0.001, most=86_400)
     retries: int = runtime(6, least=0, most=100)
     max_requests: int | None = runtime(None, least=0)
-    price: tuple[float, ...] | None = runtime(None)
     answers: str | None = runtime(None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_address(self.base_url)
-        if self.price is not None and (len(self.price) != 2 or not all(0 <= one < math.inf for one in self.price)):
-            raise ConfigError(f"price: expected [READ, WRITTEN], per million tokens, got {list(self.price)}.")
         if self.answers is not None and "://" in self.answers:
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
         self.template.check()
@@ -100,33 +96,31 @@ class ServedModel(Component):
         name = type(self).__name__.lower()
         return f"{name}|model:{self.served or self.model}|prompt:{prompt}|{settings}|version:{self.VERSION}"
 
-    def ask(self, asked: Sequence[Messages], turn: int = 0) -> list[Answer]:
-        """The answers to messages, in their order; those that are kept are not asked for again. turn: of repetitions.
+    def ask(self, asked: Sequence[Messages]) -> list[Answer]:
+        """The answers to messages, in their order; those that are kept are not asked for again.
 
         Raises UnavailableError when the server gives no answer; what was answered until then is kept.
         """
         bodies = [self._body(messages) for messages in asked]
-        keys = [digest([self.served, body, turn]) for body in bodies]
+        keys = [digest([self.served, body, 0]) for body in bodies]
         with self._kept() as kept:
-            known = kept.read(keys)
+            known = _read(kept, keys)
             missing = {key: body for key, body in zip(keys, bodies, strict=True) if key not in known}
             if missing:
                 known |= _awaited(self._answered(missing, kept))
         return [known[key] for key in keys]
 
-    def read(
-        self, items: Sequence[Item], read: Callable[[Item, Answer], Value | None], turn: int = 0
-    ) -> list[Value | None]:
+    def read(self, items: Sequence[Item], read: Callable[[Item, Answer], Value | None]) -> list[Value | None]:
         """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
 
         What is left without is warned of, with how many there are and an example.
         """
         asked = [self.template.messages(item, self.language_pair) for item in items]
-        answers = self.ask(asked, turn)
+        answers = self.ask(asked)
         values = [read(item, answer) for item, answer in zip(items, answers, strict=True)]
         left = [row for row, value in enumerate(values) if value is None]
         reminded = [(*asked[row], ("assistant", answers[row].text or "…"), ("user", REMINDER)) for row in left]
-        again = self.ask(reminded, turn)
+        again = self.ask(reminded)
         for row, answer in zip(left, again, strict=True):
             values[row] = read(items[row], answer)
         unread = [shown(answer.text) for row, answer in zip(left, again, strict=True) if values[row] is None]
@@ -167,29 +161,29 @@ class ServedModel(Component):
         name, place = _NAMES[asked][1], digest([self.base_url, self.model])
         with self._kept() as kept:
             if isinstance(name, str):
-                kept.write(place, Answer(name))
-            before = kept.read([place])
+                _write(kept, place, Answer(name))
+            before = _read(kept, [place])
         if not before and isinstance(name, UnavailableError):
             raise name
         return before[place].text
 
     def budget(self, n_requests: int, n_characters: int) -> str:
-        """Requests on so many characters, their tokens (four characters each) and, with a price, their cost at most.
+        """Requests on so many characters, and their tokens, of four characters each, at most.
 
         Raises ConfigError when these, and a reminder for each, are more requests than `max_requests`.
         """
-        if self.max_requests is not None and 2 * n_requests > self.max_requests:
+        most = self.max_requests
+        if most is not None and 2 * n_requests > most:
             raise ConfigError(
                 f"this sweep may send {2 * n_requests:,} requests to {self.base_url} ({n_requests:,}, and a reminder "
-                f"for each answer that cannot be read), and max_requests is {self.max_requests:,}: nothing was sent. "
-                "Raise it, or ask for less: limit=N, an explainer with fewer texts, fewer sets."
+                f"for each answer that cannot be read), and max_requests is {most:,}: nothing was sent. Raise it, or "
+                "ask for less: limit=N, an explainer with fewer texts, fewer sets."
             )
-        read = (n_characters + n_requests * self.template.n_characters) // 4
-        written = n_requests * self.max_tokens
-        cost = 0 if self.price is None else (read * self.price[0] + written * self.price[1]) / 1e6
+        characters = len(self.template.system + self.template.user)
+        read = (n_characters + n_requests * characters) // 4
         return (
             f"{n_requests:,} requests and at most as many reminders; without these about {read:,} tokens read and at "
-            f"most {written:,} written" + ("" if self.price is None else f", {cost:,.2f} at the price given")
+            f"most {n_requests * self.max_tokens:,} written"
         )
 
     def _body(self, messages: Messages) -> dict[str, Any]:
@@ -198,7 +192,7 @@ class ServedModel(Component):
         more = {"logprobs": True, "top_logprobs": 20} if self.template.score == "expectation" else {}
         return {"model": self.model, "messages": chat, **settings, **more}
 
-    async def _answered(self, bodies: Mapping[str, dict[str, Any]], kept: _Kept) -> dict[str, Answer]:
+    async def _answered(self, bodies: Mapping[str, dict[str, Any]], kept: sqlite3.Connection) -> dict[str, Answer]:
         """key -> answer, kept as they arrive. After a failure nothing more is sent, and what was sent is waited for."""
         waiting, found = list(bodies.items())[::-1], dict[str, Answer]()
 
@@ -207,7 +201,7 @@ class ServedModel(Component):
                 key, body = waiting.pop()
                 try:
                     found[key] = await self._reply(client, body, _answer)
-                    kept.write(key, found[key])
+                    _write(kept, key, found[key])
                 except BaseException:
                     waiting.clear()
                     raise
@@ -292,34 +286,32 @@ class ServedModel(Component):
         )
 
     @contextlib.contextmanager
-    def _kept(self) -> Iterator[_Kept]:
+    def _kept(self) -> Iterator[sqlite3.Connection]:
+        """The database of answers."""
         folder = Path(self.answers or "").expanduser()
         file = ":memory:" if self.answers is None else folder / "answers.sqlite"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(sqlite3.connect(file, timeout=60, check_same_thread=False)) as database:
-                yield _Kept(database)
+                database.executescript(_SCHEMA)
+                yield database
         except (OSError, sqlite3.Error) as error:
             raise UnavailableError(f"answers: {folder} cannot be used ({error}); name another folder.") from error
 
 
-class _Kept:
-    """The answers in a database, by key."""
+_SCHEMA = """PRAGMA journal_mode=WAL;
+PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
-        database.execute("PRAGMA journal_mode=WAL")
-        database.execute("PRAGMA synchronous=NORMAL")  # an answer survives the end of the process
-        database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
 
-    def read(self, keys: Sequence[str]) -> dict[str, Answer]:
-        asked = [self._database.execute("SELECT * FROM answers WHERE key = ?", (key,)) for key in dict.fromkeys(keys)]
-        return {key: Answer(*json.loads(answer)) for rows in asked for key, answer in rows}
+def _read(database: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Answer]:
+    rows = (database.execute("SELECT * FROM answers WHERE key = ?", (key,)).fetchone() for key in dict.fromkeys(keys))
+    return {row[0]: Answer(*json.loads(row[1])) for row in rows if row is not None}
 
-    def write(self, key: str, answer: Answer) -> None:
-        with self._database:
-            row = (key, json.dumps([answer.text, answer.tokens]))
-            self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
+
+def _write(database: sqlite3.Connection, key: str, answer: Answer) -> None:
+    with database:
+        database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(answer)))
 
 
 def _answer(reply: Any) -> Answer:
@@ -337,16 +329,11 @@ def _check_address(base_url: str) -> None:
     """Raise ConfigError for an address that is none, or that holds what should be secret."""
     try:
         address = urlsplit(base_url)
-        shown_address = address._replace(netloc=address.hostname or "", query="").geturl()
-        wrong = address.scheme not in ("http", "https") or not address.hostname or address.port == 0
-        wrong = wrong or "@" in address.netloc or bool(address.query)
-    except ValueError as error:
-        wrong, shown_address = True, str(error)
-    if wrong:
-        raise ConfigError(
-            "base_url: expected http(s)://HOST[:PORT]/v1 without a user name, password and query, got "
-            f"{shown_address!r}."
-        )
+        fits = address.scheme in ("http", "https") and address.hostname and address.port != 0 and not address.query
+    except ValueError:
+        fits = False
+    if not fits or "@" in base_url:
+        raise ConfigError("base_url: expected http(s)://HOST[:PORT]/v1 without a user name, password and query.")
 
 
 def _cause(error: BaseException) -> str:

@@ -76,8 +76,6 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
         parts.append(f"baseline {number(result.baseline, '.4f')}")
     if result.has_grid and math.isfinite(result.fixed_gain):
         parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
-    if math.isfinite(result.repeat_deviation):
-        parts.append(f"correlation varies by {number(result.repeat_deviation, '.4f')} when repeated")
     took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
     parts += ["cached"] if outcome.status == "cached" else took
     while len(parts) > needed and columns_of(head + ", ".join(parts)) > width:

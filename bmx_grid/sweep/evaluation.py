@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
 from bmx_grid.core.errors import BmxError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.results import SettingResult, Spent, segment_rows
@@ -89,20 +85,10 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
         fingerprint=fingerprint(setting, evaluations),
         spent=Spent(time.perf_counter() - start) + (spent or Spent()),
         n_unexplained=finished.scores.n_unexplained,
-        repeat_deviation=_repeat_deviation(finished, "pearson" if grid is None else grid.spec.correlation),
         words={role: finished.word_counts(role).sum() / len(segments) for role in finished.worded if len(segments)},
         cached=spent is None,
     )
     return result, finished
-
-
-def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
-    """The standard deviation of the metric's correlation over its repeated scores; NaN where none are repeated."""
-    statistics, human = finished.scores.statistics, finished.segments.human_scores
-    repeated: Any = [] if statistics is None else finished.metric.repeated_scores(statistics).T
-    if len(repeated) < 2:
-        return math.nan
-    return float(np.std([correlate(correlation, scores, human) for scores in repeated], ddof=1))
 
 
 def in_turn(evaluations: Evaluations) -> list[Evaluation]:

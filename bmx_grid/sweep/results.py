@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -51,7 +50,6 @@ class SettingResult:
     scores: the columns of the table of scores, one value per segment; none before `complete.complete`.
     n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those without
         attributions, because the explainer refuses them or the metric gives no score for one of their texts.
-    repeat_deviation: the standard deviation of the metric's correlation over its repeated scores.
     words: by role, the mean number of words per text of those that the metric reads or an explanation is of.
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
@@ -75,7 +73,6 @@ class SettingResult:
     spent: Spent
     cached: bool
     n_unexplained: int = 0
-    repeat_deviation: float = math.nan
     words: Mapping[str, float] = field(default_factory=dict)
     scores: Columns = field(default_factory=dict)
 
@@ -177,7 +174,6 @@ SETTINGS: Mapping[str, tuple[str, Callable[[SettingResult], Any]]] = {
     "n_rated": ("int64", lambda result: result.n_rated),
     "n_used": ("int64", lambda result: result.grid.n_used),
     "n_unexplained": ("int64", lambda result: result.n_unexplained),
-    "repeat_deviation": ("double", lambda result: result.repeat_deviation),
     **{f"words_{role}": ("double", partial(_mean_words, role)) for role in ROLES},
     "n_undefined": ("int64", lambda result: result.grid.n_undefined),
     "share_shifted": ("double", lambda result: result.grid.share_shifted),

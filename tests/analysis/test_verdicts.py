@@ -66,16 +66,6 @@ def test_the_answer():
     ]
 
 
-def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
-    settings = pd.DataFrame({"metric": ["m", "m", "n"], "repeat_deviation": [0.0, 0.012, math.nan]})
-    rows = ({**EVERYWHERE, **GAINS, "length_gain": 0.002}, {**EVERYWHERE, "metric": "n"})
-    judged, other, *_ = sentences(*rows, settings=settings)
-    assert judged.endswith("(length alone +0.002, the correlation varies by 0.012 when repeated)")
-    assert "repeated" not in other
-    with_repeats, without = (verdicts.tables(asked(*rows, **frames))[0] for frames in ({"settings": settings}, {}))
-    assert with_repeats.header == (*without.header, "varies when repeated")
-
-
 @pytest.mark.parametrize(
     ("rows", "answer"),
     [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bmx_grid.metrics.rouge import Rouge
+from bmx_grid.metrics.words import Rouge
 from bmx_grid.words.perturbation import Item
 
 

@@ -108,7 +108,7 @@ def test_the_language_model_adds_a_tenth_of_the_normalised_likelihood(tiny_model
 
 def test_a_masked_language_model_is_no_causal_one(tiny_model):
     options = {"model": tiny_model("bert"), "layer": 2, "language_model": tiny_model("bert")}
-    with pytest.raises(UnavailableError, match="BertForMaskedLM, which does not predict a token from those before it"):
+    with pytest.raises(UnavailableError, match="a BertForMaskedLM does not predict a token from those before it"):
         score(XMoverScore(**options), PAIRS[:1])
 
 

@@ -53,19 +53,8 @@ def test_memory_that_runs_out_halves_the_batch_and_goes_on():
     assert failed == [40, 20, 10]
 
 
-def test_memory_too_small_for_one_text_is_an_error():
-    import torch
-
-    def work(batch):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    with pytest.raises(torch.OutOfMemoryError):
-        in_batches(work, np.array([4, 4]), a_model(), 100)
-
-
-@pytest.mark.parametrize("name", ["bert", "roberta", "xlm_roberta"])
-def test_long_texts_are_truncated_counted_and_warned_of_once(tiny_model, name, no_text_truncated):
-    model = load_model("encoder", tiny_model(name), layers=1)
+def test_long_texts_are_truncated_counted_and_warned_of_once(tiny_model, no_text_truncated):
+    model = load_model("encoder", tiny_model("roberta"), layers=1)
     texts = ["cat " * 500, "The cat", "dog " * 500]
     with pytest.warns(UserWarning, match="2 of 3 texts have more than 64 tokens"):
         ids = tokenize(model, texts, None)
