@@ -19,12 +19,12 @@ from harness import Bench
 
 # isort: split
 import numpy as np
-from plain_sampling import plain_values
+from plain_sampling import measures_of, plain_values
 from randomisation import approximate_randomisation
 from sampling import erring_sequences, errors_at, sampled_sums
 
 from bmx_grid.measures.resampling import swaps
-from bmx_grid.measures.word_labels import THE_SIX, measures, measures_of, statistics
+from bmx_grid.measures.word_labels import THE_SIX, measures, statistics
 from bmx_grid.words.tags import Labels
 
 ROUNDS, TIMED = 1000, 3

@@ -78,7 +78,7 @@ import numpy as np
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.learned import Linear, read_linear
 from bmx_grid.core.identity import identity
-from bmx_grid.measures.nuisance import Selected, fit_term
+from bmx_grid.measures.nuisance import fit_term
 
 @dataclass(frozen=True)
 class Median(Boost):
@@ -95,7 +95,7 @@ class Median(Boost):
     def fit(self, kind, parts):
         if not parts:
             return Linear.alone(self.names())
-        term = fit_term(kind, [Selected(one.base, one.features, one.human) for one in parts])
+        term = fit_term(kind, [(one.base, one.features, one.human) for one in parts])
         return Linear(self.names(), term.own, 0.0, tuple(term.weights.tolist()), (0.0,), (1.0,))
 
     def restored(self, constants):

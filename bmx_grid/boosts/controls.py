@@ -13,7 +13,7 @@ from bmx_grid.boosts.base import Candidate, Fitted, Floats, Part
 from bmx_grid.boosts.feature_mix import within_sd
 from bmx_grid.boosts.learned import Linear
 from bmx_grid.measures.correlation import Kind, beats, correlate, first_within_rounding
-from bmx_grid.measures.nuisance import CurveTerms, Selected, WithTerm, fit_term
+from bmx_grid.measures.nuisance import CurveTerms, WithTerm, fit_term
 from bmx_grid.measures.resampling import codes, number_of
 
 MOST = 3  # metrics in an average
@@ -29,7 +29,7 @@ class Length(Candidate):
         alone = Linear.alone([f"log_words {role}" for role in self.roles])
         if not parts:
             return alone
-        found = fit_term(kind, [Selected(part.base, part.features, part.human) for part in parts])
+        found = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
         return replace(alone, own=float(found.own), weights=tuple(map(float, found.weights)))
 
 
@@ -65,7 +65,7 @@ class Curve(Length):
             np.concatenate([getattr(part, name) for part in parts]) for name in ("base", "features", "clusters")
         )
         curve = CurveTerms.of(base, words, number_of(codes(clusters)))
-        terms = [Selected(part.base, curve.columns(part.base, part.features)[:, 1:], part.human) for part in parts]
+        terms = [(part.base, curve.columns(part.base, part.features)[:, 1:], part.human) for part in parts]
         found = fit_term(kind, terms)
         return OnCurve(curve, found) if found.weights.any() else alone
 

@@ -18,7 +18,7 @@ from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec
-from bmx_grid.measures.nuisance import Selected, fit_term
+from bmx_grid.measures.nuisance import fit_term
 
 Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean"]
 Side = Literal["hypothesis", "ground_truth", "both"]
@@ -132,7 +132,7 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     sds = np.array([within_sd([one.features[:, column] for one in parts]) for column in range(k)])
     if not (base_sd > 0 and (sds > 0).any()):
         return alone
-    term = fit_term(kind, [Selected(one.base, one.features, one.human) for one in parts])
+    term = fit_term(kind, [(one.base, one.features, one.human) for one in parts])
     weights, own = term.weights * sds, term.own * base_sd
     size = float(np.sqrt(weights @ weights))
     if size == 0:

@@ -198,7 +198,7 @@ def _within(kind: Kind, scores: Floats, human: Floats, of: Groups) -> Floats:
         if size > SMALL:
             for group in of_size.tolist():
                 rows = of.members[group]
-                found[:, group] = _of_all(kind, scores[rows], human[rows])
+                found[:, group] = [correlate(kind, column, human[rows]) for column in scores[rows].T]
             continue
         for part in ranges(len(of_size), fitting(CELLS, size**2)):
             some = of_size[part]
@@ -207,10 +207,3 @@ def _within(kind: Kind, scores: Floats, human: Floats, of: Groups) -> Floats:
                 of_rows = weighted_statistics([kind], scores[rows, column], human[rows], np.ones(rows.shape))
                 found[column, some] = of_rows[kind]
     return found
-
-
-def _of_all(kind: Kind, scores: Floats, human: Floats) -> Floats:
-    """float64[K] the correlation of each column."""
-    if kind == "pearson":
-        return np.array([correlate(kind, column, human) for column in scores.T])
-    return weighted_correlations(kind, scores, human, np.ones((len(human), 1)))[:, 0]

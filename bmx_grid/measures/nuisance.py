@@ -119,8 +119,8 @@ def levels(systems: Ints) -> Floats:
     Fitted as further terms, they take off how good each system is: a handful of systems may be ordered alike by chance.
     """
     names, counts = np.unique(systems, return_counts=True)
-    own = names[counts >= PER_TERM] if len(names) > 1 else names[:0]
-    return np.asarray(systems[:, None] == own, dtype=np.float64)
+    kept = names[counts >= PER_TERM] if len(names) > 1 else names[:0]
+    return np.asarray(systems[:, None] == kept, dtype=np.float64)
 
 
 def predictions(
@@ -166,14 +166,12 @@ def predictions(
 def _scaled(columns: Floats) -> Floats:
     """Columns with a mean square of 1; a column of zeros as it is."""
     size = np.sqrt(np.mean(columns**2, axis=0))
-    found: Floats = columns / np.where(size > 0, size, 1.0)
-    return found
+    return np.asarray(columns / np.where(size > 0, size, 1.0))
 
 
 def _left(known: Floats, values: Floats) -> Floats:
     """What least squares on the columns leaves of each column of values."""
-    found: Floats = values - known @ np.linalg.lstsq(known, values, rcond=COLLINEAR)[0]
-    return found
+    return np.asarray(values - known @ np.linalg.lstsq(known, values, rcond=COLLINEAR)[0])
 
 
 def _telling(products: Floats, with_values: Floats, spread: np.float64, n: int, most: int) -> list[int]:
@@ -225,33 +223,22 @@ def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
     two equally near ones the smaller. Segments of one number stand in a random circle, and each takes the next one of
     another cluster.
     """
-    found = np.full(len(n_words), NO_DONOR, dtype=np.int64)
     order = np.lexsort((rng.random(len(n_words)), n_words))
-    numbers, starts = np.unique(n_words[order], return_index=True)
-    groups = np.split(order, starts[1:])
-    for group in groups:
-        found[group] = _next_of_another_cluster(group, clusters)
+    given = np.full(len(n_words), NO_DONOR, dtype=np.int64)
+    for group in np.split(order, np.flatnonzero(np.diff(n_words[order])) + 1):
+        given[group] = _next_of_another_cluster(group, clusters)
     if not len(clusters) or (clusters == clusters[0]).all():
-        return found
+        return given
     nearest: dict[tuple[int, int], Ints] = {}
-    for at in np.flatnonzero(found == NO_DONOR):
-        who = int(n_words[at]), int(clusters[at])
-        if who not in nearest:
-            nearest[who] = _nearest_of_another_cluster(*who, numbers, groups, clusters)
-        found[at] = nearest[who][rng.integers(len(nearest[who]))]
-    return found
-
-
-def _nearest_of_another_cluster(
-    n_words: int, cluster: int, numbers: Ints, groups: Sequence[Ints], clusters: Ints
-) -> Ints:
-    """The members of other clusters in the group with the nearest number of words; there is another cluster."""
-    others: Ints = np.empty(0, dtype=np.int64)
-    for place in np.argsort(np.abs(numbers - n_words), kind="stable"):
-        others = groups[place][clusters[groups[place]] != cluster]
-        if len(others):
-            break
-    return others
+    for row in np.flatnonzero(given == NO_DONOR):
+        key = int(n_words[row]), int(clusters[row])
+        if key not in nearest:
+            others = order[clusters[order] != key[1]]  # by their numbers of words
+            distance = np.abs(n_words[others] - key[0])
+            first = others[np.argmin(distance)]
+            nearest[key] = others[n_words[others] == n_words[first]]
+        given[row] = nearest[key][rng.integers(len(nearest[key]))]
+    return given
 
 
 def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
@@ -259,27 +246,16 @@ def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
 
     Runs of one cluster share the first member of the run that follows.
     """
-    own = clusters[group]
-    first_of_run = np.flatnonzero(own != np.roll(own, 1))
+    first_of_run = np.flatnonzero(clusters[group] != np.roll(clusters[group], 1))
     if not len(first_of_run):
         return np.full(len(group), NO_DONOR, dtype=np.int64)
     following = np.searchsorted(first_of_run, np.arange(len(group)), side="right")
-    found: Ints = group[first_of_run[following % len(first_of_run)]]
-    return found
+    return np.asarray(group[first_of_run[following % len(first_of_run)]])
 
 
 def log_words(*sides: Ragged) -> Floats:
     """float64[N, sides] the natural logarithm of the number of words of each side; an empty side counts as one word."""
     return np.log(np.maximum(np.column_stack([side.lengths for side in sides]), 1).astype(np.float64))
-
-
-@dataclass(frozen=True, eq=False)
-class Selected:
-    """Segments that something is chosen on: float64[n] base and human scores, float64[n, k] terms; all finite."""
-
-    base: Floats
-    term: Floats
-    human: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,61 +270,47 @@ class WithTerm:
 
     def scores(self, base: Floats, term: Floats) -> Floats:
         """float64[N] scores from float64[N] base scores and float64[N, k] terms."""
-        found: Floats = self.own * base + term @ self.weights
-        return found
+        return np.asarray(self.own * base + term @ self.weights)
 
 
-def fit_term(kind: Kind, parts: Sequence[Selected]) -> WithTerm:
+def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> WithTerm:
     """The term that is best on these parts (language pairs), one set of weights for all of them.
 
+    parts: of each float64[n] base scores, float64[n, k] terms, float64[n] human scores; all finite.
     Least squares of the human scores (their average ranks, for a rank correlation) on base score and terms, which
     maximises Pearson's r within one part; each part is centred, has human scores of variance 1, and counts the same.
     A metric that would get a negative weight gets 0, as w = 0 of a grid leaves it out. Without a gain in the mean
     correlation of the parts nothing is added, as a grid may choose w = 1.
     The scores have the spread that the metric has on the parts, so that weights w of a grid mean the same over both.
     """
-    usable = [one for one in parts if len(one.human) >= max(FEWEST, one.term.shape[1] + 2) and np.ptp(one.human) > 0]
-    width = parts[0].term.shape[1] if parts else 0
+    width = parts[0][1].shape[1] if parts else 0
     alone = WithTerm(1.0, np.zeros(width))
+    usable = [part for part in parts if len(part[2]) >= max(FEWEST, width + 2) and np.ptp(part[2]) > 0]
     if not usable:
         return alone
     columns, targets = [], []
-    for one in usable:
-        target = one.human if kind == "pearson" else average_ranks(one.human)
-        both = np.column_stack([one.base, one.term])
+    for base, term, human in usable:
+        target = human if kind == "pearson" else average_ranks(human)
+        both = np.column_stack([base, term])
         columns.append((both - both.mean(axis=0)) / np.sqrt(len(target)))
         targets.append((target - target.mean()) / target.std() / np.sqrt(len(target)))
     stacked, wanted = np.concatenate(columns), np.concatenate(targets)
     weights = _least_squares(stacked, wanted)
     if weights[0] < 0:
         weights = np.concatenate([[0.0], _least_squares(stacked[:, 1:], wanted)])
-    spread, own = np.sqrt(np.sum((stacked @ weights) ** 2)), np.sqrt(np.sum(stacked[:, 0] ** 2))
-    if not (spread > 0 and own > 0):
+    spread, of_base = np.sqrt(np.sum((stacked @ weights) ** 2)), np.sqrt(np.sum(stacked[:, 0] ** 2))
+    if not (spread > 0 and of_base > 0):
         return alone
-    fitted = WithTerm(float(weights[0] * own / spread), weights[1:] * own / spread)
-    if kind == "pearson":
-        gains = [
-            _cosine(both @ weights, target) - _cosine(both[:, 0], target)
-            for both, target in zip(columns, targets, strict=True)
-        ]
-    else:
-        gains = [
-            correlate(kind, fitted.scores(one.base, one.term), one.human) - correlate(kind, one.base, one.human)
-            for one in usable
-        ]
+    fitted = WithTerm(float(weights[0] * of_base / spread), weights[1:] * of_base / spread)
+    gains = [
+        correlate(kind, fitted.scores(base, term), human) - correlate(kind, base, human) for base, term, human in usable
+    ]
     return fitted if beats(np.array(gains).mean(keepdims=True))[0] else alone
-
-
-def _cosine(x: Floats, y: Floats) -> float:
-    """Pearson's r of centred arrays; NaN without variance."""
-    size = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / size if size > 0 else float("nan")
 
 
 def _least_squares(columns: Floats, wanted: Floats) -> Floats:
     """Weights of the columns, which are scaled to length 1 meanwhile; 0 for a column without variance."""
     size = np.sqrt(np.sum(columns**2, axis=0))
     scaled = np.divide(columns, size, out=np.zeros_like(columns), where=size > 0)
-    found = np.linalg.lstsq(scaled, wanted, rcond=COLLINEAR)[0]
-    weights: Floats = np.divide(found, size, out=np.zeros_like(found), where=size > 0)
-    return weights
+    weights = np.linalg.lstsq(scaled, wanted, rcond=COLLINEAR)[0]
+    return np.asarray(np.divide(weights, size, out=np.zeros_like(weights), where=size > 0))

@@ -33,8 +33,7 @@ LOST = 1e-6  # share of the second moment that must be left as variance, to trus
 
 def codes(labels: ArrayLike) -> Ints:
     """int[N] numbers from 0 on of N labels of any type, equal labels sharing one."""
-    found: Ints = np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.int64).ravel()
-    return found
+    return np.asarray(np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.int64).ravel())
 
 
 def number_of(codes: Ints) -> int:
@@ -114,8 +113,7 @@ def blocks(resamples: int, cells: int, most: int | None = None) -> Iterator[int]
 
 def sums_by(unit: Ints, columns: Floats) -> Floats:
     """float64[U, K] sums of float64[N, K] over the rows of each unit, int64[N] codes."""
-    found: Floats = np.stack([np.bincount(unit, column) for column in columns.T], axis=1)
-    return found
+    return np.stack([np.bincount(unit, column) for column in columns.T], axis=1)
 
 
 def resampled_sums(compute: Callable[[Floats], Floats], sums: Floats, resamples: int, seed: int) -> Floats:
@@ -129,14 +127,16 @@ def resampled_sums(compute: Callable[[Floats], Floats], sums: Floats, resamples:
 
 
 def interval(samples: Floats, units: int) -> tuple[float, float]:
-    """The 95 % interval of float64[R] resamples of so many units; NaN of none, or of fewer than FEWEST_CLUSTERS units.
+    """The 95 % interval of float64[R] resamples of so many units, at `interval_levels`, linearly interpolated.
 
-    That of `interval_levels`.
+    Undefined resamples (NaN) are left out, as nlpstats does. NaN where more than half of them are undefined, of none,
+    and of fewer than FEWEST_CLUSTERS units.
     """
-    if not len(samples) or units < FEWEST_CLUSTERS:
+    known = samples[~np.isnan(samples)]
+    if not len(known) or 2 * len(known) < len(samples) or units < FEWEST_CLUSTERS:
         return math.nan, math.nan
-    low, high = bounds(samples, interval_levels(units))
-    return float(low), float(high)
+    low, high = np.quantile(known, interval_levels(units)).tolist()
+    return low, high
 
 
 def interval_levels(units: int) -> tuple[float, float]:
@@ -153,25 +153,6 @@ def interval_levels(units: int) -> tuple[float, float]:
         return 0.0, 1.0
     lower = float(ndtr(stdtrit(units - 1, (1 - CONFIDENCE) / 2) * math.sqrt(units / (units - 1))))
     return lower, 1 - lower
-
-
-def bounds(samples: Floats, levels: tuple[float, float]) -> tuple[Floats, Floats]:
-    """The quantiles of float64[..., R] resampled values along the last axis, linearly interpolated.
-
-    Undefined resamples (NaN) are left out, as nlpstats does; NaN where more than half of them are undefined.
-    """
-    shape = samples.shape[:-1]
-    rows = samples.reshape(-1, samples.shape[-1])
-    defined = np.count_nonzero(~np.isnan(rows), axis=1)
-    found = np.full((2, len(rows)), np.nan)
-    whole = defined == rows.shape[1]
-    if whole.all() and len(rows):
-        found[:] = np.quantile(rows, levels, axis=1)
-    elif whole.any():
-        found[:, whole] = np.quantile(rows[whole], levels, axis=1)
-    for row in np.flatnonzero(~whole & (2 * defined >= rows.shape[1]) & (defined > 0)):
-        found[:, row] = np.quantile(rows[row][~np.isnan(rows[row])], levels)
-    return found[0].reshape(shape), found[1].reshape(shape)
 
 
 def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Floats) -> Floats:
@@ -197,8 +178,7 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
         for part in ranges(times.shape[1], fitting(AT_ONCE, len(times))):
             found[known, part] = _spearman(columns, human, times[:, part])
     found[:, times.sum(axis=0) < FEWEST] = np.nan
-    clipped: Floats = np.clip(found, -1.0, 1.0)
-    return clipped
+    return np.asarray(np.clip(found, -1.0, 1.0))
 
 
 def resampled_correlations(
@@ -228,13 +208,11 @@ def pearson_of_sums(sums: Floats) -> Floats:
     """
     with np.errstate(all="ignore"):
         mean = sums[..., 1:] / sums[..., :1]
-        own, other = mean[..., 2] - mean[..., 0] ** 2, mean[..., 3] - mean[..., 1] ** 2
-        product = own * other
-        found: Floats = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(product)
-    kept = (own > LOST * mean[..., 2]) & (other > LOST * mean[..., 3])
-    found[~(kept & (product > 0) & (product < np.inf))] = np.nan
-    clipped: Floats = np.clip(found, -1.0, 1.0)
-    return clipped
+        of_x, of_human = mean[..., 2] - mean[..., 0] ** 2, mean[..., 3] - mean[..., 1] ** 2
+        product = of_x * of_human
+        r = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(product)
+    kept = (of_x > LOST * mean[..., 2]) & (of_human > LOST * mean[..., 3]) & (product > 0) & (product < np.inf)
+    return np.where(kept, np.clip(r, -1.0, 1.0), np.nan)
 
 
 def pearson_two_pass(x: Floats, y: Floats, times: Floats) -> Floats:
@@ -277,38 +255,27 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
 def _spearman(columns: Floats, human: Floats, times: Floats) -> Floats:
     """Ranks less their mean are halves of whole numbers: their products sum exactly, to 0 for a constant side."""
     size = times.sum(axis=0)
-    right, other = _ranks(human, times, size)
+    right, squares = _ranks(human, times, size)
     right *= times
-    found = []
+    of_columns = []
     with np.errstate(invalid="ignore", divide="ignore"):
         for column in columns.T:
-            left, own = _ranks(column, times, size)
-            found.append(np.einsum("mr,mr->r", left, right) / np.sqrt(own) / np.sqrt(other))
-    return np.array(found)
+            left, own_squares = _ranks(column, times, size)
+            of_columns.append(np.einsum("mr,mr->r", left, right) / np.sqrt(own_squares) / np.sqrt(squares))
+    return np.array(of_columns)
 
 
 def _ranks(values: Floats, times: Floats, size: Floats) -> tuple[Floats, Floats]:
     """float64[M, R] average ranks less their mean, and float64[R] their sums of squares."""
-    group, tied, ranks = _tied(values, times)
-    ranks -= tied / 2
-    ranks -= size / 2
-    squares = np.einsum("gr,gr,gr->r", ranks, ranks, tied)
-    return ranks[group], squares
-
-
-def _tied(values: Floats, times: Floats) -> tuple[Ints, Floats, Floats]:
-    """The dense rank of each value, and the total weight of each of G distinct values, and of those up to it.
-
-    int[M], float64[G, R] and float64[G, R].
-    """
     order = np.argsort(values)
-    ordered = values[order]
-    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    last = np.flatnonzero(np.append(values[order][1:] != values[order][:-1], True))  # of each distinct value
     group = np.empty(len(values), dtype=np.int64)
     group[order] = np.searchsorted(last, np.arange(len(values)))
     tied = times[order]
-    upto = np.cumsum(tied, axis=0)
+    ranks = np.cumsum(tied, axis=0)
     if len(last) < len(values):
-        upto = upto[last]
-        tied = np.diff(upto, axis=0, prepend=0)
-    return group, tied, upto
+        ranks = ranks[last]
+        tied = np.diff(ranks, axis=0, prepend=0)
+    ranks -= tied / 2
+    ranks -= size / 2
+    return ranks[group], np.einsum("gr,gr,gr->r", ranks, ranks, tied)

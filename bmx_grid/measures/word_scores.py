@@ -78,91 +78,51 @@ def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> R
     undefined = lost & ~all_ok & ~all_bad
     used = ~(empty | all_ok | all_bad | undefined)
 
-    kept = used[row]
-    auc, ap, recall = (np.full(count, np.nan) for _ in range(3))
+    kept, scores = used[row], np.full((3, count), np.nan)
     if kept.any():
-        tied = _Tied.of(row[kept], gold.bad[kept], attributions.values[kept], count)
-        auc[used], ap[used] = tied.auc()[used], tied.average_precision()[used]
-        of_ties = tied.expected_recall() if ties == "expected" else _argsorted(gold, attributions, used)
-        recall[used] = of_ties[used]
+        ranked = _ranked(row[kept], gold.bad[kept], attributions.values[kept], count)
+        scores[:, used] = ranked[:, used]
+    if ties == "argsort":
+        scores[2] = _argsorted(gold, attributions, used)
     share = np.full(count, np.nan)
     share[used] = bad[used] / words[used]
     left_out = (int(flags.sum()) for flags in (empty, all_ok, all_bad, undefined))
-    return Ranking(auc, ap, recall, share, words, *left_out)
+    return Ranking(scores[0], scores[1], scores[2], share, words, *left_out)
 
 
-@dataclass(frozen=True, eq=False)
-class _Tied:
-    """Words grouped by segment and attribution, from the most suspected on.
+def _ranked(row: Ints, bad: NDArray[np.bool_], attributions: Floats, count: int) -> Floats:
+    """float64[3, N] AUC, average precision, and the recall that is expected with every order of tied words.
 
-    row: int[G] the segment of each of G groups; size, bad: float64[G] words and BAD words; before, bad_before: the
-    same numbers summed over the earlier groups of the segment; all, all_bad: float64[N] of the N segments.
+    Words are grouped by segment and attribution, from the most suspected on. Of whole and half numbers, so that the
+    result does not depend on the order of words.
     """
-
-    row: Ints
-    size: Floats
-    bad: Floats
-    before: Floats
-    bad_before: Floats
-    all: Floats
-    all_bad: Floats
-
-    @classmethod
-    def of(cls, row: Ints, bad: NDArray[np.bool_], attributions: Floats, count: int) -> _Tied:
-        order = np.lexsort((attributions, row))
-        rows, values = row[order], attributions[order]
-        first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (values[1:] != values[:-1])))
-        group_row = rows[first]
-        size = np.diff(np.append(first, len(rows))).astype(np.float64)
-        wrong = np.add.reduceat(bad[order].astype(np.float64), first)
-        everything, all_bad = (sums_by_text(part, group_row, count) for part in (size, wrong))
-        return cls(
-            row=group_row,
-            size=size,
-            bad=wrong,
-            before=_before(group_row, size, everything),
-            bad_before=_before(group_row, wrong, all_bad),
-            all=everything,
-            all_bad=all_bad,
-        )
-
-    def auc(self) -> Floats:
-        """float64[N]; whole and half numbers are summed, so that the result does not depend on the order of words."""
-        ok_after = (self.all - self.all_bad)[self.row] - (self.before - self.bad_before) - (self.size - self.bad)
-        won = sums_by_text(self.bad * (ok_after + (self.size - self.bad) / 2), self.row, len(self.all))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found: Floats = won / (self.all_bad * (self.all - self.all_bad))
-        return found
-
-    def average_precision(self) -> Floats:
-        """float64[N]."""
-        precision = (self.bad_before + self.bad) / (self.before + self.size)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found: Floats = sums_by_text(self.bad * precision, self.row, len(self.all)) / self.all_bad
-        return found
-
-    def expected_recall(self) -> Floats:
-        """float64[N] with every order of tied words equally probable."""
-        places = np.clip(self.all_bad[self.row] - self.before, 0, self.size)  # of the K that fall to the group
-        with np.errstate(invalid="ignore", divide="ignore"):
-            hit = sums_by_text(self.bad * places / self.size, self.row, len(self.all))
-            found: Floats = hit / self.all_bad
-        return found
-
-
-def _before(row: Ints, values: Floats, totals: Floats) -> Floats:
-    """float64[G] the sum over earlier groups of the same segment; totals: float64[N] of the segments."""
-    found: Floats = np.cumsum(values) - values - (np.cumsum(totals) - totals)[row]
-    return found
+    order = np.lexsort((attributions, row))
+    rows, values = row[order], attributions[order]
+    first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (values[1:] != values[:-1])))
+    segment = rows[first]
+    size = np.diff(np.append(first, len(rows))).astype(np.float64)
+    wrong = np.add.reduceat(bad[order].astype(np.float64), first)
+    words, all_bad = (sums_by_text(part, segment, count) for part in (size, wrong))
+    before, bad_before = (  # in the earlier groups of the segment
+        np.cumsum(part) - part - (np.cumsum(total) - total)[segment]
+        for part, total in ((size, words), (wrong, all_bad))
+    )
+    ok_after = (words - all_bad)[segment] - (before - bad_before) - (size - wrong)
+    won = sums_by_text(wrong * (ok_after + (size - wrong) / 2), segment, count)
+    precision = sums_by_text(wrong * ((bad_before + wrong) / (before + size)), segment, count)
+    places = np.clip(all_bad[segment] - before, 0, size)  # of the K that fall to the group
+    hit = sums_by_text(wrong * places / size, segment, count)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.stack([won / (all_bad * (words - all_bad)), precision / all_bad, hit / all_bad])
 
 
 def _argsorted(gold: Labels, attributions: Ragged, used: NDArray[np.bool_]) -> Floats:
-    found = np.full(len(gold), np.nan)
+    recall = np.full(len(gold), np.nan)
     for row in np.flatnonzero(used).tolist():
         bad = gold[row]
         places = int(bad.sum())
-        found[row] = bad[np.argsort(-attributions[row])[::-1][:places]].sum() / places
-    return found
+        recall[row] = bad[np.argsort(-attributions[row])[::-1][:places]].sum() / places
+    return recall
 
 
 FOLDS = 3  # a stream of random numbers of its own, whatever else the seed is used for

@@ -9,7 +9,7 @@ from some_attributions import standard
 
 from bmx_grid.boosts.base import Part, mean_gain
 from bmx_grid.boosts.controls import Curve, Length, MetricAverage
-from bmx_grid.measures.nuisance import Selected, fit_term
+from bmx_grid.measures.nuisance import fit_term
 
 ROLES = ("source", "hypothesis")
 
@@ -26,7 +26,7 @@ def liking(what, n=300, seed=1) -> Part:
 def test_the_length_term_is_linear_in_the_log_words(kind):
     part, candidate = liking("length"), Length(ROLES)
     fitted = candidate.fit(kind, [part])
-    term = fit_term(kind, [Selected(part.base, part.features, part.human)])
+    term = fit_term(kind, [(part.base, part.features, part.human)])
     expected = term.scores(part.base, part.features)
     np.testing.assert_allclose(fitted.scores(part.base, part.features), expected, rtol=1e-13, atol=1e-13)
     assert json.loads(json.dumps(fitted.constants()))["own"] == fitted.own

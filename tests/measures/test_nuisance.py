@@ -1,4 +1,4 @@
-"""A curve of score and lengths, and what a score adds to it, against patsy, statsmodels and plain loops."""
+"""A curve of score and lengths, and what a score adds to it, against patsy, statsmodels and plain loops; donors."""
 
 import numpy as np
 import patsy
@@ -6,8 +6,10 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import rankdata
 
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures import nuisance
-from bmx_grid.measures.nuisance import CurveTerms
+from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.nuisance import NO_DONOR, CurveTerms, donors, fit_term, log_words
 
 RNG = np.random.default_rng(5)
 N, FOLDS = 60, 4
@@ -34,12 +36,10 @@ def columns(clusters, score=SCORE, log_words=LOG_WORDS):
     ("clusters", "score", "count"),
     [
         pytest.param(2, SCORE, 3, id="the linear ones at least"),
-        pytest.param(39, SCORE, 3, id="39 clusters"),
         pytest.param(40, SCORE, 4, id="one for every ten"),
         pytest.param(125, SCORE, 12, id="125 clusters"),
         pytest.param(5000, SCORE, FULL, id="all there are"),
         pytest.param(5000, np.sign(SCORE - 3), FULL - 5, id="two scores have no spline"),
-        pytest.param(5000, np.ones(N), FULL - 5, id="one score"),
     ],
 )
 def test_there_is_a_term_for_every_ten_clusters_and_linear_ones_come_first(clusters, score, count):
@@ -142,7 +142,7 @@ def test_nothing_is_predicted_beyond_what_was_seen():
 )
 def test_breaks_explain_a_step_and_nothing_else(human, added, explained):
     rng = np.random.default_rng(3)
-    score, words, folds = rng.normal(3, 2, size=600), np.log(rng.integers(1, 50, size=(600, 2))), np.arange(600) % 10
+    score, words, folds = rng.normal(3, 2, size=600), np.log(rng.integers(1, 50, size=(600, 2))), np.arange(600) % 4
     known = human(score, rng)
     curve = CurveTerms.of(score, words, 600)
     terms, breaks = curve.columns(score, words), curve.breaks(score, words)
@@ -150,3 +150,116 @@ def test_breaks_explain_a_step_and_nothing_else(human, added, explained):
     alone, boosted = predictions("pearson", terms, judged, folds, boost, breaks, curve.most_breaks if added else 0)
     gain = np.corrcoef(boosted[:, 0], judged)[0, 1] - np.corrcoef(alone, judged)[0, 1]
     assert (gain < 0.01) == explained
+
+
+def ints(*values):
+    return np.array(values, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("n_words", "clusters", "allowed"),
+    [
+        pytest.param(ints(5, 5, 5), ints(0, 1, 2), [{1, 2}, {0, 2}, {0, 1}], id="the same number"),
+        pytest.param(ints(5, 5, 5, 5), ints(0, 0, 1, 1), [{2, 3}, {2, 3}, {0, 1}, {0, 1}], id="not its own cluster"),
+        pytest.param(ints(5, 5, 9), ints(0, 0, 1), [{2}, {2}, {0, 1}], id="the nearest number"),
+        pytest.param(ints(5, 3, 7), ints(0, 1, 1), [{1}, {0}, {0}], id="of two equally near ones the smaller"),
+        pytest.param(ints(5, 6, 8), ints(0, 0, 1), [{2}, {2}, {1}], id="past a nearer one of its own cluster"),
+        pytest.param(ints(5, 9), ints(1, 0), [{1}, {0}], id="the cluster of the first has the highest code"),
+        pytest.param(ints(5, 5), ints(0, 0), [{NO_DONOR}, {NO_DONOR}], id="one cluster"),
+        pytest.param(ints(5), ints(0), [{NO_DONOR}], id="one segment"),
+    ],
+)
+def test_attributions_come_from_another_cluster_with_as_many_words(n_words, clusters, allowed):
+    seen = [set() for _ in n_words]
+    for seed in range(20):
+        for place, found in enumerate(donors(n_words, clusters, np.random.default_rng(seed)).tolist()):
+            seen[place].add(found)
+    assert seen == allowed
+
+
+def test_many_segments_all_get_a_donor_of_another_cluster():
+    n_words, clusters = (
+        np.random.default_rng(1).integers(1, 60, size=3000),
+        np.random.default_rng(2).integers(0, 700, size=3000),
+    )
+    clusters[:1000] = 0  # one large cluster
+    found = donors(n_words, clusters, np.random.default_rng(0))
+    assert (clusters[found] != clusters).all()
+    assert (n_words[found] == n_words).mean() > 0.99
+    assert len(np.unique(found)) > 1500  # not one donor for all
+    assert len(donors(ints(), ints(), np.random.default_rng(0))) == 0
+
+
+def test_log_words_count_an_empty_side_as_one_word():
+    sides = [Ragged.from_rows([np.ones(size) for size in sizes]) for sizes in ((1, 8, 0), (2, 0, 4))]
+    np.testing.assert_allclose(log_words(*sides), np.log([[1, 2], [8, 1], [1, 4]]))
+
+
+def selected(base_weight=1.0, weight=0.5, noise=0.1, n=200, seed=3):
+    """Base scores, two terms and human scores."""
+    rng = np.random.default_rng(seed)
+    base, term = rng.normal(size=n), rng.normal(size=(n, 2))
+    return base, term, base_weight * base + term @ [weight, -weight] + noise * rng.normal(size=n)
+
+
+def test_weights_are_those_of_least_squares_and_keep_the_spread_of_the_metric():
+    base, term, human = selected()
+    expected = np.linalg.lstsq(np.column_stack([base, term, np.ones(len(base))]), human)[0]
+    found = fit_term("pearson", [(base, term, human)])
+    assert found.own > 0
+    np.testing.assert_allclose(found.weights / found.own, expected[1:3] / expected[0], rtol=1e-10)
+    assert found.scores(base, term).std() == pytest.approx(base.std(), rel=1e-12)
+
+
+def test_one_term_for_several_pairs_whatever_their_level_and_scale():
+    base, term, human = selected(n=4000, noise=0.0, seed=4)
+    found = fit_term("pearson", [selected(n=4000, noise=0.0), (base + 50, term, 1000 * human - 7)])
+    np.testing.assert_allclose(found.weights / found.own, [0.5, -0.5], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_a_rank_correlation_takes_ranks_of_human_scores(kind):
+    base, term, human = selected(noise=0.0)
+    skewed = base, term, np.exp(3 * human)
+    one, other = fit_term(kind, [(base, term, human)]), fit_term(kind, [skewed])
+    np.testing.assert_allclose(one.weights, other.weights)
+    assert abs(one.weights[0] / one.own - 0.5) < 0.05
+    assert abs(fit_term("pearson", [skewed]).weights[0] - one.weights[0]) > 0.05  # the case can tell
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_a_term_that_gains_by_ranks_squared_and_not_by_the_correlation_asked_for_is_left_out(kind):
+    abstained = 0
+    for seed in range(60):
+        base, term, human = part = selected(n=8, weight=0.1, noise=1.0, seed=seed)
+        found = fit_term(kind, [part])
+        gain = correlate(kind, found.scores(base, term), human) - correlate(kind, base, human)
+        abstained += not found.weights.any()
+        assert gain > 0 or (found.own == 1 and not found.weights.any())
+    assert 0 < abstained < 60, "the cases can tell"
+
+
+def test_a_metric_that_would_get_a_negative_weight_is_left_out():
+    found = fit_term("pearson", [selected(base_weight=-1.0)])
+    assert found.own == 0
+    assert found.weights[0] > 0 > found.weights[1]
+
+
+NINE, TERMS = np.arange(9.0), np.random.default_rng(0).normal(size=(9, 2))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param([], id="no pair"),
+        pytest.param([(NINE[:3], TERMS[:3], NINE[:3])], id="as few segments as weights"),
+        pytest.param([(NINE, TERMS, np.ones(9))], id="all judgements equal"),
+        pytest.param([(NINE, np.ones((9, 2)), NINE)], id="a term without variance"),
+        pytest.param([(NINE, TERMS, NINE)], id="a perfect metric"),
+        pytest.param([(np.ones(9), TERMS, NINE)], id="a constant metric"),
+    ],
+)
+def test_where_nothing_can_be_gained_nothing_is_added(parts):
+    found = fit_term("pearson", parts)
+    assert found.own == 1
+    assert not found.weights.any()

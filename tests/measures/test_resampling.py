@@ -7,10 +7,10 @@ from scipy import stats
 from bmx_grid.measures import ordered, resampling
 from bmx_grid.measures.resampling import (
     blocks,
-    bounds,
     codes,
     draws,
     fitting,
+    interval,
     interval_levels,
     number_of,
     pair_columns,
@@ -63,12 +63,19 @@ def test_levels_widen_for_few_units(units, lower):
     assert interval_levels(units) == pytest.approx((lower, 1 - lower), abs=1e-7)
 
 
-def test_bounds_leave_undefined_resamples_out():
-    nan = np.nan
-    samples = np.array([[1.0, 2, 3, 4, 5], [1, 2, 3, nan, nan], [1, 2, nan, nan, nan], [nan] * 5])
-    low, high = bounds(samples, (0.25, 0.75))
-    np.testing.assert_allclose(low, [2, 1.5, nan, nan])
-    np.testing.assert_allclose(high, [4, 2.5, nan, nan])
+@pytest.mark.parametrize(
+    ("samples", "units", "known"),
+    [
+        pytest.param([1.0, 2, 3, 4, 5], 18, 5, id="all defined"),
+        pytest.param([1, 2, 3, np.nan, np.nan], 18, 3, id="most are"),
+        pytest.param([1, 2, np.nan, np.nan, np.nan], 18, 0, id="most are not"),
+        pytest.param([], 18, 0, id="none"),
+        pytest.param([1.0, 2, 3], 2, 0, id="two units"),
+    ],
+)
+def test_intervals_leave_undefined_resamples_out(samples, units, known):
+    ends = np.quantile(samples[:known], interval_levels(units)) if known else [np.nan] * 2
+    np.testing.assert_allclose(interval(np.array(samples), units), ends)
 
 
 @pytest.mark.parametrize("kind", SCIPY)

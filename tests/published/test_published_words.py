@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from plain_sampling import measures_of
 from word_submissions import (
     read_gold,
     read_target_scores,
@@ -13,7 +14,6 @@ from word_submissions import (
     submissions,
 )
 
-from bmx_grid.measures.word_labels import measures_of
 from bmx_grid.measures.word_scores import rank_words
 from bmx_grid.words.tags import Labels
 

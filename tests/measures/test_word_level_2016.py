@@ -1,0 +1,305 @@
+"""experiments/word_level_2016: sampling, randomisation, distinction and synthetic labellings against plain loops."""
+
+import itertools
+
+import numpy as np
+import pytest
+from discrimination import SAMPLING, Moments, discrimination, sample_moments
+from distinction import bonferroni, distinction
+from plain_sampling import measures_of, plain_corpora, plain_values
+from randomisation import Randomised, approximate_randomisation, p_bounds
+from sampling import erring_sequences, errors_at, sampled_sums
+from scipy.stats import binomtest, norm, ttest_ind
+from synthetic import DRAWN, SYNTHETIC, synthetic_labels
+
+from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.measures.multiplicity import holm
+from bmx_grid.measures.resampling import swaps
+from bmx_grid.measures.word_labels import MEASURES, THE_SIX, measures, statistics
+from bmx_grid.words.tags import Labels
+
+SIX = [MEASURES.index(name) for name in THE_SIX]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    rng = np.random.default_rng(0)
+    gold = Labels.from_rows(rng.random(n) < 0.3 for n in [0, 1, *rng.integers(1, 12, 60)])
+    labellings = [Labels(gold.bad ^ (rng.random(len(gold.bad)) < rate), gold.offsets) for rate in (0.1, 0.3)]
+    return gold, [*labellings, gold]
+
+
+def test_corpora_and_their_measures_are_those_of_the_plain_way(corpus):
+    gold, labellings = corpus
+    pool, errors = erring_sequences(gold, labellings), np.array([10, 11, 30])
+    sums = sampled_sums(pool, errors, 7, np.random.default_rng(4))
+    plain = list(plain_corpora(gold, labellings, errors, 7, np.random.default_rng(4)))
+    expected = [[statistics(gold, one).sum(axis=0) for one in corpora] for corpora in plain]
+    np.testing.assert_allclose(sums, expected, atol=1e-9)
+    values = plain_values(gold, labellings, errors, 7, np.random.default_rng(4))
+    np.testing.assert_allclose(measures(sums)[..., SIX], values, atol=1e-12)
+    assert len({values[sample, 0, 0] for sample in range(7)}) > 3
+
+
+def test_sequences_are_the_texts_with_wrong_labels(corpus):
+    gold, labellings = corpus
+    pool = erring_sequences(gold, labellings)
+    wrong = [[text for text in range(len(gold)) if (one[text] != gold[text]).any()] for one in labellings]
+    assert pool.text.tolist() == [text for texts in wrong for text in texts]
+    assert pool.errors.sum() == sum((one.bad != gold.bad).sum() for one in labellings)
+    assert (pool.texts, pool.words) == (62, len(gold.bad))
+    by_text = [[int((one[t] != gold[t]).sum()) for one in labellings if (one[t] != gold[t]).any()] for t in range(62)]
+    assert pool.attainable == pytest.approx(sum(np.mean(one) for one in by_text if one) / pool.words)
+
+
+def test_every_sequence_is_equally_likely_to_be_first():
+    gold = Labels.from_rows([[0, 0, 0]] * 3)
+    labellings = [Labels.from_rows([[1, 0, 0], [0, 0, 0], [1, 1, 1]]), Labels.from_rows([[1, 1, 0]] * 3)]
+    pool = erring_sequences(gold, labellings)
+    sums = sampled_sums(pool, np.array([1]), 20_000, np.random.default_rng(2))
+    given = np.bincount(np.round(sums[:, 0, 8]).astype(int))  # words given BAD: 1, 3, or 2 of three sequences
+    assert given[1:] / 20_000 == pytest.approx([0.2, 0.6, 0.2], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("share", "words", "expected"),
+    [(30.1, 1000, 301), (30.01, 25079, 7527), (30, 10, 3), (0.01, 100, 1), (0, 100, 0)],
+    ids=["binary-fraction", "rounded-up", "whole", "least", "none"],
+)
+def test_how_many_errors_a_share_is(share, words, expected):
+    gold = Labels.from_rows([np.zeros(words)])
+    assert errors_at(erring_sequences(gold, []), [share]).tolist() == [expected]
+
+
+def test_more_errors_than_there_are(corpus):
+    gold, labellings = corpus
+    pool = erring_sequences(gold, labellings)
+    with pytest.raises(DataError, match=rf"{len(gold.bad)} errors .* choose lower thresholds"):
+        sampled_sums(pool, np.array([len(gold.bad)]), 3, np.random.default_rng(0))
+    with pytest.raises(DataError, match="choose lower thresholds"):
+        sampled_sums(erring_sequences(gold, [gold]), np.array([1]), 3, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="ascending"):
+        sampled_sums(pool, np.array([5, 4]), 3, np.random.default_rng(0))
+
+
+def test_moments_are_of_the_first_samples_of_every_batch(corpus):
+    gold, labellings = corpus
+    pool, errors = erring_sequences(gold, labellings), np.array([10, 30])
+    seen = []
+    found = sample_moments(pool, errors, sizes=(3, 5), repeats=2, seed=7, advance=seen.append)
+    assert seen == [1] * 2 and found.measures == THE_SIX and found.sizes == (3, 5)
+    for batch in range(2):
+        values = plain_values(gold, labellings, errors, 5, np.random.default_rng([7, SAMPLING, batch]))
+        for place, size in enumerate((3, 5)):
+            np.testing.assert_allclose(found.mean[batch, :, place], values[:size].mean(axis=0), atol=1e-12)
+            np.testing.assert_allclose(found.variance[batch, :, place], values[:size].var(axis=0, ddof=1), atol=1e-12)
+
+
+def test_threads_change_nothing(corpus):
+    pool = erring_sequences(*corpus)
+    one, two = (sample_moments(pool, np.array([10, 20]), sizes=(5,), repeats=6, threads=n) for n in (1, 2))
+    assert one.mean.tobytes() == two.mean.tobytes() and one.variance.tobytes() == two.variance.tobytes()
+
+
+def normal_moments(shift, sizes, repeats, seed=0):
+    """Two thresholds, one measure: normal values, those of the second lower by `shift` standard deviations."""
+    values = np.random.default_rng(seed).normal(size=(repeats, 2, sizes[-1], 1))
+    values[:, 1] -= shift
+    firsts = [values[:, :, :size] for size in sizes]
+    mean, variance = (
+        np.stack(found, axis=2) for found in ([f.mean(2) for f in firsts], [f.var(2, ddof=1) for f in firsts])
+    )
+    return values, Moments(mean, variance, ("mcc",), tuple(sizes))
+
+
+def test_p_values_are_averages_of_unpaired_t_tests_of_different_batches():
+    values, moments = normal_moments(0.5, (5, 20), 6)
+    found = discrimination(moments)
+    for place, size in enumerate((5, 20)):
+        # Of six batches and two thresholds, the second threshold is taken three batches earlier.
+        p = [ttest_ind(values[r, 0, :size, 0], values[r - 3, 1, :size, 0]).pvalue for r in range(6)]
+        assert found.p[0, place, 0] == pytest.approx(np.mean(p))
+        assert found.p_error[0, place, 0] == pytest.approx(np.std(p, ddof=1) / np.sqrt(6))
+        assert found.significant[0, place, 0] == pytest.approx(np.mean(np.array(p) < 0.05))
+    assert found.pairs == ((0, 1),)
+
+
+def test_effects_and_what_they_ask_for():
+    _, moments = normal_moments(0.5, (50, 4000), 40)
+    found = discrimination(moments)
+    assert found.effect[0, 0] == pytest.approx(0.5, abs=0.02)
+    assert found.effect_error[0, 0] < 0.01
+    n = found.needed(np.array([0.5, 0.0, -1.0]))
+    assert n.tolist() == [pytest.approx(8 * (norm.ppf(0.975) + norm.ppf(0.8)) ** 2), np.inf, np.inf]
+    _, at_n = normal_moments(0.5, (int(n[0]) + 1,), 2000, seed=3)
+    assert discrimination(at_n).significant[0, 0, 0] == pytest.approx(0.8, abs=0.03)
+
+
+def test_the_fewest_samples_are_the_first_size_below_the_corrected_level():
+    _, moments = normal_moments(0.0, (10, 20, 30), 15)
+    three = Moments(
+        *(np.repeat(one, 2, axis=1)[:, :3] for one in (moments.mean, moments.variance)), ("mcc",), (10, 20, 30)
+    )
+    found = discrimination(three)
+    assert len(found.pairs) == 3 and found.level == pytest.approx(0.05 / 3)
+    p = np.array([[[0.2], [0.016], [0.001]], [[0.2], [0.03], [0.017]], [[0.01], [0.2], [0.2]]])
+    assert found.fewest(p)[:, 0].tolist() == [20, 0, 10]
+
+
+def some_labels(rng, texts=40):
+    return Labels.from_rows(rng.random(n) < 0.3 for n in rng.integers(1, 12, texts))
+
+
+def noisy(rng, gold, rate):
+    return Labels(gold.bad ^ (rng.random(len(gold.bad)) < rate), gold.offsets)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    rng = np.random.default_rng(0)
+    gold = some_labels(rng)
+    return gold, [noisy(rng, gold, rate) for rate in (0.1, 0.2, 0.25)]
+
+
+def slow_randomisation(gold, first, second, rounds, seed):
+    """One pair of labellings, one round and one corpus after the other, counting what differs as much as observed."""
+
+    def six(one):
+        found = measures_of(gold, one)
+        return np.array([found[name] for name in THE_SIX])
+
+    observed = six(first) - six(second)
+    extreme = np.zeros(len(THE_SIX))
+    for exchanged in swaps(np.random.default_rng(seed), len(gold), rounds):
+        rows = [(b, a) if swap else (a, b) for a, b, swap in zip(first.rows(), second.rows(), exchanged, strict=True)]
+        one, other = (Labels.from_rows(row[side] for row in rows) for side in (0, 1))
+        extreme += np.abs(six(one) - six(other)) >= np.abs(observed) - 1e-12
+    return observed, (extreme + 1) / (rounds + 1)
+
+
+def test_approximate_randomisation_equals_a_plain_loop(labelled):
+    gold, labellings = labelled
+    found = approximate_randomisation([statistics(gold, one) for one in labellings], rounds=30, seed=5)
+    assert found.pairs == tuple(itertools.combinations(range(3), 2)) and found.measures == THE_SIX
+    for place, (first, second) in enumerate(found.pairs):
+        observed, p = slow_randomisation(gold, labellings[first], labellings[second], 30, 5)
+        assert found.difference[place] == pytest.approx(observed, abs=1e-12)
+        assert found.p[place].tolist() == p.tolist()
+    assert found.p.min() < 0.2 < found.p.max()
+
+
+def test_equal_labellings_do_not_differ(labelled):
+    gold, labellings = labelled
+    same = statistics(gold, labellings[0])
+    found = approximate_randomisation([same, same], rounds=20)
+    assert found.p[0].tolist() == [1.0] * 6
+
+
+def test_a_measure_without_a_value_has_no_p(labelled):
+    gold, labellings = labelled
+    all_bad = Labels(np.ones(len(gold.bad), bool), gold.offsets)
+    found = approximate_randomisation([statistics(gold, one) for one in (labellings[0], all_bad)], rounds=20)
+    undefined = dict(zip(found.measures, np.isnan(found.p[0]).tolist(), strict=True))
+    assert [name for name, nan in undefined.items() if nan] == ["mcc"]
+    assert np.isnan(found.difference[0, found.measures.index("mcc")])
+
+
+def test_what_the_number_of_rounds_leaves_open():
+    """Clopper and Pearson's interval of the share of extreme rounds, as scipy.stats.binomtest has it."""
+    extreme = np.array([0, 3, 50, 100])
+    p = np.array([*(extreme + 1) / 101, np.nan])[None]
+    low, high = p_bounds(Randomised(((0, 1),), THE_SIX[:5], p, p, 100, 0))
+    for place, k in enumerate(extreme.tolist()):
+        expected = binomtest(k, 100).proportion_ci(0.95, "exact")
+        assert (low[0, place], high[0, place]) == pytest.approx((expected.low, expected.high))
+    assert np.isnan([low[0, 4], high[0, 4]]).all()
+
+
+@pytest.mark.parametrize(("rounds", "shapes"), [(0, (4, 4)), (9, (4, 5))], ids=["no-rounds", "other-texts"])
+def test_mistakes_of_randomisation(rounds, shapes):
+    with pytest.raises(ValueError):
+        approximate_randomisation([np.ones((n, 18)) for n in shapes], rounds=rounds)
+
+
+def test_distinction_by_hand():
+    # Ranked 2, 0, 4, 1, 3: the upper half of five is 2, 0 and 4.
+    scores = [0.8, 0.3, 0.9, 0.1, 0.5]
+    pairs = list(itertools.combinations(range(5), 2))
+    p = np.full(10, 0.5)
+    p[pairs.index((0, 2))] = 0.015  # significant among three pairs (.045), not among ten
+    p[pairs.index((1, 3))] = 0.04  # the only pair of the lower half
+    p[pairs.index((2, 3))] = 0.004
+    found = distinction(scores, pairs, p)
+    assert (found.d, found.d_top, found.d_bottom) == pytest.approx((0.1, 1 / 3, 1.0))
+    assert (found.n, found.n_top, found.n_bottom) == (5, 3, 2)
+    assert distinction([np.nan, *scores[1:]], pairs, p).n == 4
+    assert np.isnan(distinction([1.0], [], []).d)
+    with pytest.raises(ConfigError, match="bonferroni"):
+        distinction(scores, pairs, p, correction="bonferoni")
+
+
+def test_holm_distinguishes_at_least_as_many_as_bonferroni():
+    p = np.array([0.01, 0.02, 0.03])
+    assert (holm(p) <= bonferroni(p)).all()
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    found = [distinction([3, 2, 1], pairs, p, correction=name).d for name in ("bonferroni", "holm")]
+    assert found == pytest.approx([1 / 3, 1.0])
+
+
+def test_bonferroni_leaves_undefined_tests_out():
+    assert bonferroni([0.01, np.nan, 0.6]).tolist() == pytest.approx([0.02, np.nan, 1.0], nan_ok=True)
+
+
+def truth(words, bad, seed=0):
+    """So many words, of which so many are BAD, in texts of ten words."""
+    flags = np.random.default_rng(seed).permutation(np.arange(words) < bad)
+    return Labels.from_rows(flags[start : start + 10] for start in range(0, words, 10))
+
+
+def shape(gold, found):
+    right = (gold.bad & found.bad).sum()
+    with np.errstate(invalid="ignore"):
+        return found.bad.mean(), right / found.bad.sum(), right / gold.bad.sum(), (~found.bad)[~gold.bad].mean()
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "expected"),
+    [
+        pytest.param("all_bad", 300, (1, 0.3, 1, 0), id="all-bad"),
+        pytest.param("all_good", 300, (0, np.nan, 0, 1), id="all-good"),
+        pytest.param("optimistic_by_share", 300, (0.02, 0.9, 0.06, 698 / 700), id="98-percent-ok"),
+        pytest.param("optimistic_by_recall", 270, (0.03, 0.9, 0.1, 727 / 730), id="recall-.1"),
+        pytest.param("pessimistic", 300, (0.9, 0.3, 0.9, 0.1), id="pessimistic"),
+    ],
+)
+def test_labellings_are_what_the_paper_says(name, bad, expected):
+    gold = truth(1000, bad)
+    found = synthetic_labels(name, gold, np.random.default_rng(1))
+    assert found.same_words(gold)
+    assert shape(gold, found) == pytest.approx(expected, nan_ok=True)
+
+
+def test_random_labels_have_the_share_of_the_truth():
+    gold = truth(20_000, 3000)
+    found = synthetic_labels("random", gold, np.random.default_rng(3))
+    assert shape(gold, found) == pytest.approx((0.15, 0.15, 0.15, 0.85), abs=0.02)
+    assert measures_of(gold, found)["mcc"] == pytest.approx(0, abs=0.03)
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_draws_come_from_the_generator(name):
+    gold = truth(2000, 400)
+    same, again, other = (synthetic_labels(name, gold, np.random.default_rng(seed)).bad.tolist() for seed in (5, 5, 6))
+    assert same == again
+    assert (same != other) == (name in DRAWN)
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+@pytest.mark.parametrize("bad", [0, 40, None], ids=["all-ok", "all-bad", "no-words"])
+def test_one_label_or_none(name, bad):
+    gold = truth(40, bad) if bad is not None else Labels.from_rows([[], []])
+    if name == "optimistic_by_share" and bad == 0:
+        with pytest.raises(DataError, match="the truth has 0 of 40 words; use optimistic_by_recall"):
+            synthetic_labels(name, gold, np.random.default_rng(0))
+    else:
+        assert synthetic_labels(name, gold, np.random.default_rng(0)).same_words(gold)

@@ -1,0 +1,328 @@
+"""Measures of labelled and ranked words by hand, by scikit-learn and by plain loops; thresholds and their folds."""
+
+import itertools
+
+import numpy as np
+import pytest
+from plain_sampling import measures_of
+from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
+
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws
+from bmx_grid.measures.word_labels import MEASURES, label_measures, mean_over_segments, measures, statistics
+from bmx_grid.measures.word_scores import FOLDS, best_threshold, cross_fitted_labels, labels_at, rank_words
+from bmx_grid.words.tags import Labels
+
+NAN = float("nan")
+
+
+def harmonic(a, b):
+    return 2 * a * b / (a + b)
+
+
+def labels(*rows):
+    """From rows as "OOB": OK, OK, BAD."""
+    return Labels.from_rows([[sign == "B" for sign in row] for row in rows])
+
+
+def spans_of(row, bad):
+    """Plain loop: start and end of the runs of one label."""
+    found, start = [], 0
+    for place in range(1, len(row) + 1):
+        if place == len(row) or row[place] != row[start]:
+            if row[start] == bad:
+                found.append((start, place))
+            start = place
+    return found
+
+
+def slow_seqcor(gold, predicted):
+    """One sentence, as the WMT15 task scored it: the largest overlap is taken until none is left."""
+    total = 0.0
+    for bad in (False, True):
+        mine, theirs = spans_of(gold, bad), spans_of(predicted, bad)
+        overlap = np.array([[max(0, min(a[1], b[1]) - max(a[0], b[0])) for b in theirs] for a in mine])
+        words = 0
+        while overlap.size and overlap.max() > 0:
+            row, column = np.unravel_index(overlap.argmax(), overlap.shape)
+            words += overlap[row, column]
+            overlap[row, :] = 0
+            overlap[:, column] = 0
+        count = sum(one == bad for one in gold)
+        total += words * (len(gold) / (2 * count) if count else 0)
+    numbers = [len(spans_of(row, False)) + len(spans_of(row, True)) for row in (gold, predicted)]
+    return total / len(gold) * min(numbers) / max(numbers)
+
+
+def slow_phrase_f1(gold, predicted, bad):
+    right = [[], []]
+    for mine, other in zip(gold, predicted, strict=True):
+        for place, (own, against) in enumerate(((other, mine), (mine, other))):
+            for start, end in spans_of(own, bad):
+                right[place].append(np.mean([against[i] == bad for i in range(start, end)]))
+    if not right[0] + right[1]:
+        return NAN
+    precision, recall = (np.mean(one) if one else 0.0 for one in right)
+    return 0.0 if precision + recall == 0 else 2 * precision * recall / (precision + recall)
+
+
+def random_labels(rng, texts=60):
+    lengths = rng.integers(1, 15, texts)
+    return Labels.from_rows(rng.random(n) < rng.choice([0.1, 0.4, 0.9]) for n in lengths)
+
+
+# f1_ok, f1_bad, f1_mult, mcc, phrase_f1_ok, phrase_f1_bad, phrase_f1_mult, seqcor, seqcor_max
+BY_HAND = [
+    pytest.param(["OOBOBOOOB"], ["OOBOBOOOB"], [1, 1, 1, 1, 1, 1, 1, 1, 1], id="perfect"),
+    # OK: 5 of 6 and 6 right; spans (0,4) 3/4, (5,7) 1 against (0,2) 1, (3,4) 1, (5,8) 2/3.
+    # BAD: 2 of 3 and 3 right; spans (4,5) 1, (7,9) 1/2 against 0, 1, 1. SeqCor: (4/12 + 2/6) * 4/6.
+    pytest.param(
+        ["OOBOBOOOB"],
+        ["OOOOBOOBB"],
+        [5 / 6, 2 / 3, 5 / 9, 0.5, harmonic(7 / 8, 8 / 9), harmonic(3 / 4, 2 / 3), None, 4 / 9, 1],
+        id="partly-right",
+    ),
+    # One span of 9 words: 6 of 9 right, every OK span found; SeqCor matches the three words of (5,8): 3/12 * 1/6.
+    pytest.param(
+        ["OOBOBOOOB"], ["OOOOOOOOO"], [0.8, 0, 0, NAN, 0.8, 0, 0, 1 / 24, 1], id="all-good-has-no-MCC-and-no-bad-spans"
+    ),
+    pytest.param(["OOO"], ["OOO"], [1, NAN, NAN, NAN, 1, NAN, NAN, 0.5, 0.5], id="nobody-says-BAD"),
+    pytest.param(["B", "O"], ["B", "B"], [0, 2 / 3, 0, NAN, 0, 2 / 3, 0, 0.25, 0.5], id="one-word-sentences"),
+    # The second sentence has no words: no spans, no part in SeqCor's mean.
+    pytest.param(["BO", ""], ["BO", ""], [1, 1, 1, 1, 1, 1, 1, 1, 1], id="a-sentence-without-words"),
+    # Corpus sums, not means of sentences: BAD 1 of 4 predicted, 1 of 1 found.
+    pytest.param(
+        ["BO", "OO", "OO"], ["BB", "BB", "OO"], [4 / 7, 0.4, 8 / 35, None, None, None, None, None, 2 / 3], id="sums"
+    ),
+]
+
+
+@pytest.mark.parametrize(("gold", "predicted", "expected"), BY_HAND)
+def test_values_by_hand(gold, predicted, expected):
+    found = measures_of(labels(*gold), labels(*predicted))
+    assert list(found) == list(MEASURES)
+    for value, wanted in zip(found.values(), expected, strict=True):
+        if wanted is not None:
+            assert value == pytest.approx(wanted, nan_ok=True, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "words"),
+    [
+        # OK (0,4) and (5,7) against (0,2) and (3,7): two words of the first with either; the earlier counts first.
+        pytest.param("OOOOBOO", "OOBOOOO", 2 + 2, id="equal overlaps: from the left"),
+        # The largest first, although 2 + 2 with the others would be more than 3.
+        pytest.param("OOBOOOOOO", "OOOOOOBOO", 3 + 0, id="the largest first"),
+    ],
+)
+def test_overlaps_of_spans_are_matched_one_to_one(gold, predicted, words):
+    found = statistics(labels(gold), labels(predicted))[0, -4]
+    numbers = [len(spans_of(row, "O")) + len(spans_of(row, "B")) for row in (gold, predicted)]
+    ratio = min(numbers) / max(numbers)
+    assert found == pytest.approx(slow_seqcor([sign == "B" for sign in gold], [sign == "B" for sign in predicted]))
+    assert found == pytest.approx(ratio * words / (2 * gold.count("O")))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_like_plain_loops_and_sklearn(seed):
+    rng = np.random.default_rng(seed)
+    gold = random_labels(rng)
+    predicted = Labels(gold.bad ^ (rng.random(len(gold.bad)) < 0.3), gold.offsets)
+    found = measures_of(gold, predicted)
+    assert found["f1_bad"] == pytest.approx(f1_score(gold.bad, predicted.bad))
+    assert found["f1_ok"] == pytest.approx(f1_score(~gold.bad, ~predicted.bad))
+    assert found["f1_mult"] == pytest.approx(found["f1_bad"] * found["f1_ok"])
+    assert found["mcc"] == pytest.approx(matthews_corrcoef(gold.bad, predicted.bad))
+    rows = [[row.tolist() for row in one.rows()] for one in (gold, predicted)]
+    for name, bad in (("ok", False), ("bad", True)):
+        assert found[f"phrase_f1_{name}"] == pytest.approx(slow_phrase_f1(*rows, bad))
+    assert found["phrase_f1_mult"] == pytest.approx(found["phrase_f1_ok"] * found["phrase_f1_bad"])
+    each = [slow_seqcor(*pair) for pair in zip(*rows, strict=True)]
+    assert statistics(gold, predicted)[:, -4] == pytest.approx(each)
+    assert found["seqcor"] == pytest.approx(np.mean(each))
+    assert found["seqcor_max"] == pytest.approx(measures_of(gold, gold)["seqcor"])
+
+
+def test_a_corpus_of_repeated_texts_is_a_product_of_weights():
+    rng = np.random.default_rng(3)
+    gold, predicted = (random_labels(np.random.default_rng(3)) for _ in range(2))
+    predicted = Labels(gold.bad ^ (rng.random(len(gold.bad)) < 0.3), gold.offsets)
+    times = rng.integers(0, 3, len(gold))
+    rows = np.repeat(np.arange(len(gold)), times).tolist()
+    drawn = [Labels.from_rows(one[row] for row in rows) for one in (gold, predicted)]
+    found = measures(times @ statistics(gold, predicted))
+    assert found == pytest.approx(list(measures_of(*drawn).values()))
+    mcc = MEASURES.index("mcc")
+    assert measures(1e80 * statistics(gold, predicted).sum(axis=0))[mcc] == pytest.approx(
+        measures_of(gold, predicted)["mcc"]
+    ), "large corpora keep their digits"
+
+
+def words(tags, attributions):
+    return Labels.from_rows(tags), Ragged.from_rows([np.array(row, float) for row in attributions])
+
+
+def some_segments(rng, decimals):
+    lengths = rng.integers(2, 12, 80)
+    tags = [rng.random(n) < 0.35 for n in lengths]
+    return words(tags, [np.round(rng.normal(size=n) - tag, decimals) for n, tag in zip(lengths, tags, strict=True)])
+
+
+@pytest.mark.parametrize("decimals", [0, 8], ids=["ties", "distinct"])
+def test_auc_and_average_precision_like_sklearn(decimals):
+    gold, attributions = some_segments(np.random.default_rng(0), decimals)
+    found = rank_words(gold, attributions)
+    for row, bad in enumerate(gold.rows()):
+        if bad.all() or not bad.any():
+            assert np.isnan([found.auc[row], found.ap[row], found.recall_at_k[row]]).all()
+            continue
+        assert found.auc[row] == pytest.approx(roc_auc_score(bad, -attributions[row]))
+        assert found.ap[row] == pytest.approx(average_precision_score(bad, -attributions[row]))
+    assert np.isnan(found.auc).sum() == found.all_ok + found.all_bad > 0
+
+
+def test_the_expected_recall_is_the_mean_over_all_orders_of_tied_words():
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        bad, values = rng.random(6) < 0.5, rng.integers(0, 3, 6).astype(float)
+        if bad.all() or not bad.any():
+            continue
+        orders = [np.array(order) for order in itertools.permutations(range(6))]
+        recalls = [bad[order][np.argsort(values[order], kind="stable")][: bad.sum()].mean() for order in orders]
+        assert rank_words(*words([bad], [values])).recall_at_k[0] == pytest.approx(np.mean(recalls))
+
+
+@pytest.mark.parametrize("decimals", [0, 8], ids=["ties", "distinct"])
+def test_argsort_is_that_of_numpy(decimals):
+    gold, attributions = some_segments(np.random.default_rng(3), decimals)
+    found = rank_words(gold, attributions, "argsort")
+    for row, bad in enumerate(gold.rows()):
+        if bad.any() and not bad.all():
+            top = np.argsort(-attributions[row])[::-1][: bad.sum()]
+            assert found.recall_at_k[row] == bad[top].mean()
+
+
+def test_what_is_left_out_is_counted_by_its_reason():
+    gold, attributions = words(
+        [[0, 0], [1, 1], [], [1, 0], [0, 1], [0, 0]],
+        [[1, 2], [1, 2], [], [np.nan, 1], [2, 1], [np.nan, 1]],
+    )
+    found = rank_words(gold, attributions)
+    assert (found.all_ok, found.all_bad, found.empty, found.undefined) == (2, 1, 1, 1)
+    assert np.isnan(found.auc).tolist() == [True, True, True, True, False, True]
+    assert found.auc[4] == found.ap[4] == found.recall_at_k[4] == 1, "a low attribution is a suspected error"
+    assert len(rank_words(*words([], [])).auc) == 0
+
+
+def test_a_segment_depends_on_itself_alone():
+    gold, attributions = some_segments(np.random.default_rng(4), 1)
+    whole = rank_words(gold, attributions)
+    for row in range(0, len(gold), 7):
+        alone = rank_words(Labels.from_rows([gold[row]]), Ragged.from_rows([attributions[row]]))
+        for name, values in alone.measures().items():
+            assert values[0] == pytest.approx(whole.measures()[name][row], nan_ok=True, abs=0)
+
+
+def test_mistakes_of_rankings():
+    gold, attributions = words([[0, 1]], [[1, 2]])
+    with pytest.raises(ConfigError, match="Did you mean 'expected'"):
+        rank_words(gold, attributions, "expectd")
+    with pytest.raises(ValueError, match="same numbers of words"):
+        rank_words(gold, Ragged.from_rows([np.ones(3)]))
+
+
+def test_the_bootstrap_of_labels_equals_a_plain_loop():
+    rng = np.random.default_rng(0)
+    gold = random_labels(rng)
+    predicted = Labels(gold.bad ^ (rng.random(len(gold.bad)) < 0.2), gold.offsets)
+    cluster = np.arange(len(gold)) // 3
+    found = label_measures(statistics(gold, predicted), cluster, resamples=20, seed=2)
+    (times,) = seeded_draws(cluster.max() + 1, 20, 2)
+    drawn = []
+    for column in times.T:
+        rows = [row for row in range(len(gold)) for _ in range(int(column[cluster[row]]))]
+        drawn.append(measures_of(*(Labels.from_rows(one[row] for row in rows) for one in (gold, predicted))))
+    for name in MEASURES:
+        ends = np.quantile([one[name] for one in drawn], interval_levels(int(cluster.max()) + 1))
+        assert (found[name].low, found[name].high) == pytest.approx(tuple(ends))
+        assert found[name].value == pytest.approx(measures_of(gold, predicted)[name])
+        assert found[name].n_segments == len(gold)
+
+
+def test_the_bootstrap_of_means():
+    values = np.array([0.2, np.nan, 0.4, 0.9, 0.1, np.nan, 0.5])
+    found = mean_over_segments(values, ["a", "x", "a", "b", "c", "y", "d"], resamples=200, seed=1)
+    assert found.value == pytest.approx(np.nanmean(values))
+    assert (found.n_segments, found.n_left_out) == (5, 2)
+    assert found.low < found.value < found.high
+    again = mean_over_segments(values[[0, 2, 3, 4, 6]], list("aabcd"), resamples=200, seed=1)
+    assert (again.low, again.high) == (found.low, found.high)  # clusters that only hold what is left out do not count
+
+
+def labelled(attributions, threshold):
+    """The labels of all texts at one threshold."""
+    return labels_at(attributions, np.full(len(attributions), threshold))[0]
+
+
+def test_the_best_threshold_is_the_best_of_all_cuts():
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        gold = random_labels(rng, 6)
+        values = np.round(rng.normal(size=len(gold.bad)) - gold.bad, 1)
+        cuts = [matthews_corrcoef(gold.bad, values <= cut) for cut in np.unique(values)[:-1]]
+        chosen = labelled(Ragged(values, gold.offsets), best_threshold(gold.bad, values)).bad
+        assert matthews_corrcoef(gold.bad, chosen) == pytest.approx(max(cuts))
+        best = np.unique(values)[:-1][np.array(cuts) >= max(cuts) - 1e-12]
+        assert chosen.sum() == (values <= best[0]).sum()  # of equally good cuts the one that blames fewest
+
+
+@pytest.mark.parametrize(
+    ("values", "bad"),
+    [([1.0, 1.0], [0, 1]), ([1.0, 2.0], [0, 0]), ([np.nan, 2.0], [1, 0]), ([], [])],
+    ids=["no-cut", "one-label", "nothing-left", "no-words"],
+)
+def test_no_threshold(values, bad):
+    assert np.isnan(best_threshold(np.array(bad, dtype=bool), np.array(values)))
+
+
+@pytest.mark.parametrize("low", [1.0, -np.inf], ids=["next-float", "infinite"])
+def test_a_threshold_lies_between_what_it_separates(low):
+    values = np.array([low, np.nextafter(low, 2) if np.isfinite(low) else 3.0])
+    found = labelled(Ragged(values, np.array([0, 2])), best_threshold(np.array([True, False]), values))
+    assert found.bad.tolist() == [True, False]
+
+
+def test_a_text_without_a_threshold_or_with_an_unknown_attribution_has_no_labels():
+    attributions = Ragged(np.array([np.nan, 0.1, 0.1, 0.1]), np.array([0, 2, 3, 4]))
+    labels, known = labels_at(attributions, np.array([0.5, np.nan, 0.5]))
+    assert known.tolist() == [False, False, True]
+    assert labels.bad.tolist() == [False, False, False, True]
+
+
+def test_cross_fitted_labels_are_those_of_thresholds_from_the_other_folds():
+    rng = np.random.default_rng(6)
+    gold = random_labels(rng, 30)
+    attributions = Ragged(rng.normal(size=len(gold.bad)) - gold.bad, gold.offsets)
+    attributions.values[0] = np.nan
+    cluster = np.arange(30) // 2
+    labels, known = cross_fitted_labels(gold, attributions, cluster, folds=4, seed=3)
+    assert not known[0] and known[1:].all() and not labels[0].any()
+    fold = dealt(cluster, 4, np.random.default_rng([3, FOLDS]))
+    for number in range(4):
+        words = fold[gold.row_of_word()] != number
+        threshold = best_threshold(gold.bad[words], attributions.values[words])
+        for row in np.flatnonzero((fold == number) & known).tolist():
+            assert labels[row].tolist() == (attributions[row] <= threshold).tolist()
+
+
+def test_a_label_of_a_text_never_comes_from_its_own_tags():
+    rng = np.random.default_rng(7)
+    gold = random_labels(rng, 12)
+    attributions = Ragged(rng.normal(size=len(gold.bad)), gold.offsets)
+    before, _ = cross_fitted_labels(gold, attributions, folds=12)
+    for row in range(12):
+        turned = gold.bad.copy()
+        turned[gold.offsets[row] : gold.offsets[row + 1]] ^= True
+        after, _ = cross_fitted_labels(Labels(turned, gold.offsets), attributions, folds=12)
+        assert after[row].tolist() == before[row].tolist()
