@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from bmx_grid.attribution.boosted import LOWER
 from bmx_grid.attribution.contracts import check_explainer, check_metric, explanations_of, fitted_to
@@ -26,6 +26,8 @@ from bmx_grid.words.segmentation import Name as WordsName
 from bmx_grid.words.segmentation import PairWords
 
 Part = TypeVar("Part", Metric, Explainer)
+# what settings that read the same texts share: N items, their keys, and how many words each of their texts has
+_Texts = tuple[tuple[Item, ...], tuple[str, ...], tuple[tuple[int, ...], ...]]
 
 
 def make_plan(
@@ -68,14 +70,6 @@ def make_plan(
         failed=(*failed, *expansion.failed),
         unavailable=_unavailable({**known_metrics, **known_explainers}),
     )
-
-
-class _Texts(NamedTuple):
-    """What settings that read the same texts share: N items, their keys, and how many words each of their texts has."""
-
-    items: tuple[Item, ...]
-    keys: tuple[str, ...]
-    sizes: tuple[tuple[int, ...], ...]
 
 
 class _Expansion:
@@ -183,8 +177,8 @@ class _Expansion:
             explainer, imported = self._imported[key]
         # Explanations that exist already are not kept: the metric's scores are those of the metric alone.
         asked, kept_names = (explainer, names) if imported is None else (None, (names[0], ALONE))
-        texts = self._texts_of(segments, metric, is_explained=asked is not None)
-        n_texts, refused = ((), {}) if given is not None else _counted(metric, asked, texts, words)
+        items, keys, sizes = self._texts_of(segments, metric, is_explained=asked is not None)
+        n_texts, refused = ((), {}) if given is not None else _counted(metric, asked, items, sizes, words)
         refused |= {} if imported is None else imported.refused
         first, more = next(iter(refused.items()), (0, "")), len(refused) - 1
         others = f" ({counted(more, 'more segment')} likewise)" if more > 0 else ""
@@ -206,14 +200,14 @@ class _Expansion:
                 explainer=explainer,
                 given=given,
                 imported=imported,
-                items=texts.items,
-                keys=texts.keys,
+                items=items,
+                keys=keys,
                 words=words,
                 clusters=self._clusters[pair],
                 seed=seed,
                 is_repeat=seed != self._seeds[0],
                 slot=slot,
-                missing=() if given is not None else tuple(slot.missing(texts.keys)),
+                missing=() if given is not None else tuple(slot.missing(keys)),
                 n_texts_of_all=n_texts,
                 refused=refused,
             )
@@ -222,11 +216,11 @@ class _Expansion:
     def _texts_of(self, segments: SegmentSet, metric: Metric, *, is_explained: bool) -> _Texts:
         """What the metric reads of them, made once for all metrics that read the same."""
         key = id(segments), metric.reads, metric.reads_all_references
-        if key not in self._texts or (is_explained and not self._texts[key].sizes):
+        if key not in self._texts or (is_explained and not self._texts[key][2]):
             items = segments.items(metric.reads, all_references=metric.reads_all_references)
             words = self._words[segments.language_pair]
             sizes = tuple(word_counts(item, words) for item in items) if is_explained else ()
-            self._texts[key] = _Texts(items, tuple(map(item_key, items)), sizes)
+            self._texts[key] = items, tuple(map(item_key, items)), sizes
         return self._texts[key]
 
 
@@ -242,15 +236,19 @@ def _unfit(name: str, metric: Metric, given: GivenScores | None, explainer: Expl
 
 
 def _counted(
-    metric: Metric, explainer: Explainer | None, texts: _Texts, words: PairWords
+    metric: Metric,
+    explainer: Explainer | None,
+    items: Sequence[Item],
+    sizes: Sequence[tuple[int, ...]],
+    words: PairWords,
 ) -> tuple[tuple[int, ...], dict[int, str]]:
     """How many texts each item needs, and why the explainer refuses some. Raises ExplainError where the metric does."""
     counts: list[int] = []
     refused: dict[int, str] = {}
-    for position, item in enumerate(texts.items):
+    for position, item in enumerate(items):
         try:
-            sizes = None if explainer is None else texts.sizes[position]
-            counts.append(count_texts(metric, explainer, item, words=words, sizes=sizes))
+            of_item = None if explainer is None else sizes[position]
+            counts.append(count_texts(metric, explainer, item, words=words, sizes=of_item))
         except ExplainError as error:
             if explainer is None:  # the metric itself refuses: there is no score either
                 raise

@@ -8,6 +8,7 @@ import time
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -110,10 +111,10 @@ class Lane:
 
 
 class Workers:
-    """Workers that were started, or found."""
+    """Workers that were started, or found; killed: what is said where a worker ended before its job did."""
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
-        self.lanes = lanes
+    def __init__(self, lanes: Sequence[Lane], killed: str = "") -> None:
+        self.lanes, self._killed = lanes, killed
 
     def look(self) -> None:
         """Called every LOOK_SECONDS; may change the lanes' `n_workers`. Raises BmxError when workers stay away."""
@@ -124,7 +125,7 @@ class Workers:
 
     def lost(self, error: BaseException) -> BmxError | None:
         """The sentence for an error that came from the workers; None for one of a job."""
-        return None
+        return WorkerLost(self._killed) if isinstance(error, BrokenExecutor) else None
 
 
 def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
 from bmx_grid.core.devices import ASSIGNED, assigned_here, present
-from bmx_grid.core.errors import BmxError, ConfigError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import end_with_parent, uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pooled, WorkerLost, Workers
+from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pooled, Workers
 
+KILLED = (
+    f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with fewer processes "
+    "(executor.n_jobs=1)."
+)
 MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are slips of the hand
 # Libraries that start threads of their own read these when they are loaded.
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA", "NUMEXPR")
@@ -70,18 +73,7 @@ class Loky(Pooled):
             lanes = [Lane(stack.enter_context(_pool(plain, None)), plain)]
             for name in devices:
                 lanes.append(Lane(stack.enter_context(_pool(1, name, len(devices))), 1, has_device=True))
-            yield _Processes(lanes)
-
-
-class _Processes(Workers):
-    def lost(self, error: BaseException) -> BmxError | None:
-        """WorkerLost for a process that was killed."""
-        if not isinstance(error, BrokenProcessPool):
-            return None
-        return WorkerLost(
-            f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with "
-            "fewer processes (executor.n_jobs=1)."
-        )
+            yield Workers(lanes, KILLED)
 
 
 @contextmanager
