@@ -14,7 +14,6 @@ REFERENCES = ["the cat sat on the mat", "a dog barks", "the cat sat on the mat"]
 HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
 
 
-@pytest.mark.parametrize("explainer", [None, "erasure", "lime"])
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
@@ -23,27 +22,22 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
             (["a", "b"], ["c", "d\udcff"]), r"hypotheses: segment 2 .*'d\\udcff'; replace it", id="a low half"
         ),
         pytest.param((["a"],) * 3, "reads reference, hypothesis: one list of texts each; got 3", id="a list too many"),
-        pytest.param((["a"],), "reads reference, hypothesis: one list of texts each; got 1", id="a list missing"),
         pytest.param((["a"], "b"), "hypotheses: expected a list of texts, got 'b'", id="a text, no list"),
         pytest.param((["\udcff" + "a" * 99], ["b"]), rf"in '.udcff{'a' * 59}'; ", id="of a long text 60 are shown"),
-        pytest.param(({"a"}, ["b"]), "references: expected a list of texts, got {'a'}", id="a set"),
         pytest.param(([["a", "b"]], ["c"]), r"segment 1 is \['a', 'b'\], not a text", id="two references"),
         pytest.param((["a"], 5), "hypotheses: expected a list of texts, got 5", id="a number, no list"),
         pytest.param((["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
         pytest.param((["a", "b"], ["c"]), "2 references, 1 hypotheses; every", id="uneven"),
     ],
 )
-def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(explainer, texts, said):
-    settings = {"explainer.num_samples": 9} if explainer == "lime" else None
-    scorer = bmx_grid.load("chrf", explainer, p=1.0 if explainer == "erasure" else None, settings=settings)
-    for ask in (scorer.score, scorer.count_texts, scorer.explain):
-        with pytest.raises(DataError, match=said) as caught:
-            ask(*texts)
-        assert str(caught.value).isprintable()
-
-
-def test_whole_characters_beyond_the_basic_plane_are_texts():
-    assert np.isfinite(bmx_grid.load("chrf", "erasure", p=1).score(["\N{GRINNING FACE} a"], ["\U0010ffff a"])).all()
+def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, said):
+    for scorer in (bmx_grid.load("chrf", None), bmx_grid.load("chrf", "erasure", p=1.0)):
+        for ask in (scorer.score, scorer.count_texts, scorer.explain):
+            with pytest.raises(DataError, match=said) as caught:
+                ask(*texts)
+            assert str(caught.value).isprintable()
+    assert np.isfinite(scorer.score(["\N{GRINNING FACE} a"], ["\U0010ffff a"])).all(), "whole characters are texts"
+    assert scorer.score([], []).shape == (0,)
 
 
 def test_base_scores_and_explanations_belong_to_their_segments():
@@ -103,22 +97,14 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
         scorer.score(["a b c"], ["a b d"])
 
 
-def test_no_segments_have_no_scores():
-    assert (
-        bmx_grid.load("chrf", None).score([], []).shape == bmx_grid.load("chrf", "erasure").score([], []).shape == (0,)
-    )
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         pytest.param({"explainer": None, "p": 1.0}, "p and w belong to an explainer", id="p alone"),
-        pytest.param({"explainer": None, "w": 1.0}, "p and w belong to an explainer", id="w alone"),
         pytest.param(
             {"explainer": None, "settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="a side"
         ),
         pytest.param({"settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="a side without p"),
-        pytest.param({"explainer": "random", "p": 1.0}, "give w\\.", id="no median of w"),
         pytest.param({"explainer": "random", "w": 0.0}, "give p\\.", id="no median of p, w of 0 is a w"),
         pytest.param({"settings": {"metric._target_.x": 1}}, "unknown part '_target_'", id="below a text"),
         pytest.param({"settings": {"nope.x": 1}}, "nope.x: unknown part 'nope'.*explainer, metric", id="unknown part"),
@@ -131,9 +117,6 @@ def test_no_segments_have_no_scores():
 def test_parts_that_cannot_be_used_are_refused(given, said):
     with pytest.raises(ConfigError, match=said):
         bmx_grid.load("chrf", **given)
-
-
-def test_something_has_to_be_named():
     with pytest.raises(ConfigError, match="no metric is named: name one, or a recipe"):
         bmx_grid.load()
 

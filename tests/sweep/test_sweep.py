@@ -16,7 +16,7 @@ import pytest
 from fakes import ROOT, composed
 
 from bmx_grid.commands.sweep import run
-from bmx_grid.core.configure import ALLOWED_PACKAGES, load_option
+from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError, UnavailableError
 
 SMALL = (
@@ -64,19 +64,12 @@ def test_a_sweep_writes_the_published_schema_one_row_a_grid_point(whole, authors
     }
 
 
-def test_a_sweep_ends_with_its_analysis_and_the_same_sweep_keeps_it(sweep, tmp_path, capsys):
-    more = ("limit=6", "analysis=true", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]")
-    assert sweep(*more) == 0
-    page = tmp_path / "out" / "report.html"
-    before = page.read_bytes(), page.stat().st_mtime_ns
+def test_a_sweep_ends_with_its_analysis(sweep, tmp_path, capsys):
+    assert sweep("limit=6", "analysis=true", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]") == 0
     answer = [line for line in capsys.readouterr().out.splitlines() if " on chrF" in line or line.startswith("LIME")]
     assert answer and all(line in (tmp_path / "out" / "log.txt").read_text() for line in answer)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert len(names) <= 8 and {"report.html", "tables"} < names
-    assert sweep(*more) == 0
-    assert (page.read_bytes(), page.stat().st_mtime_ns) == before
-    assert sweep("limit=6", "analysis=true", "metric=[chrf]", "explainer=[erasure]") == 0
-    assert "no analysis" not in capsys.readouterr().out
 
 
 def test_another_run_scores_only_what_is_new(sweep, tmp_path, capsys):
@@ -93,53 +86,21 @@ def test_another_run_scores_only_what_is_new(sweep, tmp_path, capsys):
     assert n_before < n_after < 2 * n_before
 
 
-def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(
-    sweep, tmp_path, capsys, monkeypatch, real_figures
-):
-    some = ("limit=6", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]")
+def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(sweep, tmp_path, capsys, monkeypatch):
+    some = ("limit=6", "analysis=true", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]", "grid.p.step=1.0")
     assert sweep(*some) == 0
-    capsys.readouterr()
     states = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
-    for name in ("grid_of", "nearest_point"):
-        monkeypatch.setattr(f"bmx_grid.evaluations.grid.{name}", None)  # nothing is computed
-    assert sweep(*some) == 0
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states
-    said = capsys.readouterr().out
-    assert "is up to date" in said
-    assert sweep(*some, "on_error=stop", f"data_dir={tmp_path / 'elsewhere'}") == 0
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states  # config.yaml, too
-    assert "is up to date" in capsys.readouterr().out
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        for name in ("grid_of", "nearest_point"):
+            patch.setattr(f"bmx_grid.evaluations.grid.{name}", None)  # nothing is computed
+        for more in ([], ["on_error=stop", f"data_dir={tmp_path / 'elsewhere'}"]):
+            capsys.readouterr()
+            assert sweep(*some, *more) == 0
+            assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == states
+            assert "is up to date" in capsys.readouterr().out
     (tmp_path / "out" / "tables" / "grid.parquet").unlink()
-    monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
     assert sweep(*some) == 0
     assert (tmp_path / "out" / "tables" / "grid.parquet").is_file()
-
-
-@pytest.mark.parametrize(
-    ("limit", "warned"),
-    [
-        pytest.param(1, "warning: sample · de-en has 1 rated segment", id="one"),
-        pytest.param(2, "warning: sample · de-en has 2 rated segments", id="two correlate perfectly"),
-        pytest.param(3, None, id="three"),
-    ],
-)
-@pytest.mark.parametrize("dry", [False, True], ids=["run", "dry run"])
-def test_too_few_rated_segments_for_a_correlation_are_warned_of(limit, warned, dry, sweep, capsys):
-    one_pair = ("dataset.sample.language_pairs=[de-en]", "metric=[chrf]", "explainer=[erasure]")
-    assert sweep(f"limit={limit}", *one_pair, *(["dry_run=true"] if dry else [])) == 0
-    shown = "".join(capsys.readouterr())
-    assert (warned is None) == ("warning: " not in shown)
-    if warned is not None:
-        assert f"{warned}; a correlation needs 3, so that it is undefined there: raise limit, or add" in shown
-
-
-def test_the_plan_counts_in_words_and_names_no_grid_where_nothing_is_explained(sweep, capsys):
-    one = ("limit=4", "metric=[chrf]", "dataset.sample.language_pairs=[de-en]", "analysis=false", "evaluation=[grid]")
-    assert sweep(*one, "explainer=[]") == 0
-    assert ": 1 setting (0 cached), at most 4 texts to score\n" in capsys.readouterr().out
-    assert sweep(*one, "explainer=[erasure]") == 0
-    assert ": 1 setting (0 cached), 3,600 grid points each, at most" in capsys.readouterr().out
 
 
 def test_a_folder_never_holds_tables_of_one_run_and_the_configuration_of_another(sweep, tmp_path, capsys):
@@ -198,14 +159,6 @@ def test_a_dask_scheduler_that_does_not_answer_is_named(sweep):
         sweep("limit=3", "executor=dask", "executor.address=tcp://127.0.0.1:9", "executor.timeout=1")
 
 
-def test_dry_run_lists_every_setting_and_writes_nothing(sweep, tmp_path, capsys):
-    assert sweep("dry_run=true") == 0
-    shown = capsys.readouterr().out
-    assert "12 settings (0 cached), 43,200 correlations, 36,000 of them with w other than 1" in " ".join(shown.split())
-    assert "sample · de-en · chrf · shap" in shown
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, capsys):
     metrics = {
         "broken": {"_target_": "fakes.BrokenMetric"},
@@ -257,8 +210,8 @@ def test_reference_based_metrics_are_left_out_where_there_are_no_references(tmp_
 
 def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_path, capsys):
     pairs = "dataset.sample.language_pairs=[de-en,en-de]"
-    patterns = "leave_out=[*/en-de/chr?/*,*/*/*/erasure,no_such/*/*/*]"
-    assert sweep("limit=4", pairs, "metric=[chrf,random]", "explainer=[erasure,random]", patterns) == 0
+    patterns = "leave_out=[*/en-de/chr?/*,*/*/*/erasure,no_such/*/*/*,*/*/ter/*]"
+    assert sweep("limit=4", pairs, "metric=[chrf,random,ter]", "explainer=[erasure,random]", patterns) == 0
     rows = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
     assert {(row["language_pair"], row["metric"], row["explainer"]) for row in rows} == {
         ("de-en", "chrf", "random"),
@@ -267,42 +220,16 @@ def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_
     }
     said = capsys.readouterr().out
     assert "left out: */en-de/chr?/*: matches 2 settings of this sweep, by leave_out" in said
-    assert "left out: */*/*/erasure: matches 3 settings" in said
+    assert "left out: */*/*/erasure: matches 5 settings" in said
     assert "left out: no_such/*/*/*: matches no settings" in said
+    assert "ter is a metric whose lower" not in said, "what is not wanted is not said to be impossible as well"
 
 
-def test_a_setting_that_is_not_wanted_is_not_said_to_be_impossible_as_well(sweep, capsys):
-    chosen = ("limit=4", "metric=[chrf,ter]", "explainer=[erasure]", "dry_run=true")
-    assert sweep(*chosen) == 0
-    assert "left out: sample · de-en · ter · erasure: ter is a metric whose lower" in capsys.readouterr().out
-    assert sweep(*chosen, "leave_out=[*/*/ter/*]") == 0
-    said = capsys.readouterr().out
-    assert "left out: */*/ter/*: matches 1 setting of this sweep, by leave_out" in said
-    assert "ter is a metric" not in said
-
-
-def test_a_data_set_without_a_language_pair_is_a_failure(sweep, capsys):
-    """Nothing was run, and the exit status was that of success."""
+def test_what_names_no_setting_is_refused_or_fails(sweep, capsys):
+    with pytest.raises(ConfigError, match=r"'\*/\\r' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"):
+        sweep('leave_out=["*/\\r"]')
     assert sweep("dataset.sample.language_pairs=[]", "leave_out=[]") == 1
     assert "sample: no language pair is chosen" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("pattern", "shown"), [("minilm_sbert", "minilm_sbert"), ('"*/\\r"', r"\*/\\r")])
-def test_a_pattern_that_cannot_name_settings_is_refused(sweep, pattern, shown):
-    with pytest.raises(ConfigError, match=f"'{shown}' names no setting; write DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"):
-        sweep(f"leave_out=[{pattern}]")
-
-
-def test_texts_are_counted_as_asked_for_not_as_planned(sweep, tmp_path, capsys, tiny_model):
-    """Input Marginalization may find up to 19 candidates per word, and finds fewer."""
-    log = tmp_path / "log"
-    metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(log)}}
-    name = "explainer.input_marginalization"
-    model = (f"{name}.model={tiny_model('bert')}", f"{name}.revision=null", f"{name}.max_length=64")
-    assert sweep("limit=3", "explainer=[input_marginalization]", *model, metrics=metrics) == 0
-    asked = int(re.search(r"([\d,]+) texts scored", capsys.readouterr().out)[1].replace(",", ""))
-    distinct = sum(int(line) for line in log.read_text().split())
-    assert distinct <= asked <= 2 * distinct
 
 
 def test_a_slow_metric_gets_small_chunks(sweep, tmp_path):
@@ -342,13 +269,6 @@ def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, ca
     for metric in ("bertscore", "xbertscore", "xlmr_sbert", "xmoverscore", "sentence_bleu"):
         assert re.search(rf"^texts to score with {metric}: [\d,]+$", said, flags=re.MULTILINE)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_undefined_correlations_are_nan_and_counted(sweep, tmp_path):
-    assert sweep("limit=2", "metric=[chrf]", "explainer=[erasure]") == 0
-    row = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()[0]
-    assert np.isnan(row["baseline"])
-    assert row["n_undefined"] == 3600
 
 
 MOMENTS = int(os.environ.get("BMX_KILLS", "3"))
