@@ -36,12 +36,6 @@ def command(folder: Path, *overrides: str, seconds: float = 0.4) -> list[str]:
     return [sys.executable, "-m", "bmx_grid", *conf, *SMALL, *places, *overrides]
 
 
-def allow_fakes() -> None:
-    """In this process and those that it starts."""
-    os.environ["BMX_ALLOWED_PACKAGES"] = "fakes"
-    os.environ["PYTHONPATH"] = PATHS
-
-
 def begun(folder: Path, *overrides: str, seconds: float = 0.4) -> subprocess.Popen[str]:
     """The sweep, started."""
     folder.mkdir(parents=True, exist_ok=True)

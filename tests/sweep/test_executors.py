@@ -83,15 +83,12 @@ def test_devices_are_found_as_cuda_shows_them(monkeypatch, tmp_path, visible, ca
     assert devices.present() == expected
 
 
-def test_looking_for_devices_does_not_import_torch():
+def test_looking_for_devices_does_not_import_torch_and_is_right_about_it():
+    import torch
+
     code = "import sys; from bmx_grid.core.devices import present; present(); print('torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert shown.stdout == "False\n"
-
-
-def test_what_is_known_of_torch_without_importing_it_is_true():
-    import torch
-
     assert devices._torch_knows_cuda() is (torch.version.cuda is not None)
 
 
@@ -111,11 +108,6 @@ def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, own, asked, chose
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     with devices.assigned_here(own):
         assert _chosen_device(asked) == chosen
-
-
-def test_a_device_that_torch_does_not_see_is_named(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     with devices.assigned_here("cuda:2"), pytest.raises(UnavailableError, match=r"cuda:2 was given to this worker"):
         _chosen_device("auto")
 

@@ -15,54 +15,37 @@ from bmx_grid.report.terminal import cautions
 from bmx_grid.sweep.plan import make_plan
 
 
+def planned(folder, reader, metrics, *, explained):
+    explainers = {"erasure": Erasure()} if explained else {}
+    return make_plan({reader.name: reader}, metrics, explainers, data_dir=folder, cache_dir=folder, limit=3, seed=0)
+
+
 @pytest.mark.parametrize("explained", [True, False], ids=["explained", "alone"])
 def test_ter_has_settings_without_an_explainer_only(tmp_path, explained):
     reader = build(composed("dataset=[sample]")["dataset"]["sample"], DatasetReader, "dataset.sample")
-    plan = make_plan(
-        {"sample": reader},
-        {"ter": Ter(), "chrf": Chrf()},
-        {"erasure": Erasure()} if explained else {},
-        data_dir=tmp_path,
-        cache_dir=tmp_path,
-        limit=3,
-        seed=0,
-    )
-    named = {setting.metric_name for setting in plan.settings}
-    assert named == ({"chrf"} if explained else {"chrf", "ter"})
-    left_out = [one for one in plan.left_out if "ter" in one.label]
+    plan = planned(tmp_path, reader, {"ter": Ter(), "chrf": Chrf()}, explained=explained)
+    assert {setting.metric_name for setting in plan.settings} == ({"chrf"} if explained else {"chrf", "ter"})
+    left_out = [refused for refused in plan.left_out if "ter" in refused.label]
     assert bool(left_out) == explained
-    assert all(one.reason.startswith("ter is a metric whose lower scores are better") for one in left_out)
+    assert all(refused.reason.startswith("ter is a metric whose lower scores are better") for refused in left_out)
 
 
-@pytest.mark.parametrize(
-    ("explained", "warned"),
-    [
-        pytest.param(False, False, id="the system level needs no rated segment"),
-        pytest.param(True, True, id="a grid needs them"),
-    ],
-)
-def test_systems_rated_as_a_whole_are_no_lack_of_ratings(tmp_path, explained, warned):
-    class Whole(DatasetReader):
-        PAIRS = ("de-en",)
+class Whole(DatasetReader):
+    """Systems that are rated as a whole."""
 
-        def needs(self, language_pair):
-            return []
+    PAIRS = ("de-en",)
 
-        def read(self, data_dir, language_pair):
-            segments = tuple(
-                Segment(str(at), f"s{at}", f"r{at}", f"h{at}", system) for at in range(4) for system in "ab"
-            )
-            judged = Judgements({"da": np.full(8, np.nan)}, systems={"da": {"a": 0.1, "b": 0.2}})
-            return SegmentSet(self.name, language_pair, segments, judged, "here", all_systems=("a", "b"))
+    def needs(self, language_pair):
+        return []
 
-    plan = make_plan(
-        {"whole": Whole(name="whole", language_pairs=("de-en",))},
-        {"chrf": Chrf()},
-        {"erasure": Erasure()} if explained else {},
-        data_dir=tmp_path,
-        cache_dir=tmp_path,
-        limit=None,
-        seed=0,
-    )
+    def read(self, data_dir, language_pair):
+        segments = tuple(Segment(str(n), f"s{n}", f"r{n}", f"h{n}", system) for n in range(4) for system in "ab")
+        judged = Judgements({"da": np.full(8, np.nan)}, systems={"da": {"a": 0.1, "b": 0.2}})
+        return SegmentSet(self.name, language_pair, segments, judged, "here", all_systems=("a", "b"))
+
+
+@pytest.mark.parametrize("explained", [False, True], ids=["the system level needs no rated segment", "a grid does"])
+def test_systems_rated_as_a_whole_are_no_lack_of_ratings(tmp_path, explained):
+    plan = planned(tmp_path, Whole(name="whole", language_pairs=("de-en",)), {"chrf": Chrf()}, explained=explained)
     assert plan.settings
-    assert any("0 rated segments" in line for line in cautions(plan)) == warned
+    assert any("0 rated segments" in line for line in cautions(plan)) == explained

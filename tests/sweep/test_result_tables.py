@@ -7,9 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from some_results import P, W, grid_table, make_result, with_grid
+from some_settings import finished
 
 from bmx_grid.core.errors import StoreError
-from bmx_grid.sweep.results import Spent, settings_table, write_csv, write_parquet
+from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.measures.annotators import reliability
+from bmx_grid.sweep.results import Spent, ceilings_table, settings_table, write_csv, write_parquet
 
 
 def test_rows_run_over_w_first_then_p_and_hold_every_point():
@@ -42,11 +46,6 @@ def test_more_names_than_a_small_dictionary_holds():
     assert table.column("language_pair").to_pylist() == [f"{number:03}-en" for number in range(129)]
 
 
-def test_no_result_is_an_empty_table():
-    assert grid_table([]).num_rows == 0
-    assert settings_table([]).num_rows == 0
-
-
 def test_a_setting_is_a_row_with_its_numbers_and_settings(tmp_path):
     result = make_result(seed=3)
     write_csv(settings_table([result]), tmp_path / "settings.csv")
@@ -59,6 +58,7 @@ def test_a_setting_is_a_row_with_its_numbers_and_settings(tmp_path):
 
 
 def test_what_a_run_spent_is_no_part_of_the_tables():
+    assert grid_table([]).num_rows == settings_table([]).num_rows == 0
     cheap = dataclasses.replace(make_result(), spent=Spent(), cached=True)
     assert settings_table([cheap]).to_pandas().equals(settings_table([make_result()]).to_pandas())
 
@@ -68,3 +68,25 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path, write):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="table"):
         write(pa.table({"a": [1]}), tmp_path / "file" / "table")
+
+
+def rated(pair, raters):
+    segments = finished(n=12).segments.segments
+    scores = {"z_mean": np.nanmean(raters, axis=1), "hter": np.arange(12.0)}
+    return SegmentSet("toy", pair, segments, Judgements(scores, {"z_mean": raters}))
+
+
+def test_each_judgement_with_raters_has_a_row_and_others_none():
+    rng = np.random.default_rng(0)
+    raters = rng.normal(size=(12, 1)) + 0.5 * rng.normal(size=(12, 3))
+    one, other = rated("de-en", raters), rated("zh-en", raters[:, :2])
+    found = ceilings_table([one, other, one, finished().segments]).to_pylist()
+    assert [(row["dataset"], row["language_pair"], row["human"]) for row in found] == [
+        ("toy", "de-en", "z_mean"),
+        ("toy", "zh-en", "z_mean"),
+    ]
+    expected = reliability(raters)
+    assert (found[0]["raters"], found[0]["reliability"]) == pytest.approx((3, expected.icc_k))
+    assert found[0]["ceiling"] == pytest.approx(expected.icc_k**0.5)
+    assert found[1]["ceiling"] < found[0]["ceiling"], "fewer raters, a less reliable mean"
+    assert ceilings_table([finished().segments]) is None, "without raters there is no table"
