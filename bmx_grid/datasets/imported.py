@@ -156,7 +156,7 @@ class FromFile(Component):
         `language_pairs`.
 
         Raises ConfigError when nothing says of which pair the file is, DataMissingError when it has no row of this one,
-        DataError for a row of another one in a file of one pair.
+        DataError when it should have.
         """
         if self.language_pairs and pair not in self.language_pairs:
             raise DataMissingError(f"{file.path} is of {self.language_pairs[0]}")
@@ -169,20 +169,12 @@ class FromFile(Component):
                 "{language_pair} in its path, or name its column of language pairs, as "
                 f"{self.KEY}.columns.language_pair=NAME."
             )
-        others = file.rows.language_pair != pair
-        if one_pair:
-            refuse(
-                file.rows,
-                others,
-                lambda row: (
-                    f"{file.path}, {row.place}: a score of {row.language_pair[:60]!r}, but the file was given for "
-                    f"{pair}; correct the row, or name the right file."
-                ),
-            )
-        if others.all():
+        rows = file.rows[file.rows.language_pair == pair]
+        if not len(rows):
             names = listed(file.rows.language_pair.unique().tolist())
-            raise DataMissingError(f"{file.path} has no row of {pair}, only of {names}")
-        return file.rows[~others]
+            kind = DataError if one_pair else DataMissingError
+            raise kind(f"{file.path} has no row of {pair}, only of {names}; correct them, or name the right file.")
+        return rows
 
 
 def segment_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.DataFrame:

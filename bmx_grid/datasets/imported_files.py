@@ -226,8 +226,15 @@ def _word_table(path: Path, option: FromFile) -> ImportedFile:
     rows["value"] = _lists(path, rows, "value", columns[kinds[0]])
     rows = _with_numbers(path, rows, kinds[0])
     if "words" in rows:
-        rows["words"] = [tuple(words or ()) for words in _lists(path, rows, "words", columns["words"])]
-        _check_words(path, rows)
+        rows["words"] = [tuple(map(str, words or ())) for words in _lists(path, rows, "words", columns["words"])]
+        refuse(
+            rows,
+            rows.apply(lambda row: row.value is not None and len(row.value) != len(row.words), axis=1),
+            lambda row: (
+                f"{path}, {row.place}: {counted(len(row.value), 'value')} for {counted(len(row.words), 'word')}; give "
+                "one value per word."
+            ),
+        )
     return ImportedFile(path, _with_sides(path, rows) if "side" in rows else rows, are_labels=kinds[0] == "labels")
 
 
@@ -297,16 +304,3 @@ def _with_numbers(path: Path, rows: pd.DataFrame, kind: str) -> pd.DataFrame:
             raise DataError(f"{path}, {place}: {noun} {first + 1} is {texts[first][:40]!r}; write {expected} per word.")
         arrays.append(None if values is None else numbers)
     return rows.assign(value=pd.Series(arrays, dtype=object))
-
-
-def _check_words(path: Path, rows: pd.DataFrame) -> None:
-    """Raise DataError for words that are not texts, or more or fewer of them than values."""
-    for words, values, place in zip(rows.words, rows.value, rows.place, strict=True):
-        for number, word in enumerate(words, start=1):
-            if not isinstance(word, str):
-                raise DataError(f"{path}, {place}: word {number} is {str(word)[:40]!r}; write texts.")
-        if values is not None and len(words) != len(values):
-            raise DataError(
-                f"{path}, {place}: {counted(len(values), 'value')} for {counted(len(words), 'word')}; give one value "
-                "per word."
-            )

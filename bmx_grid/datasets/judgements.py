@@ -28,8 +28,8 @@ class Judgements:
 
     tags: role -> published tags of the words of that side, of all N segments.
 
-    Raises DataError for no aspect, an unnamed one, arrays of other shapes, raters or systems of an unknown aspect, a
-    system's score that is not finite, tags of another number of segments, or a score beyond 1e150.
+    Raises DataError for no aspect, an unnamed one, arrays of other shapes, raters or systems of an unknown aspect, tags
+    of another number of segments, or a score beyond 1e150.
     """
 
     scores: Mapping[str, NDArray[np.float64]]
@@ -43,26 +43,21 @@ class Judgements:
         if not scores or not all(scores):
             raise DataError("judgements need at least one human score, and every human score needs a name.")
         count = scores[next(iter(scores))].size
-        for name, values in scores.items():
-            if values.shape != (count,):
-                raise DataError(f"the human score '{name}' has the shape {values.shape}, expected ({count},).")
-        for name, values in raters.items():
+        for kind, arrays, dimensions in (("human score", scores, 1), ("raters", raters, 2)):
+            for name, values in arrays.items():
+                if values.ndim != dimensions or len(values) != count:
+                    raise DataError(f"the {kind} '{name}' has the shape {values.shape}, expected {count} rows.")
+                beyond = np.argwhere(np.abs(values) > LARGEST)
+                if len(beyond):
+                    raise DataError(
+                        f"the human score '{name}' of segment number {beyond[0][0] + 1} is "
+                        f"{values[tuple(beyond[0])]:g}; write a number within ±{LARGEST:g}, or leave it empty for a "
+                        "segment that was not rated."
+                    )
+        for name in (*raters, *self.systems):
             if name not in scores:
-                raise DataError(f"there are raters of '{name}', but the human scores are {', '.join(scores)}.")
-            if values.ndim != 2 or len(values) != count:
-                raise DataError(f"the raters of '{name}' have the shape {values.shape}, expected ({count}, raters).")
-        for name, of_systems in self.systems.items():
-            if name not in scores:
-                raise DataError(f"there are systems' scores of '{name}', but the human scores are {', '.join(scores)}.")
-            for system, score in of_systems.items():
-                if not np.isfinite(score):
-                    raise DataError(f"the human score '{name}' of the system '{system}' is {score}, expected a number.")
-        for name, values in (*scores.items(), *raters.items()):
-            beyond = np.argwhere(np.abs(values) > LARGEST)
-            if len(beyond):
                 raise DataError(
-                    f"the human score '{name}' of segment number {beyond[0][0] + 1} is {values[tuple(beyond[0])]:g}; "
-                    f"write a number within ±{LARGEST:g}, or leave it empty for a segment that was not rated."
+                    f"there are raters or systems' scores of '{name}', but the human scores are {', '.join(scores)}."
                 )
         for side, tags in self.tags.items():
             if len(tags) != count:
@@ -97,15 +92,15 @@ class Judgements:
 
     def fingerprint(self) -> dict[str, object]:
         """Names, shapes and SHA-256 of all values, in order; all NaN count as one. Systems and tags if any."""
-        found: dict[str, object] = {
-            kind: [[name, list(values.shape), _digest(values)] for name, values in found.items()]
-            for kind, found in (("scores", self.scores), ("raters", self.raters))
+        prints: dict[str, object] = {
+            kind: [[name, list(values.shape), _digest(values)] for name, values in arrays.items()]
+            for kind, arrays in (("scores", self.scores), ("raters", self.raters))
         }
         if self.systems:
-            found["systems"] = {name: dict(of_systems) for name, of_systems in self.systems.items()}
+            prints["systems"] = {name: dict(of_systems) for name, of_systems in self.systems.items()}
         if self.tags:
-            found["tags"] = {side: tags.fingerprint() for side, tags in self.tags.items()}
-        return found
+            prints["tags"] = {side: tags.fingerprint() for side, tags in self.tags.items()}
+        return prints
 
 
 def _digest(values: NDArray[np.float64]) -> str:

@@ -14,6 +14,7 @@ Unsupervised Quality Estimation for Neural Machine Translation, TACL 2020).
 from __future__ import annotations
 
 import html
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -289,8 +290,6 @@ def mlqe_pe_test21_tags(archive: Path, language_pair: str) -> dict[Role, WordTag
 
 def _ratings(lists: Iterable[str]) -> NDArray[np.float64]:
     """float64[N, R] of lists as Python writes them, `[91, 90.5]`, R being the longest; NaN where one is shorter."""
-    rows = [finite(text.removeprefix("[").removesuffix("]").split(",")) for text in lists]
-    ratings = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
-    for row, values in enumerate(rows):
-        ratings[row, : len(values)] = values
-    return ratings
+    import pandas as pd
+
+    return pd.DataFrame([json.loads(text) for text in lists]).to_numpy(dtype=np.float64)

@@ -25,17 +25,13 @@ INSTALL = 'words=unicode with the engine "icu" needs icu4py; install it with: pi
 
 @dataclass(frozen=True)
 class Segmented:
-    """A text as n words and the n + 1 pieces of text before, between and after them.
+    """A text as n words and the n + 1 pieces of text before, between and after them, which are the text exactly.
 
     gaps: blanks and zero-width spaces; often empty where a script has no spaces.
     """
 
     words: tuple[str, ...]
     gaps: tuple[str, ...]
-
-    def text(self) -> str:
-        """The text again, exactly."""
-        return self.gaps[0] + "".join(word + gap for word, gap in zip(self.words, self.gaps[1:], strict=True))
 
 
 @dataclass(frozen=True)
@@ -78,12 +74,10 @@ def segmentation(name: Name = "whitespace", language: str = "", engine: Engine =
     "icu", with dictionaries for Chinese, Japanese, Thai, Khmer, Lao and Burmese; "characters", the same rules, in which
     letters of scripts without spaces are words one by one (each with its marks; runs of katakana stay together);
     "auto", icu where it is installed. `Segmentation.engine` says which it is.
-    Raises ConfigError for an unknown name or engine, UnavailableError where icu is asked for and not installed.
+    Raises ConfigError for an unknown name, UnavailableError where icu is asked for and not installed.
     """
     if name not in get_args(Name):
         raise ConfigError("words: " + unknown("segmentation", name, get_args(Name)))
-    if engine not in get_args(Engine):
-        raise ConfigError("words: " + unknown("engine", engine, get_args(Engine)))
     if name == "whitespace":
         return Segmentation(name, "single spaces")
     if engine == "characters":

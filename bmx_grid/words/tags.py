@@ -323,14 +323,13 @@ class Carried:
     """Tags of N texts carried to the words that were scored.
 
     labels: of the scored words; known: bool[total], false for words that no tag was carried to, whose label is OK by
-    default and must not count. alignments: of the N texts. lost: (text, token) of tokens with a tag that share no
+    default and must not count. lost: (text, token) of tokens with a tag that share no
     character with the scored text; untagged: (text, word) of scored words that are not empty and have no tag.
     differing: texts whose characters are not the same on both sides.
     """
 
     labels: Labels
     known: Flags
-    alignments: tuple[Alignment, ...]
     lost: tuple[tuple[int, int], ...]
     untagged: tuple[tuple[int, int], ...]
     differing: tuple[int, ...]
@@ -353,7 +352,6 @@ def carry_tags(tags: WordTags, words: Sequence[Sequence[str]]) -> Carried:
     return Carried(
         labels=Labels.from_rows(bad for bad, _ in rows),
         known=Labels.from_rows(known for _, known in rows).bad,
-        alignments=alignments,
         lost=tuple((row, token) for row, alignment in enumerate(alignments) for token in alignment.tokens_without),
         untagged=tuple((row, word) for row, word in without if words[row][word].strip()),
         differing=tuple(row for row, alignment in enumerate(alignments) if not alignment.exact),

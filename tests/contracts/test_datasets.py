@@ -48,11 +48,6 @@ def test_every_pair_is_read_with_texts_and_scores(reader, data_dir):
         assert all("\n" not in text and "\t" not in text for text in segments.texts("hypothesis"))
 
 
-def test_reading_twice_gives_the_same(reader, data_dir):
-    pair = reader.pairs(data_dir)[0]
-    assert read(data_dir, reader.name, pair).fingerprint() == reader.read(data_dir, pair).fingerprint()
-
-
 def test_missing_files_are_named_with_the_way_to_them(reader, tmp_path):
     pair = reader.language_pairs[0]
     if not reader.needs(pair):

@@ -1,7 +1,5 @@
 """Some of the bad files of tests/tools/fuzz: read, or answered with one sentence that names the file."""
 
-from pathlib import Path
-
 import pytest
 from tools.fuzz import archives, scores, tables, trees
 
@@ -9,10 +7,10 @@ from tools.fuzz import archives, scores, tables, trees
 @pytest.mark.parametrize(
     ("module", "count"),
     [
-        pytest.param(tables, 80, id="tables"),
+        pytest.param(tables, 60, id="tables"),
         pytest.param(archives, 60, id="archives"),
-        pytest.param(scores, 120, id="scores"),
-        pytest.param(trees, 40, id="trees"),
+        pytest.param(scores, 60, id="scores"),
+        pytest.param(trees, 25, id="trees"),
     ],
 )
 def test_bad_files_are_read_or_refused_in_one_sentence(module, count, tmp_path, monkeypatch):
@@ -25,18 +23,3 @@ def test_bad_files_are_read_or_refused_in_one_sentence(module, count, tmp_path, 
         assert said == "" or any(name in said for name in named), (reason, said)
         assert said.isprintable() and len(said.replace(str(path), "")) < 1000, (reason, said)
     assert count / 2 < refused < count, "the inputs are neither all good nor all bad"
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    """The bytes of a file, or of all files below a folder."""
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return {str(file.relative_to(path)): file.read_bytes() for file in files if file.is_file()}
-
-
-@pytest.mark.parametrize("module", [tables, archives, scores, trees], ids=["tables", "archives", "scores", "trees"])
-def test_the_same_seed_gives_the_same_files(module, tmp_path):
-    found = []
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        found.append([(reason, contents(path)) for reason, path in module.inputs(3, 20, tmp_path / name)])
-    assert found[0] == found[1]

@@ -1,6 +1,5 @@
 """The file layout of mt-metrics-eval, on small trees and on newstest2021 converted to it."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -78,21 +77,14 @@ def test_who_is_judged_against_what(read, settings, systems, references):
         assert (first.reference, first.further_references) == expected
 
 
-def test_the_primary_human_score_can_be_chosen(read):
+def test_details_of_the_layout(read, tree):
     assert read(human="wmt-raw").judgements.aspects == ("wmt-raw", "mqm", "wmt-z")
-
-
-def test_a_missing_translation_is_left_out_and_the_others_stay_aligned(read, tree):
     (tree / "toy/system-outputs/en-de/sysB.txt").write_text("B 1\n[No translation supplied]\nB 3\n")
-    found = read()
-    assert [one.name for one in found.segments[3:]] == ["1:sysB", "3:sysB"]
-    assert found.segments[-1].source == "s3"
-
-
-def test_crlf_and_a_byte_order_mark_are_no_text(read, tree):
     source = tree / "toy/sources/en-de.txt"
     source.write_bytes(b"\xef\xbb\xbf" + source.read_bytes().replace(b"\n", b"\r\n"))
-    assert read().texts("source")[:3] == ["s1", "s2", "s3"]
+    found = read()
+    assert [one.name for one in found.segments[3:]] == ["1:sysB", "3:sysB"], "a missing translation is left out"
+    assert found.texts("source") == ["s1", "s2", "s3", "s1", "s3"], "CR LF and a byte-order mark are no text"
 
 
 DAMAGED = {
@@ -101,9 +93,6 @@ DAMAGED = {
         ["mqm.seg.score", "2 scores of the system 'sysA'", "3"],
     ),
     "unknown-system": ({SEG: "sysC -1\n"}, ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
-    "infinite": ({SEG: "sysA inf\nsysA 1\nsysA 1\n"}, ["line 1", "'inf'"]),
-    "three-fields": ({SEG: "sysA 1 2\n"}, ["line 1", "'sysA 1 2'"]),
-    "empty": ({SEG: ""}, ["mqm.seg.score", "empty"]),
     "a-system-twice": (
         {"human-scores/en-de.mqm.sys.score": "sysA 1\nsysA 2\n"},
         ["mqm.sys.score", "2 scores", "'sysA'"],
@@ -112,7 +101,6 @@ DAMAGED = {
         {"sources/en-de.txt": "s1\ns2\n"},
         ["sources/en-de.txt has 2 lines", "references/en-de.refA.txt has 3 lines"],
     ),
-    "no-domain": ({"documents/en-de.docs": "news\n"}, ["en-de.docs has 1 line"]),
 }
 
 
@@ -135,7 +123,6 @@ REFUSED = {
     "unknown-pair": ({}, "en-fr", ["unknown language pair 'en-fr'", "en-de"]),
     "no-human-scores": ({}, "en-zh", ["no human scores of en-zh"]),
     "unknown-reference": ({"reference": "refC"}, "en-de", ["unknown reference 'refC'", "refA, refB"]),
-    "all-references": ({"reference": "all"}, "en-de", ["reference: en-de: unknown reference 'all'", "refA, refB"]),
     "nothing-to-name": ({"reference": "refA"}, "cs-uk", ["cs-uk: unknown reference 'refA'", "{PAIR: NAME}"]),
     "a-pair-mistyped": ({"reference": {"en-dd": "refA"}}, "en-de", ["unknown language pair 'en-dd'"]),
     "unknown-human-score": ({"human": "mqn"}, "en-de", ["'mqn'", "Did you mean 'mqm'"]),
@@ -196,24 +183,22 @@ def test_the_metrics_of_a_tree(read, tree):
     assert members["QE-src"].given(with_people).segments[:3].tolist() == [0.7, 0.8, 0.9], "refB is judged by this one"
 
 
-@pytest.mark.parametrize("pair", ["en-de", "zh-en"])
-def test_newstest2021_in_this_layout_is_newstest2021(reader, data_dir, tmp_path, pair):
+def test_newstest2021_in_this_layout_is_newstest2021(reader, data_dir, tmp_path):
     """Texts, ids, MQM scores and a metric's scores come back through the files as they went in."""
-    original = read_published(data_dir, "mqm21", pair)
-    reads = ("reference", "hypothesis")
-    items = original.items(reads)
+    original = read_published(data_dir, "mqm21", "zh-en").head(60)
+    items = original.items(("reference", "hypothesis"))
     scores = np.array([len(item.hypothesis) / 7 for item in items])
-    people = read_published(data_dir, "mqm21", pair, human_systems=True)
+    people = read_published(data_dir, "mqm21", "zh-en", human_systems=True).head(60)
     convert(original, people, {"chrF-refA": scores}, tmp_path / "newstest2021")
-    found = reader("mt_metrics_eval", folder=str(tmp_path), test_set="newstest2021").read(tmp_path, pair)
+    found = reader("mt_metrics_eval", folder=str(tmp_path), test_set="newstest2021").read(tmp_path, "zh-en")
     assert found.systems == tuple(sorted(original.systems))
-    human = dict(zip(original.segments, original.human_scores, strict=True))
-    by_name = {(one.source, one.hypothesis, one.reference, one.system, one.document): s for one, s in human.items()}
-    assert [
-        by_name[one.source, one.hypothesis, one.reference, one.system, one.document] for one in found.segments
-    ] == found.human_scores.tolist()
+
+    def known(segments):
+        return [(one.source, one.hypothesis, one.reference, one.system, one.document) for one in segments.segments]
+
+    human = dict(zip(known(original), original.human_scores, strict=True))
+    assert [human[key] for key in known(found)] == found.human_scores.tolist()
     assert {one.further_references for one in found.segments} != {()}, "the other human translations"
     given = Imported(file=str(tmp_path / "newstest2021")).members("imported", [found])["chrF-refA"].given(found)
-    of_texts = dict(zip(items, scores, strict=True))
-    np.testing.assert_array_equal(given.segments, [of_texts[item] for item in found.items(reads)])
-    shutil.rmtree(tmp_path / "newstest2021")
+    of_texts = dict(zip(known(original), scores, strict=True))
+    np.testing.assert_array_equal(given.segments, [of_texts[key] for key in known(found)])

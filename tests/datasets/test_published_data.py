@@ -4,14 +4,21 @@ import csv
 import json
 from collections import Counter
 
-import numpy as np
+import pandas as pd
 import pytest
+import yaml
 from real_data import read
 
+from bmx_grid.core.configure import CONFIGS
 from bmx_grid.datasets.base import manifest
 from bmx_grid.datasets.download import check
+from bmx_grid.measures.correlation import correlate
+from bmx_grid.metrics.imported import Imported
 
-PUBLISHED = ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21", "wmt19")
+PUBLISHED = ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21", "wmt19", "wmt22_task1", "wmt22_words", "mlqe_pe21")
+SIDES = ("source", "hypothesis")
+WMT17 = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
+TASKS = ("task1_da", "task1_mqm")  # of WMT22
 # data set, language pair, segments, the first and the last of them
 ENDS = """
 wmt17 cs-en 560 33:online-A.0 2995:online-B.0
@@ -53,28 +60,40 @@ def test_counts_and_ends(data_dir, line):
     found = read(data_dir, name, pair, **{key: json.loads(value) for key, value in chosen.items()})
     assert len(found) == found.rated == int(count)
     assert (found.segments[0].name, found.segments[-1].name) == (first, last)
-    assert found.has("source")
     assert found.has("reference") is (name in ("wmt17", "mqm21") and not settings)
     assert not found.empty_texts()
-    assert found.human_scores.dtype == np.float64
 
 
-OTHERS = ("wmt22_task1", "wmt22_words", "mlqe_pe21")
-
-
-@pytest.mark.parametrize("name", [*PUBLISHED, *OTHERS])
-def test_files_are_those_of_the_manifest(reader, data_dir, name):
-    assert set(check(reader(name), data_dir).values()) == {"verified"}
-
-
-def test_manifest_lists_what_is_needed_and_nothing_else(reader):
-    readers = [reader(name) for name in (*PUBLISHED, *OTHERS)]
+def test_the_manifest_lists_what_is_needed_and_nothing_else_at_pinned_revisions(reader, data_dir):
+    readers = [reader(name) for name in PUBLISHED]
     needed = {path for one in readers for pair in one.language_pairs for path in one.needs(pair)}
     assert needed == set(manifest())
+    for one in readers:
+        assert one.sources and all(
+            len(source.revision) == 40 and source.revision in source.address for source in one.sources
+        )
+        assert set(check(one, data_dir).values()) == {"verified"}
 
 
-@pytest.mark.parametrize("pair", ["cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en"])
-def test_wmt17_equals_the_publishers_own_join(reader, data_dir, pair):
+# words and errors of source and target
+TAGS = {
+    ("mlqe_pe", "en-zh"): ((16765, 4254), (17230, 4999)),
+    ("wmt22_words", "en-de"): ((0, 0), (13857, 535)),
+    ("wmt22_words", "en-yo"): ((0, 0), (25403, 2397)),
+    ("mqm21", "zh-en"): ((9607, 403), (267645, 36045)),
+}
+
+
+@pytest.mark.parametrize(("name", "pair"), TAGS)
+def test_published_tags_come_with_the_segments(data_dir, name, pair):
+    tags = read(data_dir, name, pair).judgements.tags
+    counts = [(len(tags[side].labels.bad), tags[side].labels.bad.sum()) if side in tags else (0, 0) for side in SIDES]
+    assert tuple(counts) == TAGS[name, pair]
+    assert (tags["hypothesis"].severity is not None) == (name == "mqm21")
+
+
+@pytest.mark.parametrize("pair", WMT17)
+def test_wmt17_equals_the_publishers_own_join(data_dir, pair):
     """testset_<lp>.tsv holds the same segments joined by the publisher, quoted and without ids.
 
     lv-en lacks the 125 segments of the two tilde systems there.
@@ -87,7 +106,7 @@ def test_wmt17_equals_the_publishers_own_join(reader, data_dir, pair):
             (row["source"], row["translation"].rstrip(" "), row["reference"], round(float(row["HUMAN_score"]), 9))
             for row in csv.DictReader(file, delimiter="\t")
         )
-    found = reader("wmt17", unescape=False).read(data_dir, pair)  # the publisher's join keeps the entities
+    found = read(data_dir, "wmt17", pair, unescape=False)  # the publisher's join keeps the entities
     ours = Counter(
         (s.source, s.hypothesis, s.reference, round(float(score), 9))
         for s, score in zip(found.segments, found.human_scores, strict=True)
@@ -97,73 +116,93 @@ def test_wmt17_equals_the_publishers_own_join(reader, data_dir, pair):
     assert sum(theirs.values()) == (435 if pair == "lv-en" else 560)
 
 
-def test_wmt17_text_form(reader, data_dir):
-    """README of the data: 1162 references and 1075 hypotheses hold an entity; 36 scored lines end in blanks."""
-    as_published, unescaped = reader("wmt17", unescape=False), reader("wmt17")
+def test_wmt17_text_form(data_dir):
+    """README of the data: 1162 references and 1075 hypotheses hold an entity; 36 scored lines end in blanks.
+
+    127 systems that produced the same string are joined, and all their files have it.
+    """
     counts = Counter()
-    for pair in as_published.language_pairs:
-        for segment in as_published.read(data_dir, pair).segments:
+    for pair in WMT17:
+        folder = data_dir / f"ACL20-Reference-Free-MT-Evaluation/WMT17/system-outputs/{pair}"
+        for segment in read(data_dir, "wmt17", pair, unescape=False).segments:
             counts["reference"] += "&" in segment.reference and ";" in segment.reference.split("&", 1)[1]
             counts["hypothesis"] += "&" in segment.hypothesis and ";" in segment.hypothesis.split("&", 1)[1]
             counts["blank"] += segment.reference.endswith(" ") or segment.hypothesis.endswith(" ")
             counts["quoted"] += segment.source.startswith('"')
-        for segment in unescaped.read(data_dir, pair).segments:
+            _, *others = segment.system.split("+")
+            counts["joined"] += len(others) > 0
+            for system in others:
+                lines = (folder / f"newstest2017.{system}.{pair}").read_text(encoding="utf-8").split("\n")
+                assert lines[int(segment.id) - 1].strip(" ") == segment.hypothesis
+        for segment in read(data_dir, "wmt17", pair).segments:
             counts["left"] += "&apos;" in segment.reference or "&quot;" in segment.hypothesis
-    assert counts == {"reference": 1162, "hypothesis": 1075, "blank": 0, "quoted": 122, "left": 0}
+    assert counts == {"reference": 1162, "hypothesis": 1075, "blank": 0, "quoted": 122, "left": 0, "joined": 127}
 
 
-def test_wmt22_reads_what_was_judged(reader, data_dir):
-    found = reader("wmt22_qe").read(data_dir, "en-yo")
-    assert not any("<EOS>" in segment.hypothesis for segment in found.segments)
-    spaces = [int(segment.id) + 1 for segment in found.segments if segment.hypothesis.count("\u200b") == 2]
+def test_texts_are_those_that_were_judged(data_dir):
+    yoruba = read(data_dir, "wmt22_qe", "en-yo").segments
+    assert not any("<EOS>" in segment.hypothesis for segment in yoruba)
+    spaces = [int(segment.id) + 1 for segment in yoruba if segment.hypothesis.count("\u200b") == 2]
     assert {106, 112, 326, 533, 550, 577} <= set(spaces), "zero-width spaces stay"
+    german = read(data_dir, "eval4nlp21", "ru-de")
+    assert 0 <= german.human_scores.min() < german.human_scores.max() <= 100, "raw judgements"
+    assert any("\u00ad" in segment.source for segment in german.segments), "soft hyphens stay"
 
 
 @pytest.mark.parametrize(("pair", "scores"), [("en-de", 7905), ("zh-en", 9750)])
-def test_mqm_numbers_equal_the_published_map(reader, data_dir, pair, scores):
+def test_mqm_numbers_equal_the_published_map(data_dir, pair, scores):
     """The map that comes with the data was found independently; ref-C and ref-D are not in it."""
     path = data_dir / f"derived/newstest2021_{pair.replace('-', '')}.segid_map.tsv"
     if not path.is_file():
         pytest.skip("the independent map of segment numbers is not here")
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[1:] if line]
     theirs = {(document, int(number)) for document, _, number in rows}
-    found = reader("mqm21", human_systems=True).read(data_dir, pair)
+    found = read(data_dir, "mqm21", pair, human_systems=True)
     kept = [segment for segment in found.segments if segment.system not in ("ref-C", "ref-D")]
     assert len(kept) == scores
     ours = Counter((segment.document, int(segment.id)) for segment in kept)
     assert set(ours) == theirs
     assert set(ours.values()) == {15}
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_sources_are_pinned_revisions(reader, name):
-    sources = reader(name).sources
-    assert sources and all(len(one.revision) == 40 and one.revision in one.address for one in sources)
-
-
-def test_wmt17_joined_systems_have_one_text(reader, data_dir):
-    wmt17 = reader("wmt17", unescape=False)
-    joined = 0
-    for pair in wmt17.language_pairs:
-        for segment in wmt17.read(data_dir, pair).segments:
-            _, *others = segment.system.split("+")
-            joined += len(others) > 0
-            for system in others:
-                folder = data_dir / f"ACL20-Reference-Free-MT-Evaluation/WMT17/system-outputs/{pair}"
-                lines = (folder / f"newstest2017.{system}.{pair}").read_text(encoding="utf-8").split("\n")
-                assert lines[int(segment.id) - 1].strip(" ") == segment.hypothesis
-    assert joined == 127
-
-
-def test_eval4nlp_scores_are_raw_judgements(data_dir):
-    found = read(data_dir, "eval4nlp21", "ru-de")
-    assert 0 <= found.human_scores.min() < found.human_scores.max() <= 100
-    assert any("\u00ad" in segment.source for segment in found.segments), "soft hyphens stay"
-
-
-def test_mqm_segments_of_one_number_have_one_source(data_dir):
-    found = read(data_dir, "mqm21", "en-de")
-    assert len({(one.id, one.source) for one in found.segments}) == len({one.id for one in found.segments}) == 527
+    assert len({(one.id, one.source) for one in found.segments}) == len({one.id for one in found.segments})
     assert not any("<v>" in one.source + one.hypothesis for one in found.segments)
     assert found.human_scores.max() == 0
-    assert not np.signbit(found.human_scores[found.human_scores == 0]).any(), "the published -0.000000 is 0"
+
+
+# the paper's systems, and those that top:30% keeps
+@pytest.mark.parametrize(
+    ("pair", "systems", "lines", "best"),
+    [("en-de", 22, 1997, "Facebook_FAIR.6862"), ("de-en", 16, 2000, "Facebook_FAIR.6750")],
+)
+def test_wmt19_has_whole_test_sets_of_all_systems(data_dir, pair, systems, lines, best):
+    found = read(data_dir, "wmt19", pair)
+    assert (len(found.systems), len(found)) == (systems, systems * lines)
+    assert found.segments[0].name == f"1:{best}"
+    top = read(data_dir, "wmt19", pair, systems="top:30%")
+    assert top.systems == found.systems[: systems * 3 // 10]
+
+
+def test_every_official_correlation_of_wmt22_is_reproduced_from_the_submissions(data_dir):
+    """Sentence-level task 1; the file of the submissions as the sweep has it. Every submission has a pair."""
+    sweep = yaml.safe_load((CONFIGS / "sweep" / "wmt22_official.yaml").read_text())
+    pattern = sweep["metric"]["imported"]["file"].replace("${data_dir}", str(data_dir))
+    pairs = ("en-cs", "en-ja", "en-mr", "en-yo", "km-en", "ps-en", "en-de", "en-ru")
+    sets = {pair: read(data_dir, "wmt22_task1", pair) for pair in pairs}
+    metrics = Imported(file=pattern).members("imported", list(sets.values()))
+    folder = data_dir / "wmt-qe-2022-data"
+    official = pd.read_csv(folder / "official_results.tsv", sep="\t", dtype=str)
+    official = official[official.task.isin(TASKS) & official.measure.isin(["Pearson", "Spearman"])]
+    assert len(official) >= 88
+    submissions = {
+        (path.parent.name, path.name)
+        for task in TASKS
+        for path in (folder / "official_submissions").glob(f"{task}/*/*")
+    }
+    scores = {
+        (pair, name): metrics[name.rpartition(" - ")[0].strip()].given(sets[pair]).segments
+        for pair, name in submissions
+    }
+    ours = [
+        f"{correlate(row.measure.lower(), scores[row.lp, row.submission_dir], sets[row.lp].human_scores):.4f}"
+        for row in official.itertuples()
+    ]
+    assert ours == [f"{float(value):.4f}" for value in official.official]

@@ -172,7 +172,7 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
                      "line 1: unknown side 'left'", id="side"),
         pytest.param("w.txt", "1 2 3\n", "1 score, but toy xx-yy has 2 segments", id="lines"),
         pytest.param("w.txt", "1 2 x\n1 2\n", "line 1: score 3 is 'x'", id="line of text"),
-        pytest.param("predictions.txt", predictions(*LABELLED, pair="en-de"), "a score of 'en-de'", id="another pair"),
+        pytest.param("predictions.txt", predictions(*LABELLED, pair="en-de"), "no row of xx-yy", id="another pair"),
         pytest.param("predictions.txt", predictions(*LABELLED[:5]), "no score for segment '1'", id="no sentence"),
         pytest.param("predictions.txt", predictions(*LABELLED, LABELLED[0]), "token 0 of sentence 0", id="twice"),
         pytest.param("predictions.txt", predictions(*LABELLED[1:]), "token 1 of sentence 0 was", id="no token"),

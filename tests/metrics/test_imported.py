@@ -142,7 +142,7 @@ def test_a_file_must_say_its_language_pair(files):
 
 def test_a_row_of_another_pair_in_the_file_of_one(files):
     files({"en-de.tsv": "id\tlanguage_pair\tscore\n0\ten-de\t1\n1\ten-cs\t2\n2\ten-de\t3\n"})
-    with pytest.raises(DataError, match=r"en-de\.tsv, line 3: a score of 'en-cs'"):
+    with pytest.raises(DataError, match=r"en-de\.tsv: no score for segment '1'"):
         Imported(file="{language_pair}.tsv").given(segments_of())
 
 
