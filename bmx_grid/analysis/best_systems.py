@@ -117,27 +117,17 @@ def _ranks(names: tuple[str, ...], rows: pd.DataFrame) -> Table:
 
 
 def _histogram(names: tuple[str, ...], rows: pd.DataFrame) -> Table:
-    first = rows.drop_duplicates("systems")
-    bins = rows["low"].map("{:.2f}".format) + " to " + rows["high"].map("{:.2f}".format)
-    shares = rows.assign(difficulty=bins).pivot(index="difficulty", columns="systems", values="share")
-    shares.loc["mean difficulty"] = first.set_index("systems")["mean"]
     notes = (
-        f"Shares of {int(first['tokens'].iloc[0]):,} tokens of {int(first['references'].iloc[0]):,} references; no "
-        f"token of {' and '.join(map(str, first['zero']))} of these is difficult: their segments score 0.",
+        "Shares of the tokens of all references by difficulty, fitted on so many systems. Zero: references without a "
+        "difficult token, whose segments score 0.",
     )
-    columns = [Column(size, f"{size} systems", ".3f") for size in first["systems"]]
-    title = "difficulty of reference tokens"
-    return _table("difficulty", names, title, shares.reset_index(), "difficulty", *columns, notes=notes)
+    numbers = (Column("low", "from", ".2f"), Column("high", "to", ".2f"), Column("share", form=".3f"))
+    columns = ("systems", *numbers, Column("mean", "mean difficulty", ".3f"), "tokens", "references", "zero")
+    return _table("difficulty", names, "difficulty of reference tokens", rows, *columns, notes=notes, by=["systems"])
 
 
 def _words(names: tuple[str, ...], rows: pd.DataFrame) -> Table:
-    """One row per token, sentence by sentence."""
-    order = {segment: place for place, segment in enumerate(dict.fromkeys(rows["id"]))}
-    index = ["order", "id", "place", "token"]
-    wide = rows.assign(order=rows["id"].map(order)).pivot(index=index, columns="systems", values="difficulty")
-    columns = [Column(size, f"{size} systems", ".3f") for size in dict.fromkeys(rows["systems"])]
-    title = "the references with the most difficult tokens"
-    shown = wide.reset_index()
-    return _table(
-        "difficult_words", names, title, shown, Column("id", "segment"), "token", *columns, notes=OF_WORDS, by=["id"]
-    )
+    """One row per token and number of systems, sentence by sentence."""
+    columns = (Column("id", "segment"), "token", "systems", Column("difficulty", form=".3f"))
+    title, by = "the references with the most difficult tokens", ["id", "systems"]
+    return _table("difficult_words", names, title, rows, *columns, notes=OF_WORDS, by=by, names=2)

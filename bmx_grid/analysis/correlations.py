@@ -27,15 +27,13 @@ STATISTICS = {
     ("system", "none", "pairwise_accuracy"): "accuracy",
     ("system", "none", "spa"): "SPA",
 }
-HALVES = "acc_eq, ε of other half"
-SHOWN = (*list(STATISTICS.values())[:5], HALVES, *list(STATISTICS.values())[5:])
 BRIEF = ("segment r", "system r")  # in the terminal, where there is no room for all
 NOTES = (
     "Human score: the primary one; r: Pearson. In brackets: 95 % intervals by a bootstrap of clusters of segments, at "
     "system level of systems and clusters.",
     "τ: Kendall's tau-b; accuracy: pairs of systems ordered as people order them (Kocmi et al. 2021); SPA: "
     "soft pairwise accuracy (Thompson et al. 2024); acc_eq: pairwise accuracy with tie calibration (Deutsch et al. "
-    "2023), its threshold ε calibrated on the same data, or on the other half of them. By item and by system: the mean "
+    "2023), its threshold calibrated on the same data. By item and by system: the mean "
     "of the groups with a defined value.",
     "A negative correlation belongs to a metric whose lower scores are better, as TER's are, or to one that fails.",
     "rank: metrics share a rank until one differs significantly (at .05, uncorrected) from the best of it, as the WMT "
@@ -76,14 +74,8 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         for dataset, part in frame.groupby("dataset"):
             yield _table(file_stem(f"metrics_{dataset}"), f"{dataset}: {title}", part, brief=False)
     if result["ceilings"] is not None and len(result["ceilings"]):
-        columns = (
-            "dataset",
-            "language_pair",
-            Column("human", "human score"),
-            Column("raters", "raters per segment", ".3g"),
-            Column("reliability", "reliability ICC(1,k)", ".3f"),
-            Column("ceiling", form=".3f"),
-        )
+        numbers = [Column(name, form=".3g") for name in ("raters", "reliability", "ceiling")]
+        columns = (*PAIR, Column("human", "human score"), *numbers)
         yield Table.of("ceilings", "What any metric can reach", result["ceilings"], columns, [OF_CEILINGS], names=3)
     for pair, part in () if result["systems"] is None else result["systems"].groupby(PAIR, sort=False):
         if part["system"].nunique() > 1:
@@ -104,9 +96,6 @@ def _correlations(given: Frames) -> pd.DataFrame:
     keys = zip(rows["level"], rows["grouping"], rows["statistic"], strict=True)
     rows = rows.assign(name=[STATISTICS.get(key, "") for key in keys])
     rows = rows[rows["name"] != ""].drop_duplicates([*NAMES, "name"])  # the same for every explainer
-    if "held_out" in rows:
-        halves = rows[rows["name"] == "acc_eq"].assign(name=HALVES, low=math.nan, high=math.nan)
-        rows = pd.concat([rows, halves.assign(value=halves["held_out"])])
     wide = rows.pivot(index=NAMES, columns="name", values=["value", "low", "high"])
     columns: Any = wide.columns
     wide.columns = [f"{name}_{value}".removesuffix("_value") for value, name in columns]
@@ -121,7 +110,7 @@ def _correlations(given: Frames) -> pd.DataFrame:
 
 
 def _table(stem: str, title: str, frame: pd.DataFrame, *, brief: bool) -> Table:
-    wanted = [name for name in (BRIEF if brief else SHOWN) if name in frame and frame[name].notna().any()]
+    wanted = [name for name in (BRIEF if brief else STATISTICS.values()) if name in frame and frame[name].notna().any()]
     values = [Column(name, form=".3f", ends=(f"{name}_low", f"{name}_high")) for name in wanted]
     levels = [f"{level} rank" for level in LEVELS]
     ranks = [Column(name, form=".0f") for name in levels if name in frame and frame[name].notna().any()]
@@ -133,8 +122,6 @@ def _table(stem: str, title: str, frame: pd.DataFrame, *, brief: bool) -> Table:
 
 def _systems(systems: pd.DataFrame) -> pd.DataFrame:
     """The systems of each language pair, each metric once, the best by people first."""
-    if "rank_high" not in systems:  # of an older version
-        return systems[:0]
     rows = _primary(systems, "human_name").drop_duplicates([*NAMES, "system"])
     order = rows["human_rank"].where(rows["human_rank"] > 0, math.inf)
     return rows.assign(order=order).sort_values(["order", "system"], kind="stable").drop(columns="order")

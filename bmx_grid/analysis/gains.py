@@ -58,8 +58,7 @@ def summarise(settings: pd.DataFrame, seed: int = 0, gain: str = "fixed_gain") -
 
     n: settings with a defined gain; undefined: the others, counted in nothing else. better, worse: as in `correlation`,
     a gain above 1e-5, and one of 0 or less; unchanged: the rest; positive: better and unchanged.
-    max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none. max_gain_baseline: of the setting
-    with the largest gain, since a metric near 0 has most to gain.
+    max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none.
     mean_low, mean_high: 95 % interval of the mean gain over clusters (`cluster_mean`); NaN with fewer than 3 of
     them. clusters: how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test
     of these. seed: of the bootstrap.
@@ -78,7 +77,6 @@ def summarise(settings: pd.DataFrame, seed: int = 0, gain: str = "fixed_gain") -
         "max_gain": float(gains.max()) if n else math.nan,
         "mean_gain": mean.mean,
         "mean_baseline": float(baseline.mean()) if n else math.nan,
-        "max_gain_baseline": float(baseline[np.argmax(gains)]) if n else math.nan,
         "mean_low": mean.low,
         "mean_high": mean.high,
         "clusters": mean.clusters,
@@ -181,8 +179,7 @@ def real_at_points(given: Given) -> pd.DataFrame:
 def compute(given: Given) -> dict[str, Any]:
     """Gains at the point of each explainer, by explainer, by factor and name; and of control settings.
 
-    fixed: by explainer its point and a summary; fixed_by: by explainer, factor and name; best_explainer: that with the
-    largest share of better settings, of equal ones with the larger mean gain, then by name; None without a gain.
+    fixed: by explainer its point and a summary; fixed_by: by explainer, factor and name.
     gain_baseline_pearson: Pearson's r of the gain with the baseline, of all and by explainer: is a weak metric easier
     to improve? The gain is coupled to the baseline, so that noise alone makes this negative; gain_baseline_oldham: the
     same with the mean of baseline and boosted correlation (Oldham 1962), which noise in both does not move.
@@ -193,14 +190,10 @@ def compute(given: Given) -> dict[str, Any]:
     import pandas as pd
 
     real, points, seed = given.ask(real_at_points), given.ask(chosen_points), given.options.seed
-    fixed = points.join(summaries(real, "explainer", seed))
     by = {factor: summaries(real, ["explainer", factor], seed) for factor in FACTORS[:3]}
-    ranked = fixed[fixed["n"] > 0].assign(share=fixed["better"] / fixed["n"]).reset_index()
-    ranked = ranked.sort_values(["share", "mean_gain", "explainer"], ascending=[False, False, True])
     return {
-        "fixed": fixed,
+        "fixed": points.join(summaries(real, "explainer", seed)),
         "fixed_by": pd.concat(by, names=["factor"]).rename_axis(["factor", "explainer", "name"]),
-        "best_explainer": next(iter(ranked["explainer"]), None),
         "gain_baseline_pearson": _of_baseline(real, 0.0),
         "gain_baseline_oldham": _of_baseline(real, 0.5),
         "controls": _controls(given),

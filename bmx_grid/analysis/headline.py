@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ from bmx_grid.analysis.gains import (
     MEAN,
     SIGN_TEST,
     SUMMARY,
-    declared,
     real_at_points,
     summaries,
     summarise,
@@ -32,13 +30,12 @@ ALL = "all"
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """headline: sentences on the gains at one (w, p) per explainer; headline_numbers: NaN where undefined.
+    """headline: sentences on the gains at one (w, p) per explainer.
 
     overview: by explainer, and of all, point and summary at the fixed points.
     """
     return {
         "headline": _sentences(given),
-        "headline_numbers": _numbers(given),
         "overview": _overview(given),
         "points": points_in_words(given.ask(chosen_points)),
     }
@@ -92,8 +89,6 @@ def _sentences(given: Given) -> list[str]:
         f"{counted(all_of['clusters'], 'language pair')} have a mean gain above 0 (one-sided sign test p = "
         f"{number(all_of['sign_p'], '.3g')})."
     ]
-    if all_of["n"]:
-        sentences.append(_largest(real))
     undefined = real[real["fixed_gain"].isna()]
     if len(undefined):
         labels = [setting_label(*names) for names in undefined[list(FACTORS)].to_numpy()]
@@ -104,30 +99,3 @@ def _sentences(given: Given) -> list[str]:
         "(w, p) with w other than 1 improves them."
     )
     return sentences
-
-
-def _largest(real: pd.DataFrame) -> str:
-    """The largest gain with its own interval, where it was tested, and its baseline."""
-    row = real.iloc[int(real["fixed_gain"].argmax())]
-    gain = interval(row, ("fixed_gain", "fixed_gain_low", "fixed_gain_high"), "+.4f")
-    count = int(real["fixed_gain"].notna().sum())
-    tested = math.isfinite(row["fixed_gain_low"]) and count > 1
-    among = f"; its interval takes no account of its being the largest of {count}" if tested else ""
-    return f"The largest gain, {gain}, comes from a baseline of {number(row['baseline'], '.4f')}{among}."
-
-
-def _numbers(given: Given) -> dict[str, float]:
-    real, tested = given.ask(real_at_points), given.ask(declared)
-    all_of, n_tested = summarise(real, given.options.seed), float(tested["p_holm"].notna().sum())
-    return {
-        "settings": float(len(given.table)),
-        "settings_without_controls": float(len(real)),
-        "tied_with_metric_alone": float(real["ties_baseline"].sum()),
-        "fixed/better": float(all_of["better"]),
-        "fixed/equal_or_worse": float(all_of["worse"]),
-        "fixed/undefined": float(all_of["undefined"]),
-        **{f"fixed/{name}": all_of[name] for name in MEAN},
-        "fixed/largest_gain": all_of["max_gain"],
-        "tested/gains": n_tested or math.nan,
-        "tested/survive": float(tested["survives"].sum()) if n_tested else math.nan,
-    }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from bmx_grid.analysis.table import FACTORS, Flags, Floats, GridTable, Setting
+from bmx_grid.analysis.table import FACTORS, Floats, GridTable, Setting
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.wording import counted, factor_in_words, first_line, visible
 from bmx_grid.datasets.segments import check_name
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 TABLES = (  # of a sweep, that questions read
     *("settings", "points", "tests", "verdicts", "seeds", "ceilings"),
     *("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences", "thresholds"),
-    *("task_ranking", "human_ranking", "outliers"),
-    *("words", "word_tags", "difficulty", "difficult_words"),
+    *("task_ranking", "human_ranking", "words", "difficulty", "difficult_words"),
 )
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
 NAMES = (*FACTORS, "side")
@@ -186,13 +185,11 @@ def _refuse(bad: Any, what: str, origin: str, values: Floats | None = None) -> N
 
 def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> None:
     """Raise DataError for a point that is given twice, or that a setting lacks and another has."""
-    twice = frame[frame.duplicated([*FACTORS, "p", "w"], keep=False)]
-    if len(twice):
-        first = twice.iloc[0]
-        same = twice.index[(twice[[*FACTORS, "p", "w"]] == first[[*FACTORS, "p", "w"]]).all(axis=1)] + 1
+    for row in np.flatnonzero(frame.duplicated([*FACTORS, "p", "w"]))[:1]:
+        again = frame.iloc[row]
         raise DataError(
-            f"{origin}: {Setting(*first[list(FACTORS)]).label} at w = {first['w']:g}, p = {first['p']:g} is given "
-            f"{len(same)} times, in rows {same[0]} and {same[1]}; keep one row for each point of a setting."
+            f"{origin}: row {row + 1} gives {Setting(*again[list(FACTORS)]).label} at w = {again['w']:g}, p = "
+            f"{again['p']:g} again; keep one row for each point of a setting."
         )
     sizes = frame.groupby(list(FACTORS), observed=True).size()
     short = sizes[sizes < len(p) * len(w)]
@@ -213,23 +210,16 @@ def _checked(table: GridTable) -> GridTable:
     """The table without settings whose baseline is undefined or not one number; undefined points are recorded."""
     alone = table.correlation[:, :, ~table.boosted]
     low, high = np.fmin.reduce(alone, axis=(1, 2)), np.fmax.reduce(alone, axis=(1, 2))
-    undefined, varies = np.isnan(low), high - low > NOT_CONSTANT
-    records = [
-        *_left_out(table, "the correlation at w = 1, the metric alone, is undefined", undefined),
-        *_left_out(table, "the rows with w = 1, the metric alone, differ over p", varies),
-    ]
-    table = table.take(~(undefined | varies))
+    constant = high - low <= NOT_CONSTANT
+    labels = [table.settings[row].label for row in np.flatnonzero(~constant)]
+    reason = "the correlation at w = 1, the metric alone, is undefined or differs over p"
+    records = [f"{counted(len(labels), 'setting')}: {reason} (e.g. {'; '.join(labels[:3])})"] if labels else []
+    table = table.take(constant)
     if not len(table):
-        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {'; '.join(records)}.")
+        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {records[0]}.")
     holes = np.isnan(table.correlation).sum(axis=(1, 2))
     if holes.any():
         examples = [f"{table.settings[row].label}: {holes[row]:,}" for row in np.flatnonzero(holes)[:3]]
         points = counted(int(holes.sum()), "point")
         records.append(f"{points}: undefined (NaN) correlations (e.g. {'; '.join(examples)})")
     return replace(table, left_out=tuple(records))
-
-
-def _left_out(table: GridTable, reason: str, flags: Flags) -> Sequence[str]:
-    """The settings that the analysis does not use, with the first three of them; nothing without any."""
-    labels = [table.settings[row].label for row in np.flatnonzero(flags)]
-    return [f"{counted(len(labels), 'setting')}: {reason} (e.g. {'; '.join(labels[:3])})"] if labels else []

@@ -6,7 +6,7 @@ it need not be a grid point. Where a point was chosen says how numbers at it may
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,25 +119,19 @@ def compute(given: Given) -> dict[str, Any]:
     }
 
 
-def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """The medians by explainer."""
     frame = result["medians"].join(result["strict_medians"].add_prefix("strict ")).reset_index()
     if not len(frame):
-        return ()
-    columns = (
-        "explainer",
-        Column("w", "median w", "g"),
-        Column("p", "median p", "g"),
-        Column("n", "settings", ","),
-        Column("strict w", form="g"),
-        Column("strict p", form="g"),
-        Column("strict n", "strict settings", ","),
-    )
+        return
+    every = [Column(name, f"median {name}", "g") for name in "wp"]
+    strict = [Column(f"strict {name}", form="g") for name in "wp"]
+    columns = ("explainer", *every, Column("n", "settings"), *strict, Column("strict n", "strict settings"))
     note = (
         "Medians of the best points of the settings, of equal ones the first; strict: of the settings only that some "
         "(p, w) improves. With w = 1, the metric alone, p means nothing."
     )
-    return (Table.of("selection_by_explainer", "Median best points by explainer", frame, columns, [note]),)
+    yield Table.of("selection_by_explainer", "Median best points by explainer", frame, columns, [note])
 
 
 def points_in_words(points: pd.DataFrame) -> str:
@@ -195,8 +189,4 @@ def _given(explainer: str, point: Point, datasets: Sequence[str]) -> str:
     if PUBLISHED.get(explainer) != point:
         return "given (what it was chosen on is not known here)"
     papers = [name for name in datasets if name in PAPERS_DATASETS]
-    if not papers:
-        return "as published (chosen on other data)"
-    if len(papers) == len(datasets):
-        return "as published (in-sample: the paper chose it on these data sets)"
-    return f"as published (in-sample on {', '.join(papers)}; elsewhere chosen on other data)"
+    return f"as published ({f'in-sample on {named(papers)}' if papers else 'chosen on other data'})"

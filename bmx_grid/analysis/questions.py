@@ -152,7 +152,7 @@ def _digest(table: GridTable) -> str:
 
 Plain = dict[str, Any]
 # What a tracking server gets as numbers, to compare sweeps by; all of the rest is in analysis.json.
-OF_FIXED = ["n", "better", "worse", "undefined", "mean_gain", "mean_low", "mean_high"]  # by explainer
+OF_FIXED = ["n", "better", "worse", "undefined", "mean_gain", "mean_low", "mean_high", "max_gain"]
 OF_VERDICTS = {"gain": "gain", "gain_low": "low", "gain_high": "high", "beyond": "beyond"}
 
 
@@ -188,7 +188,7 @@ def plain(analysis: Analysis) -> Plain:
 
 
 def numbers(analysis: Analysis) -> dict[str, float]:
-    """The headline, medians and gains by explainer as flat names and numbers, for a tracking server.
+    """Counts, medians and gains, of all settings and by explainer, as flat names and numbers for a tracking server.
 
     Verdicts are gains, with intervals and beyond score and length, by scope, metric, explainer and boost.
     """
@@ -196,10 +196,13 @@ def numbers(analysis: Analysis) -> dict[str, float]:
 
     verdict = analysis.ask(verdicts.shown_verdicts)
     verdict = verdict[verdict["question"] == "declared"]
+    fixed = analysis.ask(headline.compute)["overview"][OF_FIXED].to_dict("index")
     values: Plain = {
-        **analysis.ask(headline.compute)["headline_numbers"],
+        "settings": len(analysis.table),
+        "tied_with_metric_alone": analysis.ask(points.compute)["n_tied_with_baseline"],
+        "tested": analysis.ask(results.compute)["single_gains"],
         "medians": analysis.ask(points.compute)["medians"],
-        "fixed": analysis.ask(gains.compute)["fixed"][OF_FIXED],
+        "fixed": {**fixed.pop(headline.ALL), **fixed},
     }
     if len(verdict):
         scope = verdict["dataset"] + " " + verdict["language_pair"]
@@ -230,14 +233,6 @@ def _plain(value: Any) -> Any:
 
 def _rows(frame: Any) -> Any:
     """The rows of a frame, by the names of its index where it has names."""
-    rows = frame.to_dict("records")
-    if frame.index.dtype.kind in "iu":
-        return rows
-    nested: Plain = {}
-    for names, row in zip(frame.index, rows, strict=True):
-        *outer, last = names if isinstance(names, tuple) else (names,)
-        place = nested
-        for name in outer:
-            place = place.setdefault(name, {})
-        place[last] = row
-    return nested
+    if frame.index.nlevels > 1:
+        return {name: _rows(part.droplevel(0)) for name, part in frame.groupby(level=0, sort=False)}
+    return frame.to_dict("records" if frame.index.dtype.kind in "iu" else "index")

@@ -7,7 +7,7 @@ bootstrap of these clusters; a name that occurs in fewer than three of them, as 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,21 +48,16 @@ def compute(given: Given) -> dict[str, Any]:
     return {"ridge": ridge, "ridge_coefficients": frame, "points": points_in_words(given.ask(chosen_points))}
 
 
-def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """All coefficients."""
     import pandas as pd
 
     fit, frame = result["ridge"], result["ridge_coefficients"]
     if not len(frame):
-        return ()
+        return
     last = pd.DataFrame({"factor": ["intercept", "R²"], "name": "", "coefficient": [fit["intercept"], fit["r2"]]})
     rows = pd.concat([frame.assign(part=0), last.assign(part=1)])
-    columns = (
-        "factor",
-        "name",
-        Column("coefficient", form="+.5f"),
-        Column("error", "standard error", ".5f"),
-    )
+    columns = ("factor", "name", Column("coefficient", form="+.5f"), Column("error", "standard error", ".5f"))
     note = (
         f"Ridge regression, alpha {fit['alpha']:g}, of the gain at the fixed points of {counted(fit['n'], 'setting')}. "
         "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
@@ -70,7 +65,7 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
     )
     title = "What goes with a larger or smaller gain"
     notes = (note, result["points"])
-    return (Table.of("ridge_coefficients", title, rows, columns, notes, by=["part"], names=2),)
+    yield Table.of("ridge_coefficients", title, rows, columns, notes, by=["part"], names=2)
 
 
 def coefficients(given: Given) -> pd.DataFrame:
@@ -82,12 +77,8 @@ def coefficients(given: Given) -> pd.DataFrame:
     y = settings["fixed_gain"].to_numpy()
     columns = [(factor, name) for factor in FACTORS for name in sorted(set(settings[factor]))]
     frame = pd.DataFrame(columns, columns=["factor", "name"])
-    fit: dict[Any, Any] = {
-        "intercept": math.nan,
-        "n": len(y),
-        "r2": math.nan,
-        "clusters": settings["cluster"].nunique(),
-    }
+    fit: dict[Any, Any] = {"intercept": math.nan, "n": len(y), "r2": math.nan}
+    fit["clusters"] = settings["cluster"].nunique()
     if not len(y):
         frame = frame.assign(coefficient=[], error=[])
         frame.attrs = fit

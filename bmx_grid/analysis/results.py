@@ -11,6 +11,7 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import MARKED, at_points, declared
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Given
+from bmx_grid.core.wording import factor_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ READ = (
     "these; fixed, at the point of the explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
     "clusters of segments."
 )
+OF_SEEDS = ("Lowest, highest: the gain with other seeds of the explainer, which the interval does not contain.",)
 NUMBERS = (
     *("baseline", "best", "best_w", "best_p", "gain", "ties_baseline", "plateau", "fixed", "fixed_w", "fixed_p"),
     *("fixed_gain", "fixed_gain_low", "fixed_gain_high", "fixed_gain_p", "fixed_gain_p_holm"),
@@ -53,19 +55,12 @@ def compute(given: Given) -> dict[str, Any]:
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """Settings and correlations of each data set; every setting; gains that were tested."""
-    columns: tuple[Any, ...] = (
-        "dataset",
-        Column("metric", "metrics"),
-        Column("explainer", "explainers"),
-        Column("language_pair", "language pairs"),
-        Column("settings", form=","),
-        Column("p", form=","),
-        Column("w", "w below 1", ","),
-        Column("correlations", form=","),
-    )
+    factors = [Column(name, f"{factor_in_words(name)}s") for name in ("metric", "explainer", "language_pair")]
+    sizes = [Column(name, form=",") for name in ("settings", "p", "w", "correlations")]
+    columns: tuple[Any, ...] = ("dataset", *factors, *sizes)
     notes = [
         "Controls (random metric, random explainer) included. A setting is a data set, language pair, metric and "
-        "explainer that was run; correlations: settings times p times w other than 1, undefined ones included.",
+        "explainer that was run; w: below 1; correlations: settings times p times w, undefined ones included.",
         *(f"Left out: {part}." for part in result["left_out"]),
     ]
     counts = result["counts"].assign(total=result["counts"]["dataset"] == "all")
@@ -105,7 +100,7 @@ def _with_seeds(tested: pd.DataFrame, seeds: pd.DataFrame | None) -> pd.DataFram
     key = [*FACTORS, "point"]
     if seeds is None:
         return tested
-    spread = seeds.groupby(key, observed=True)["gain"].agg(seeds="count", lowest="min", highest="max")
+    spread = seeds.groupby(key, observed=True)["gain"].agg(lowest="min", highest="max")
     return tested.merge(spread, left_on=key, right_index=True, how="left")
 
 
@@ -114,8 +109,7 @@ def _table_of_tests(tested: pd.DataFrame) -> Iterator[Table]:
     known = tested[tested["test"].notna()]
     if not len(known):
         return
-    spread = (Column("seeds", form=".0f"), Column("lowest", form="+.4f"), Column("highest", form="+.4f"))
-    seeds = bool("seeds" in tested and tested["seeds"].max() > 1)
+    spread = [Column(name, form="+.4f") for name in ("lowest", "highest") if name in tested]
     columns = (
         *FACTORS,
         "point",
@@ -125,14 +119,14 @@ def _table_of_tests(tested: pd.DataFrame) -> Iterator[Table]:
         Column("p_holm", "p (Holm)", ".3g"),
         Column("n", "segments", ",.0f"),
         Column("clusters", form=",.0f"),
-        *(spread if seeds else ()),
+        *spread,
     )
     families = "; ".join(sorted(set(known["family"])))
     notes = (
         "Gain at the declared point with its 95 % interval by a bootstrap of clusters of segments; p of the test "
         f"{known['test'].iloc[0]}, and corrected by Holm within its family ({families}).",
         MARKED,
-        *(["Seeds: the gain with other draws of the explainer, which the interval does not contain."] * seeds),
+        *OF_SEEDS[: len(spread)],
     )
     title = "Gains at declared points, with intervals and tests"
     yield Table.of("tested_gains", title, tested, columns, notes, names=5)

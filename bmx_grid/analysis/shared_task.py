@@ -1,4 +1,4 @@
-"""What shared tasks decide by: placebos, how much is much, one ranking over tasks, systems by people, outliers."""
+"""What shared tasks decide by: placebos, how much is much, one ranking over tasks, systems by people."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ OF_PEOPLE = (
     "all systems less the wins. Lines separate clusters. Outlier: more than 2.5 median absolute deviations (times "
     "1.483) from the median (Mathur et al. 2020)."
 )
-OF_OUTLIERS = "Pearson's r of system scores. What changes much without one system says little of the others."
 
 
 def compute(given: Frames) -> dict[str, Any]:
     """placebos: each metric and boost against each placebo; unbeaten, a sentence on those that beat none or not all.
 
-    thresholds, task_ranking, human_ranking, outliers: of the metrics alone, as their evaluations wrote them.
+    thresholds, task_ranking, human_ranking: of the metrics alone, as their evaluations wrote them.
     """
     frames = given.frames
     placebos = _placebos(frames["tests"]) if "tests" in frames else None
     found: dict[str, Any] = {"placebos": placebos, "unbeaten": [] if placebos is None else _unbeaten(placebos)}
-    for name in ("thresholds", "task_ranking", "human_ranking", "outliers"):
+    for name in ("thresholds", "task_ranking", "human_ranking"):
         frame = frames.get(name)
         if frame is not None and "point" in frame:
             frame = frame[frame["point"] == BASE].drop_duplicates([*PAIR, "metric", "human_name", "probability"])
@@ -80,7 +79,7 @@ def _boosted(compared: str, explainer: str) -> str:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Placebos, one ranking over tasks, outliers, systems by people for each language pair, and thresholds."""
+    """Placebos, one ranking over tasks, systems by people for each language pair, and thresholds."""
     frame = result["placebos"]
     if frame is not None and len(frame):
         gap = Column("difference", form="+.3f", ends=("low", "high"), marked="beaten")
@@ -94,12 +93,6 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         left = int(frame["n_left_out"].iloc[0])
         notes = [f"Tasks: {frame['tasks'].iloc[0]}; left out, as undefined or not of every metric: {left}.", OF_TASKS]
         yield Table.of("task_ranking", "One ranking over all tasks", frame, columns, notes, by=["rank"], brief=True)
-    frame = result["outliers"]
-    if frame is not None and (frame["n_outliers"] > 0).any():
-        frame = frame[frame["n_outliers"] > 0].drop_duplicates([*PAIR, "metric"])
-        r = (Column("pearson", "r", ".3f"), Column("pearson_without", "r without them", ".3f"))
-        columns = (*PAIR, "metric", Column("systems", "outliers"), Column("n_systems", "systems"), *r)
-        yield Table.of("outliers", "System level without outliers", frame, columns, [OF_OUTLIERS], by=PAIR, names=4)
     frame = result["human_ranking"]
     for pair, rows in () if frame is None else frame[frame["rank_high"] > 0].groupby(PAIR, sort=False):
         rows = rows.assign(range=rows["rank_low"].astype(str) + "-" + rows["rank_high"].astype(str))

@@ -7,7 +7,7 @@ said instead, and that nothing was tested.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Column, Table, interval
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 PAPERS_BOOST = "power_mean_grid"
 PRECISE = 0.02  # half of an interval that tells a gain worth having
 MOST_METRICS, MOST_STEPS = 5, 3  # that are named
+FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 KEEP = "keep the metric as it is"
 RATE_MORE = "rate more segments: these are too few to judge a boost"
 COLUMNS = {
@@ -76,25 +77,19 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
     frame, real = given.frames.get("verdicts"), given.real
     if frame is None or not {"boost", *ESTIMATES} <= set(frame.columns):  # absent, or of an earlier version
         return pd.DataFrame(columns=["question"])
-    frame = frame[frame["metric"].isin(real.factor_levels("metric"))]
-    frame = frame[frame["explainer"].isin(real.factor_levels("explainer"))]
-    others = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)
-    questions = {name: frame[frame["point"] == name] for name in others}
-    parts = {"declared": widest(frame[~frame["point"].isin(others)]), **questions}
-    parts |= {name: widest(parts[name]) for name in (PUBLISHED, OTHER_DATASETS)}
-    frame = pd.concat([part.assign(question=name) for name, part in parts.items()], ignore_index=True)
-    order = {name: place for place, name in enumerate(parts)}
-    labels = {label: place for place, label in enumerate(LEGEND)}
+    for factor in ("metric", "explainer"):
+        frame = frame[frame[factor].isin(real.factor_levels(factor))]
     frame = frame.assign(
+        question=pd.Categorical(frame["point"].where(frame["point"].isin(FURTHER), "declared"), ["declared", *FURTHER]),
         best_looks_better=frame["best_gain"] - frame["gain"],
         chosen_on=frame["point"].map(lambda point: DISTANCE.get(point, point.replace("_", " "))),
-        order=frame["question"].map(order),
-        rank=frame["verdict"].map(labels),
+        rank=frame["verdict"].map(list(LEGEND).index),
     )
-    judged, left = frame[frame["question"] != NOT_JUDGED], frame[frame["question"] == NOT_JUDGED]
-    by = ["order", "rank", "gain", "metric", "explainer", "boost", "dataset", "language_pair"]
-    judged = judged.sort_values(by, ascending=[name != "gain" for name in by])
-    return pd.concat([judged, left], ignore_index=True)
+    by = ["question", "rank", "gain", "metric", "explainer", "boost", "dataset", "language_pair"]
+    frame = frame.sort_values(by, ascending=[name != "gain" for name in by])
+    groups = frame.groupby("question", observed=True)
+    parts = [part if name == NOT_JUDGED else widest(part) for name, part in groups]
+    return pd.concat(parts, ignore_index=True).astype({"question": object}) if parts else frame
 
 
 def widest(frame: pd.DataFrame) -> pd.DataFrame:
@@ -125,12 +120,12 @@ def compute(given: Given) -> dict[str, Any]:
     }
 
 
-def tables(result: Mapping[str, Any]) -> Sequence[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """One row per metric, explainer and boost; no table without verdicts."""
     frame = result["verdicts"]
     judged = frame[frame["question"] != NOT_JUDGED]
     if not len(judged):
-        return ()
+        return
     columns = (
         *("dataset", "language_pair", "metric", "explainer", "boost", "verdict"),
         *(Column(name, header, "+.4f", (f"{name}_low", f"{name}_high")) for name, header in COLUMNS.items()),
@@ -141,7 +136,7 @@ def tables(result: Mapping[str, Any]) -> Sequence[Table]:
         "pairs",
         Column("n", "segments"),
     )
-    return (Table.of("verdicts", "What each boost is worth", judged, columns, NOTES, by=["question"], names=6),)
+    yield Table.of("verdicts", "What each boost is worth", judged, columns, NOTES, by=["question"], names=6)
 
 
 def grouped(rows: Sequence[Row], *names: str) -> list[list[Row]]:

@@ -68,8 +68,7 @@ def compute(given: Frames) -> dict[str, Any]:
     """words: means over the settings of each explainer and side, the target first, the highest AUC (of labels MCC)
     first; metrics that are controls are left out. words_by_setting: of each setting. words_in_words: one sentence.
 
-    plausibility: the relation of AUC and gain by explainer and of all. words_unaligned: what could not be aligned, in a
-    sentence. All empty without tags.
+    plausibility: the relation of AUC and gain by explainer and of all. All empty without tags.
     """
     words = given.ask(means_by_explainer)
     plausible = given.ask(plausibility) if isinstance(given, Given) else None
@@ -77,7 +76,6 @@ def compute(given: Frames) -> dict[str, Any]:
         "words": words,
         "words_by_setting": _wide(_rows(given), [*FACTORS, "side"]),
         "words_in_words": _sentence(words) if len(words) else [],
-        "words_unaligned": _unaligned(given.frames.get("word_tags")),
         "plausibility": plausible,
         "plausibility_in_words": [] if plausible is None or not len(plausible) else [_relation_in_words(plausible)],
     }
@@ -88,15 +86,14 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     words, by_setting, plausible = result["words"], result["words_by_setting"], result["plausibility"]
     if not len(words):
         return
-    notes = (*NOTES, *result["words_unaligned"])
     known = [name for name in MEASURES if name in words and words[name].notna().any()]
     shown = [name for name in BRIEF if name in known] or known
     columns: tuple[Any, ...] = ("explainer", "side", *map(_measure, shown), "pairs", "settings")
     title, brief = "Do explanations blame the words people marked", len(words) <= MOST_ROWS
-    yield Table.of("words", title, words, columns, notes, by=["side"], names=2, brief=brief)
+    yield Table.of("words", title, words, columns, NOTES, by=["side"], names=2, brief=brief)
     columns = (*FACTORS, "side", *map(_measure, known))
     long = len(by_setting) > MOST_SETTINGS
-    yield Table.of("words_by_setting", "Measures of words by setting", by_setting, columns, notes, names=5, data=long)
+    yield Table.of("words_by_setting", "Measures of words by setting", by_setting, columns, NOTES, names=5, data=long)
     if plausible is not None and len(plausible):
         note = (
             "AUC: whether the explanation gives marked words of the target lower attributions than others; gain: at "
@@ -183,16 +180,6 @@ def _names(measure: str) -> tuple[str, str, str]:
 
 def _with_interval(row: Mapping[Any, Any], measure: str) -> str:
     return f"{row['explainer']} {interval(row, _names(measure), FORM)}"
-
-
-def _unaligned(tags: pd.DataFrame | None) -> list[str]:
-    """One sentence on tags that fit no word that was scored, counted once per language pair and side."""
-    if tags is None or not (tags["n_lost"] > 0).any():
-        return []
-    key = ["dataset", "language_pair", "side"]
-    worst = tags[tags["n_lost"] > 0].sort_values("n_lost", ascending=False).drop_duplicates(key).sort_values(key)
-    lost = [f"{row.language_pair} {row.side} {row.n_lost:,} of {row.n_tags:,}" for row in worst.itertuples()]
-    return [f"Tags that share no character with a scored word, left out: {named(lost, 6)} (word_tags.parquet)."]
 
 
 def plausibility(given: Given) -> pd.DataFrame:

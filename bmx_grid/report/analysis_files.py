@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bmx_grid.analysis import gains, shared_task
+from bmx_grid.analysis import shared_task
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
@@ -136,7 +136,6 @@ def further_figures(analysis: Analysis) -> list[Drawing]:
     drawings = [gains_of_all_points(analysis)]
     if len(analysis.real):
         drawings += [best_boxes(analysis), better_and_worse(analysis), ridge_bars(analysis)]
-    best = analysis.ask(gains.compute)["best_explainer"]
-    if best is not None:
-        drawings += [gains_by(analysis, best, factor) for factor in FACTORS[:3]]
+    for explainer in analysis.real.factor_levels("explainer"):
+        drawings += [gains_by(analysis, explainer, factor) for factor in FACTORS[:3]]
     return [*drawings, *(setting_drawing(analysis, row) for row in range(len(analysis.table)))]

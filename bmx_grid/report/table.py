@@ -25,24 +25,16 @@ FITTING = 7  # columns that fit a line of a page
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 # What LaTeX reads as commands, and characters that need text mode.
 LATEX = str.maketrans(
-    {
+    {sign: f"\\{sign}" for sign in "{}_%&#$"}
+    | {sign: f"{{{sign}}}" for sign in "[]*"}  # after \\ the start of an argument
+    | {
         "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "_": r"\_",
-        "%": r"\%",
-        "&": r"\&",
-        "#": r"\#",
-        "$": r"\$",
         "^": r"\textasciicircum{}",
         "~": r"\textasciitilde{}",
         "|": r"\textbar{}",
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         '"': r"\textquotedbl{}",
-        "[": "{[}",  # after \\ the start of an argument, as is *
-        "]": "{]}",
-        "*": "{*}",
         "·": r"\textperiodcentered{}",
         "×": r"$\times$",
         "²": r"\textsuperscript{2}",
@@ -103,7 +95,7 @@ def as_latex(table: Table) -> str:
         r"\bottomrule",
         r"\end{tabular}" + "}" * wide,
         rf"\caption{{{caption}}}",
-        rf"\label{{tab:{latex_label(table.stem)}}}",
+        rf"\label{{tab:{table.stem}}}",
         r"\end{table}",
     ]
     return "\n".join([*(f"% {visible(note)}" for note in table.notes[-1:]), *lines]) + "\n"
@@ -140,11 +132,6 @@ def write_table(table: Table, folder: Path, form: str) -> Path:
 def latex(text: str) -> str:
     """Text in one line with LaTeX's own characters escaped."""
     return visible(text).translate(LATEX)
-
-
-def latex_label(stem: str) -> str:
-    """A stem as the name of a label: what LaTeX reads as a command is left out."""
-    return "".join(sign for sign in visible(stem) if sign not in "\\{}%#$^~&")
 
 
 def markdown(text: str) -> str:

@@ -15,7 +15,7 @@ from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.report.table import columns_of, wrapped
 from bmx_grid.sweep.evaluation import Outcome
-from bmx_grid.sweep.settings import Refused, SweepPlan
+from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
 
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
@@ -88,9 +88,19 @@ def cautions(plan: SweepPlan) -> list[str]:
 
     Too few human scores, constant ones, too few clusters for intervals, and texts of hardly any words.
     """
-    few_rated, constant, few_clusters = list[str](), list[str](), list[str]()
-    by_part = {setting.names[:2]: setting for setting in plan.settings[::-1]}
-    for names, setting in reversed(by_part.items()):
+    settings = plan.settings
+    spaced = ": for text written without spaces set words=unicode" if all(one.words.plain for one in settings) else ""
+    warnings: dict[str, list[str]] = {
+        f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores": [],
+        "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
+        "differ": [],
+        " (those that share a source, a reference or a document count as one); intervals and tests need "
+        f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents": [],
+        f"; attributions to fewer than {FEWEST_WORDS} say little{spaced}": _few_words(settings),
+    }
+    few_rated, constant, few_clusters, _ = warnings.values()
+    first = {setting.names[:2]: setting for setting in reversed(settings)}
+    for names, setting in reversed(first.items()):
         part, segments = setting_label(*names), setting.segments
         rated = np.isfinite(segments.human_scores)
         scores = segments.human_scores[rated]
@@ -104,40 +114,19 @@ def cautions(plan: SweepPlan) -> list[str]:
         count = len(set(np.asarray(setting.clusters, dtype=np.str_)[rated].tolist()))
         if count < FEWEST_CLUSTERS:
             few_clusters.append(f"the rated segments of {part} are {counted(count, 'cluster')}")
-    spaced = all(setting.words.plain for setting in plan.settings)
-    way_out = ": for text written without spaces set words=unicode" if spaced else ""
-    warnings = (
-        (few_rated, f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores"),
-        (
-            constant,
-            "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
-            "differ",
-        ),
-        (
-            few_clusters,
-            " (those that share a source, a reference or a document count as one); intervals and tests "
-            f"need {FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents",
-        ),
-        (_few_words(plan), f"; attributions to fewer than {FEWEST_WORDS} say little{way_out}"),
-    )
-    return [f"warning: {_some(parts)}{advice}." for parts, advice in warnings if parts]
+    return [f"warning: {named(parts, 5)}{advice}." for advice, parts in warnings.items() if parts]
 
 
-def _few_words(plan: SweepPlan) -> list[str]:
+def _few_words(settings: Sequence[Setting]) -> list[str]:
     """Sides of so few words that attributions say nothing, as of text that is written without spaces."""
     means: dict[str, float] = {}
-    for setting in plan.settings:
+    for setting in settings:
         for role in setting.metric.reads if setting.imported is None and setting.explainer is not None else ():
             side = f"the {role} of {setting_label(*setting.names[:2])}"
             if side not in means:
                 texts = setting.segments.texts(role)
                 means[side] = sum(len(setting.words.words(role, text)) for text in texts) / max(len(texts), 1)
     return [f"{side} has {mean:.1f} words per text" for side, mean in means.items() if mean < FEWEST_WORDS]
-
-
-def _some(parts: Sequence[str]) -> str:
-    more = f", and {counted(len(parts) - 5, 'other')} likewise" if len(parts) > 5 else ""
-    return f"{', '.join(parts[:5])}{more}"
 
 
 def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None) -> str:

@@ -67,16 +67,11 @@ def test_the_order_of_metrics(values, ranks, expected):
     assert order(rows, [rank(*one) for one in ranks.items()]) == expected
 
 
-@pytest.mark.parametrize(
-    "further",
-    [
-        pytest.param(correlation("a", 0.9, point="published"), id="a boosted point"),
-        pytest.param(correlation("a", 0.9, human="another judgement"), id="another judgement"),
-        pytest.param({**correlation("a", 0.9), "explainer": "shap"}, id="another explainer: the metric is the same"),
-    ],
-)
-def test_rows_that_are_not_shown(further):
-    result, _ = asked(correlations=[correlation("a", 0.5), further, correlation("b", 0.4)])
+def test_rows_that_are_not_shown():
+    """A boosted point, another judgement, another explainer: the metric alone is the same."""
+    further = [correlation("a", 0.9, point="published"), correlation("a", 0.9, human="another judgement")]
+    further.append({**correlation("a", 0.9), "explainer": "shap"})
+    result, _ = asked(correlations=[correlation("a", 0.5), *further, correlation("b", 0.4)])
     assert result["correlations"].set_index("metric")["segment r"].to_dict() == {"a": 0.5, "b": 0.4}
 
 
@@ -98,7 +93,10 @@ SYSTEMS = [
 
 
 def test_systems_stand_in_the_order_and_the_clusters_of_people():
-    (table,) = asked(systems=SYSTEMS)[1]
+    others = [
+        {**SYSTEMS[0], **change} for change in ({"explainer": "lime"}, {"point": "published"}, {"human_name": "da"})
+    ]
+    (table,) = asked(systems=[*SYSTEMS, *others])[1]
     assert table.header == ("system", "human score", "rank by people", "chrf", "ter")
     assert [[[cell.shown for cell in line] for line in group] for group in table.groups] == [
         [["a", "0.750", "1-2", "1-3", "1-1"], ["b", "0.500", "1-2", "1-3", "n/a"]],
@@ -107,25 +105,5 @@ def test_systems_stand_in_the_order_and_the_clusters_of_people():
     assert any("Lines separate clusters" in note for note in table.notes)
 
 
-@pytest.mark.parametrize(
-    "further",
-    [
-        pytest.param({"explainer": "lime"}, id="another explainer: the metric alone is the same"),
-        pytest.param({"point": "published"}, id="a boosted point"),
-        pytest.param({"human_name": "da"}, id="another judgement"),
-    ],
-)
-def test_rows_of_systems_that_are_not_shown(further):
-    other = [{**SYSTEMS[0], **further}]
-    assert asked(systems=[*SYSTEMS, *other])[1] == asked(systems=SYSTEMS)[1]
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        pytest.param([SYSTEMS[0]], id="one system"),
-        pytest.param([{k: v for k, v in one.items() if "rank" not in k} for one in SYSTEMS], id="of an older version"),
-    ],
-)
-def test_no_ranks_to_show(rows):
-    assert asked(systems=rows)[1] == []
+def test_of_one_system_there_are_no_ranks_to_show():
+    assert asked(systems=SYSTEMS[:1])[1] == []

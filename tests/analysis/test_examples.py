@@ -63,18 +63,13 @@ def test_the_setting_with_the_largest_gain_stands_for_its_explainer_and_controls
         planned("high", made, 0.3),
         planned("next", made, 0.2),
         planned("undefined", made, float("nan")),
+        planned("best point", made, 0.9, fixed_gain=0.1),
         planned("random", made, 0.9),
         planned("control", made, 0.9, explainer="random"),
         planned("other", made, 0.05, explainer="lime"),
     )
     assert [one.names[2:] for one in found] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
     assert {(one.w, one.p) for one in found} == {(0.0, -1.0)}, "without a fixed point the best one"
-
-
-def test_the_fixed_point_counts_where_there_is_one():
-    made = finished()
-    found = chosen(planned("best", made, 0.9, fixed_gain=0.1), planned("fixed", made, 0.2, fixed_gain=0.3))
-    assert {one.names[2] for one in found} == {"fixed"}
 
 
 def test_nothing_that_moves_or_is_rated_is_no_example():
@@ -86,19 +81,12 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
     assert choose_examples([result], SimpleNamespace(settings=[]), GRID.spec) == [], "not planned"
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        pytest.param([[0.5, -2.0], [1.0]], [[0.25, 1.0], [0.5]], id="relative to the largest of all sides"),
-        pytest.param([[0.0, 0.0], []], [[0.0, 0.0], []], id="all 0"),
-        pytest.param([[np.nan, 4.0]], [[0.0, 1.0]], id="undefined"),
-        pytest.param([[0.25, np.inf]], [[1.0, 0.0]], id="infinite"),
-        pytest.param([], [], id="no sides"),
-    ],
-)
-def test_strengths(values, expected):
-    sides = [Side("x", ("a",) * len(row), np.array(row)) for row in values]
-    assert [found.tolist() for found in strengths(sides)] == expected
+def test_strengths_are_relative_to_the_largest_of_all_sides():
+    def of(*rows):
+        return [found.tolist() for found in strengths([Side("x", ("a",) * len(row), np.array(row)) for row in rows])]
+
+    assert of([0.5, -2.0, np.nan], [1.0, np.inf]) == [[0.25, 1.0, 0.0], [0.5, 0.0]]
+    assert of([0.0, 0.0], []) == [[0.0, 0.0], []] and of() == []
 
 
 @pytest.mark.parametrize(

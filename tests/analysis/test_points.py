@@ -8,7 +8,6 @@ from fakes import ROOT
 from some_tables import P, W, flat, lime, peaked, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.points import (
     PUBLISHED,
     best_points,
@@ -34,43 +33,21 @@ def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):
 AS_PUBLISHED = Options(fixed={"lime": PUBLISHED["lime"]})
 
 
+GIVEN = "given (what it was chosen on is not known here)"
+
+
 @pytest.mark.parametrize(
     ("surfaces", "options", "words"),
     [
         pytest.param(one(), None, "in-sample (chosen where it is judged)", id="medians of the table"),
         *[
-            pytest.param(
-                one(dataset),
-                AS_PUBLISHED,
-                "as published (in-sample: the paper chose it on these data sets)",
-                id=f"the paper's point on the paper's {dataset}",
-            )
-            for dataset in ("wmt17", "eval4nlp21", "mlqe_pe")
+            pytest.param(one(name), AS_PUBLISHED, f"as published (in-sample on {name})", id=f"the paper's {name}")
+            for name in ("wmt17", "eval4nlp21", "mlqe_pe")
         ],
-        pytest.param(
-            one("mqm21"),
-            AS_PUBLISHED,
-            "as published (chosen on other data)",
-            id="the paper's point on other data",
-        ),
-        pytest.param(
-            {**one("mine"), **one("wmt17")},
-            AS_PUBLISHED,
-            "as published (in-sample on wmt17; elsewhere chosen on other data)",
-            id="both",
-        ),
-        pytest.param(
-            one("wmt17"),
-            Options(fixed={"lime": Point(p=-1.4, w=0.5)}),
-            "given (what it was chosen on is not known here)",
-            id="a point of the user",
-        ),
-        pytest.param(
-            one("wmt17"),
-            Options(fixed={"lime": PUBLISHED["erasure"]}),
-            "given (what it was chosen on is not known here)",
-            id="the paper's point of another explainer",
-        ),
+        pytest.param(one("mqm21"), AS_PUBLISHED, "as published (chosen on other data)", id="on other data"),
+        pytest.param({**one("mine"), **one("wmt17")}, AS_PUBLISHED, "as published (in-sample on wmt17)", id="both"),
+        pytest.param(one("wmt17"), Options(fixed={"lime": Point(p=-1.4, w=0.5)}), GIVEN, id="of the user"),
+        pytest.param(one("wmt17"), Options(fixed={"lime": PUBLISHED["erasure"]}), GIVEN, id="of another explainer"),
         pytest.param(
             one("wmt17"),
             Options(select_from=table(one("x", p=0.3))),
@@ -92,7 +69,7 @@ AS_PUBLISHED = Options(fixed={"lime": PUBLISHED["lime"]})
         pytest.param(
             one("wmt17"),
             Options(fixed={"lime": Point(p=-13.1, w=0.4)}),
-            "given (what it was chosen on is not known here), p = -13.1, w = 0.4, which is not in this grid",
+            f"{GIVEN}, p = -13.1, w = 0.4, which is not in this grid",
             id="outside the grid",
         ),
     ],
@@ -149,43 +126,26 @@ def test_points_are_not_judged_where_they_were_chosen():
     check_selection(table(MAIN), table({**one("x", p=0.7), **one("d", "a", metric="random", p=1.0)}))  # a control
 
 
-def surface(changes):
-    """A flat surface below the baseline with the given values at (p, w)."""
-    found = flat()
-    for (p, w), value in changes.items():
-        found[int(np.argmin(np.abs(P - p))), int(np.argmin(np.abs(W - w)))] = value
-    return found
-
-
-EDGE = {(p, 0.5): 0.6 for p in P[P <= -1.0]}
+def changed(p, w, value, surface):
+    surface[int(np.argmin(np.abs(P - p))), int(np.argmin(np.abs(W - w)))] = value
+    return surface
 
 
 @pytest.mark.parametrize(
-    ("one", "first", "plateau", "tied"),
+    ("surface", "first", "plateau", "tied"),
     [
         pytest.param(peaked(-1.3), (-1.3, 0.5), 1, False, id="a single peak"),
         pytest.param(flat(), (-2.0, 1.0), 80, True, id="nothing improves: the lowest p"),
         pytest.param(flat(0.5, 0.5), (-2.0, 0.0), 80, True, id="everything equals the baseline"),
-        pytest.param(surface({(0.3, 0.5): 0.5}), (-2.0, 1.0), 1, True, id="a point as good as the metric"),
-        pytest.param(surface({(0.3, 0.5): 0.500005}), (0.3, 0.5), 1, False, id="better by less than 1e-5"),
-        pytest.param(surface(EDGE), (-2.0, 0.5), 11, False, id="a plateau up to the end of the grid"),
-        pytest.param(surface({(-1.5, 0.5): 0.6, (-1.5, 0.0): 0.6}), (-1.5, 0.0), 2, False, id="equal at two w"),
-        pytest.param(surface({(0.5, 0.5): 0.6, (1.5, 0.5): 0.6}), (0.5, 0.5), 2, False, id="equal at two p"),
-        pytest.param(surface({(-1.5, 0.5): 0.6, (0.5, 0.5): 0.599995}), (-1.5, 0.5), 2, False, id="within 1e-5"),
+        pytest.param(changed(0.3, 0.5, 0.5, flat()), (-2.0, 1.0), 1, True, id="a point as good as the metric"),
+        pytest.param(changed(0.3, 0.5, 0.500005, flat()), (0.3, 0.5), 1, False, id="better by less than 1e-5"),
+        pytest.param(changed(-1.3, 0.5, np.nan, peaked(-1.3)), (-1.4, 0.5), 2, False, id="undefined"),
     ],
 )
-def test_of_equal_points_the_first_is_best(one, first, plateau, tied):
-    best = best_points(lime([one]))
-    assert (best.best_p[0], best.best_w[0]) == first
-    assert best.best[0] == one.max()
-    assert best.plateau[0] == plateau
-    assert bool(best.ties_baseline[0]) is tied
-
-
-def test_undefined_points_are_never_best():
-    one = peaked(-1.3)
-    one[int(np.argmin(np.abs(P + 1.3))), 1] = np.nan
-    assert best_points(lime([one])).best_p[0] == -1.4
+def test_of_equal_points_the_first_is_best(surface, first, plateau, tied):
+    best = best_points(lime([surface])).iloc[0]
+    assert (best["best_p"], best["best_w"], best["best"]) == (*first, np.nanmax(surface))
+    assert (best["plateau"], best["ties_baseline"]) == (plateau, tied)
 
 
 def median(found):
@@ -194,13 +154,12 @@ def median(found):
 
 def test_medians_are_written_in_the_digits_of_the_grid():
     """The mean of 0.2 and 0.4 is 0.30000000000000004 in binary."""
-    ws, surfaces = np.array([0.2, 0.4, 1.0]), []
-    for column in (0, 1):
-        made = np.full((len(P), 3), 0.4)
-        made[:, 2], made[5 + column, column] = 0.5, 0.6
-        surfaces.append(made)
-    found = table({("d", pair, "m", "lime"): one for pair, one in zip("ab", surfaces, strict=True)}, w=ws)
-    assert median(found) == (-1.45, 0.3, 2)
+    surfaces = {}
+    for column, pair in enumerate("ab"):
+        surface = np.full((len(P), 3), 0.4)
+        surface[:, 2], surface[5 + column, column] = 0.5, 0.6
+        surfaces["d", pair, "m", "lime"] = surface
+    assert median(table(surfaces, w=np.array([0.2, 0.4, 1.0]))) == (-1.45, 0.3, 2)
 
 
 def test_ties_pull_the_papers_median_and_not_the_strict_one():
@@ -214,41 +173,17 @@ def test_ties_pull_the_papers_median_and_not_the_strict_one():
     ]
 
 
-def test_where_nothing_improves_nothing_is_boosted():
-    assert analyse(lime([flat(), flat()])).ask(at_points)["fixed_gain"].tolist() == [0.0, 0.0]
-
-
-TABLE = lime([peaked(-1.0)])
-
-
 @pytest.mark.parametrize(
-    ("p", "w", "used"),
+    ("p", "w", "used", "gain"),
     [
-        pytest.param(-1.0, 0.5, (-1.0, 0.5), id="on the grid"),
-        pytest.param(-0.95, 0.5, (-1.0, 0.5), id="halfway: the lower"),
-        pytest.param(0.25, 0.5, (0.2, 0.5), id="halfway above 0: the lower"),
-        pytest.param(-0.94, 0.5, (-0.9, 0.5), id="nearest"),
-        pytest.param(-1.0, 0.25, (-1.0, 0.0), id="w halfway: the lower"),
-        pytest.param(-1.0, 0.8, (-1.0, 1.0), id="w nearest"),
-        pytest.param(2.0, 0.5, None, id="p beyond the grid"),
-        pytest.param(float("nan"), 0.5, None, id="no p"),
+        pytest.param(-0.95, 0.5, (-1.0, 0.5), 0.1, id="halfway: the lower"),
+        pytest.param(-1.0, 0.8, (np.nan, 1.0), 0.0, id="the metric alone, where p means nothing"),
+        pytest.param(np.nan, 1.0, (np.nan, 1.0), 0.0, id="the metric alone, without p"),
+        pytest.param(2.0, 0.5, (np.nan, np.nan), np.nan, id="p beyond the grid"),
+        pytest.param(np.nan, 0.5, (np.nan, np.nan), np.nan, id="no p"),
     ],
 )
-def test_the_nearest_grid_point_is_used(p, w, used):
-    found, gain = grid_point(TABLE, Point(p, w)), gains_at(TABLE, Point(p, w))[0]
-    if used is None:
-        assert np.isnan([found.p, found.w, gain]).all()
-    elif used[1] == 1:
-        assert (found.w, gain) == (1.0, 0.0)
-        assert np.isnan(found.p)  # p means nothing there, whatever was asked
-    else:
-        assert (found.p, found.w) == used
-        assert gain == TABLE.correlation[0, int(np.flatnonzero(used[0] == P)[0]), int(used[1] * 2)] - 0.5
-
-
-def test_the_metric_alone_gains_exactly_nothing_whatever_its_rows_hold():
-    rounded = peaked(-1.0)
-    rounded[5, 2] += 3e-7  # rows with w = 1 may differ by rounding
-    table_of_it = lime([rounded])
-    for p in (P[5], float("nan")):
-        assert gains_at(table_of_it, Point(p, 1.0)).tolist() == [0.0]
+def test_the_nearest_grid_point_is_used(p, w, used, gain):
+    found = lime([changed(-1.5, 1.0, 0.5 + 3e-7, peaked(-1.0))])  # rows with w = 1 may differ by rounding
+    point = grid_point(found, Point(p, w))
+    assert (point.p, point.w, gains_at(found, Point(p, w))[0]) == pytest.approx((*used, gain), nan_ok=True)

@@ -76,10 +76,6 @@ def test_what_is_no_question_is_refused(package, name, message):
         with_others([name])
 
 
-def test_a_question_of_this_package_named_again_is_asked_once():
-    assert with_others([QUESTIONS[0].__name__]) == QUESTIONS
-
-
 def test_two_questions_may_not_write_the_same_key():
     class Other:
         @staticmethod

@@ -1,9 +1,8 @@
-"""The regression of gains against scikit-learn, and densities against SciPy."""
+"""The regression of gains against scikit-learn."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import gaussian_kde
 from sklearn.linear_model import Ridge
 from some_tables import flat, lime, peaked, random_surfaces, table
 
@@ -12,7 +11,6 @@ from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.regression import cluster_errors, coefficients, compute
 from bmx_grid.analysis.table import FACTORS, Options
 from bmx_grid.measures.grid import Point
-from bmx_grid.report.figures.paper import density_of
 
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))
 AT = Options(fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
@@ -73,31 +71,3 @@ def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
     assert one["factor"].tolist() == sorted(one["factor"]), "equal coefficients stand in alphabetical order"
     nothing = analyse(lime([peaked(0.5)]), Options(fixed={"lime": Point(9.0, 0.5)})).ask(coefficients)
     assert (len(nothing), nothing.attrs["n"]) == (0, 0) and np.isnan(nothing.attrs["intercept"])
-
-
-VALUES = {
-    "few": np.random.default_rng(4).normal(size=7) * 0.01,
-    "many": np.random.default_rng(5).normal(size=20_000) * 0.1 - 0.05,
-    "two groups": np.concatenate(
-        [np.random.default_rng(6).normal(-1, 0.01, 500), np.random.default_rng(7).normal(size=500)]
-    ),
-    "long tail": -(np.random.default_rng(8).exponential(0.02, 5_000) ** 1.5),
-}
-
-
-@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
-def test_a_density_is_scipys(values):
-    found = density_of(values)
-    exact = gaussian_kde(values)(found.x)
-    assert np.abs(found.density - exact).max() < 0.01 * exact.max()
-    assert np.trapezoid(found.density, found.x) == pytest.approx(1, abs=2e-3)
-    assert found.share_positive == (values > 0).mean()
-
-
-@pytest.mark.parametrize(
-    "values", [[], [0.1], [0.1, 0.1, 0.1], [np.nan, 0.1]], ids=["none", "one", "equal", "one defined"]
-)
-def test_values_without_a_width_have_no_curve(values):
-    found = density_of(np.array(values, dtype=float))
-    assert found.n == int(np.isfinite(values).sum())
-    assert len(found.x) == len(found.density) == 0

@@ -75,11 +75,10 @@ def test_systems_and_metrics_have_a_table_each():
             for name, low, high in (("a", 1, 1), ("b", 2, 2), ("c", 0, 0))
         ]
     )
-    r = {"systems": "b", "n_systems": 3, "n_outliers": 1, "pearson": 0.9, "pearson_without": 0.1}
     ranks = [{"metric": name, "value": 0.5, "rank": 1, "tasks": "one, two", "n_left_out": 1} for name in "xy"]
-    given = {"human_ranking": systems, "outliers": pd.DataFrame([{**PAIR, "metric": "x", **r}])}
+    given = {"human_ranking": systems}
     found = {table.stem: table for table in tables(compute(Frames({**given, "task_ranking": pd.DataFrame(ranks)})))}
-    assert list(found) == ["task_ranking", "outliers", "people_d_de-en"]
+    assert list(found) == ["task_ranking", "people_d_de-en"]
     assert [[cell.shown for cell in row[:3]] for row in found["people_d_de-en"].rows] == [
         ["a", "1-1", ""],
         ["b", "2-2", "outlier"],

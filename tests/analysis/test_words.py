@@ -19,8 +19,8 @@ def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metr
     return {**names, "side": side, "measure": measure, "value": value, **ends, "n_segments": 90, "n_left_out": 10}
 
 
-def asked(*rows, fits=()):
-    given = Frames({"words": pd.DataFrame(rows), **({"word_tags": pd.DataFrame(fits)} if fits else {})} if rows else {})
+def asked(*rows):
+    given = Frames({"words": pd.DataFrame(rows)} if rows else {})
     result = words.compute(given)
     return result, list(words.tables(result))
 
@@ -74,22 +74,6 @@ def test_labels_are_ranked_by_mcc():
 def test_what_is_undefined_stands_below_what_is_worse_than_nothing():
     result, _ = asked(*pairs("a", math.nan), *pairs("b", -0.2, measure="mcc"), *pairs("c", 0.1))
     assert result["words"]["explainer"].tolist() == ["c", "b", "a"]
-
-
-def test_undefined_values_are_counted_not_zero():
-    result, (brief, *_) = asked(row(math.nan, pair="a"), row(0.7, pair="b"))
-    assert result["words"]["auc"].tolist() == [0.7]
-    assert brief.brief
-    assert brief.rows[0][2].shown == "0.700 [0.680, 0.720]"
-
-
-@pytest.mark.parametrize("lost", [7, 1])
-def test_tags_without_a_scored_word_are_named(lost):
-    names = dict(zip(NAMES, ("d", "en-mr", "m", "lime"), strict=True))
-    fit = {**names, "side": "target", "n_tags": 1000, "n_lost": lost}
-    _, made = asked(row(0.6), fits=[fit, {**fit, "explainer": "shap", "n_lost": lost // 2}])
-    told = f"Tags that share no character with a scored word, left out: en-mr target {lost} of"
-    assert made[0].notes[-1].startswith(told)
 
 
 SETTINGS = [("d", pair, "m", explainer) for pair in "abcdef" for explainer in ("lime", "random")]

@@ -80,5 +80,5 @@ def test_what_will_be_undefined_is_said_once(tmp_path, human, sources, expected)
 def test_of_many_parts_five_are_named(tmp_path):
     pairs = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
     (line,) = said(tmp_path, [3, 3, 3], "abc", pairs)
-    assert "ru-en are 3, and 2 others likewise; a correlation" in line
+    assert "ru-en are 3 and 2 more; a correlation" in line
     assert "tr-en" not in line

@@ -61,9 +61,6 @@ def _caption(analysis: Analysis, row: int) -> str:
         ends = f" [{low}, {high}], the vertical line" if math.isfinite(setting["fixed_gain_low"]) else ""
         origin = analysis.ask(chosen_points)["origin"][setting["explainer"]]
         words.append(f"Fixed point: {_point(setting, 'fixed', setting['fixed_gain'])}{ends}, {origin}.")
-    ceiling = _ceiling(analysis, setting)
-    if ceiling is not None:
-        words.append(f"Dotted: the ceiling that the reliability of the human scores sets, {ceiling:.3f}.")
     undefined = undefined_in_words(int(np.isnan(analysis.table.correlation[row]).sum()), "point")
     return f"{' '.join(words)}{undefined} {signature(analysis)}"
 
@@ -71,14 +68,6 @@ def _caption(analysis: Analysis, row: int) -> str:
 def _point(setting: pd.Series, name: str, gain: float) -> str:
     where = point_in_words(setting[f"{name}_w"], setting[f"{name}_p"], MINUS).replace(" ", "\u00a0")
     return f"{typeset(setting[name], '.4f')} ({where}), gain {typeset(gain, '+.4f')}"
-
-
-def _ceiling(analysis: Analysis, setting: pd.Series) -> float | None:
-    """The highest correlation that a setting can be expected to reach; None where no raters are published."""
-    if "ceilings" not in analysis.frames:
-        return None
-    ceilings = analysis.frames["ceilings"].set_index(["dataset", "language_pair"])["ceiling"]
-    return next(iter(ceilings[ceilings.index == (setting["dataset"], setting["language_pair"])]), None)
 
 
 def correlation_over_p(analysis: Analysis, row: int) -> Figure:
@@ -96,9 +85,6 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
         axes.margins(x=0.01)
         axes.set_xlabel("p of the power mean" if aggregation in (None, "PowerMean") else f"p ({aggregation})")
         axes.xaxis.set_label_coords(0.5, -0.13)
-    ceiling = _ceiling(analysis, setting)
-    if ceiling is not None:
-        whole.axhline(ceiling, color=INK, linewidth=0.9, linestyle=(0, (1, 2)), label="ceiling")
     if np.isnan(analysis.table.correlation[row]).all():
         empty(whole, "no defined correlation")
     baseline, gain = setting["baseline"], setting["gain"]

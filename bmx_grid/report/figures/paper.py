@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from bmx_grid.analysis.gains import real_at_points, summaries, summarise
 from bmx_grid.analysis.names import SHORT_LABEL, label
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.table import CONTROL, Floats
+from bmx_grid.analysis.table import CONTROL, FACTORS, Floats
 from bmx_grid.core.wording import MINUS, counted, factor_in_words, file_stem, typeset, with_interval
 from bmx_grid.report.figures.canvas import (
     BLUE,
@@ -24,7 +23,6 @@ from bmx_grid.report.figures.canvas import (
     GREEN,
     INK,
     LINES,
-    MARKERS,
     NEUTRAL,
     ORANGE,
     PAGE,
@@ -52,107 +50,57 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-VISIBLE = 0.004  # of the highest peak: flatter tails are left out of the frame
-BINS, POINTS = 4096, 256
-REACH = 4.0  # bandwidths beyond the values: less than 1e-4 of a value's mass lies outside
+BINS, KEPT = 80, (0.005, 0.995)  # of a histogram: bins, and the quantiles where its frame ends
 STRIP, BAR, COEFFICIENT = 0.3, 0.27, 0.17  # inches of a row
 # Counts: what they are, how they are named, their colour, and the hatch that distinguishes them without it.
 COUNTS = (
     ("better", "better", BLUE, ""),
     ("unchanged", "within 1e-5", NEUTRAL, ""),
-    ("worse", "equal or worse", ORANGE, "////"),
+    ("worse", "equal or worse", ORANGE, "//"),
 )
-FACTOR_LOOKS = {
-    "dataset": (BLUE, "////"),
-    "language_pair": (GREEN, ""),
-    "metric": (ORANGE, "\\\\\\\\"),
-    "explainer": (PINK, "xx"),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Density:
-    """A Gaussian kernel density estimate of n gains, with Scott's bandwidth.
-
-    x: float64[256], equally spaced; density: float64[256], 1 / gain. Both empty when fewer than 2 values differ.
-    mean, share_positive: of the gains.
-    """
-
-    n: int
-    mean: float = math.nan
-    share_positive: float = math.nan
-    x: Floats = field(default_factory=lambda: np.empty(0))
-    density: Floats = field(default_factory=lambda: np.empty(0))
-
-
-def density_of(gains: Floats) -> Density:
-    """The density of gains of any shape, NaN left out.
-
-    The values are counted in fine bins first: a million of them would take minutes, and is within 1 % of the peak.
-    """
-    from scipy.stats import gaussian_kde
-
-    values = gains[~np.isnan(gains)]
-    n = len(values)
-    if n == 0:
-        return Density(0)
-    numbers = (n, float(values.mean()), float((values > 0).mean()))
-    if n < 2 or np.ptp(values) <= 1e-12:  # for values that differ only by rounding no width can be estimated
-        return Density(*numbers)
-    reach = REACH * float(values.std(ddof=1)) * n ** (-1 / 5)
-    counts, edges = np.histogram(values, BINS)
-    centres, filled = (edges[1:] + edges[:-1]) / 2, counts > 0
-    x = np.linspace(values.min() - reach, values.max() + reach, POINTS)
-    estimate = gaussian_kde(centres[filled], n ** (-1 / 5), weights=counts[filled])
-    return Density(*numbers, x, estimate(x))
+FACTOR_LOOKS = dict(zip(FACTORS, ((BLUE, "////"), (GREEN, ""), (ORANGE, ".."), (PINK, "xx")), strict=True))
 
 
 def gains_of_all_points(analysis: Analysis) -> Drawing:
     """Gains of all (p, w) with w other than 1, one line per explainer (Figure 4)."""
     table = analysis.table
-    densities = {
-        name: density_of(table.gains[table.where(explainer=name)][:, :, table.boosted])
-        for name in table.factor_levels("explainer")
-    }
+    gains = {}
+    for name in table.factor_levels("explainer"):
+        values = table.gains[table.where(explainer=name)][:, :, table.boosted]
+        gains[name] = values[~np.isnan(values)]
     each = "; ".join(
-        f"{label(name)} {counted(density.n, 'point')}, {typeset(density.share_positive, '.1%')} above 0, "
-        f"mean {typeset(density.mean, '+.3f')}"
-        for name, density in densities.items()
+        f"{label(name)} {counted(len(values), 'point')}, {typeset((values > 0).mean(), '.1%')} above 0, mean "
+        f"{typeset(values.mean(), '+.3f')}"
+        for name, values in gains.items()
+        if len(values)
     )
     kind = correlation_of(analysis)
     caption = (
-        f"Gaussian kernel density (Scott's bandwidth) of the gain ({kind}, boosted minus metric alone) over every "
-        "(p, w) with w other than 1 of every setting, those of the random metric included. Tails below 0.4 % of the "
-        f"highest peak are outside the frame. {each}. The points of a grid share their segments: no intervals. "
+        f"Histogram of the gain ({kind}, boosted minus metric alone) over every (p, w) with w other than 1 of every "
+        f"setting, those of the random metric included; the frame holds the middle {KEPT[1] - KEPT[0]:.0%}. {each}. "
+        "The points of a grid share their segments: no intervals. "
     )
-    draw = partial(_lines, densities, f"gain in {kind}")
+    draw = partial(_histograms, gains, f"gain in {kind}")
     return signed(analysis, "gain_density_by_explainer", "Gain over all (p, w) by explainer", caption, draw)
 
 
-def _lines(densities: Mapping[str, Density], axis: str) -> Figure:
-    figure, (axes,) = canvas(COLUMN, 2.1 + 0.14 * len(densities))
-    for place, (name, density) in enumerate(densities.items()):
-        control = name == CONTROL
-        axes.plot(
-            density.x,
-            density.density,
+def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
+    figure, (axes,) = canvas(COLUMN, 2.1 + 0.14 * len(gains))
+    known = np.concatenate([np.zeros(1), *gains.values()])
+    edges = np.histogram_bin_edges(known, BINS, tuple(np.quantile(known, KEPT)))
+    for place, (name, values) in enumerate(gains.items()):
+        control, share = name == CONTROL, (values > 0).mean() if len(values) else math.nan
+        heights = np.histogram(values, edges)[0] / max(len(values), 1) / np.diff(edges)
+        axes.stairs(
+            heights,
+            edges,
             color=GREY if control else LINES[place % len(LINES)],
             linestyle=(0, (2, 1)) if control else DASHES[place % len(DASHES)],
             linewidth=1.2,
-            marker=MARKERS[place % len(MARKERS)],
-            markevery=(6 + 4 * place, 26),
-            markersize=3.2,
-            label=f"{label(name, SHORT_LABEL)} ({typeset(density.share_positive, '.0%')} above 0)",
+            label=f"{label(name, SHORT_LABEL)} ({typeset(share, '.0%')} above 0)",
         )
-    drawn = [density for density in densities.values() if len(density.x) > 0]
-    if drawn:
-        level = VISIBLE * max(density.density.max() for density in drawn)
-        seen = np.concatenate([density.x[density.density >= level] for density in drawn])
-        low, high = min(float(seen.min()), 0.0), max(float(seen.max()), 0.0)
-        axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
-        axes.set_ylim(bottom=0)
-    else:
-        empty(axes, "fewer than two gains that differ")
+    if len(known) == 1:
+        empty(axes, "no gain")
     no_change_line(axes)
     axes.set_xlabel(axis)
     axes.set_ylabel("density")
@@ -271,9 +219,7 @@ def _bars(by_name: pd.DataFrame) -> Figure:
         look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": INK, "linewidth": 0.5, "height": 0.7}
         bars = axes.barh(places, widths, left=start, label=name, **look)
         words = [str(width) if width > 0 and width >= 0.06 * widest else "" for width in widths]
-        box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
-        for text in axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK):
-            text.set_bbox(box if text.get_text() else None)
+        axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK)
         start = start + widths
     name_rows(axes, [label(name, SHORT_LABEL) for name in by_name.index])
     axes.set_xlim(0, max(widest, 1))

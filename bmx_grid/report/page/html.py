@@ -101,6 +101,7 @@ def _write(path: Path, **parts: Any) -> None:
 
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    environment.filters["typeset"] = typeset
     template = environment.get_template("report.html.jinja")
     page = template.render(style=style, script=script, most_answers=MOST_ANSWERS, **parts)
     # Surrogates of broken input have no UTF-8: shown as the replacement character.
@@ -145,11 +146,9 @@ def _introduction(analysis: Analysis) -> list[str]:
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     table = analysis.table
-    names = {factor: list(map(label, table.factor_levels(factor))) for factor in FACTORS}
     return [
         ("results", table.origin),
-        ("settings", f"{len(table):,}, of which {len(analysis.real):,} are no controls (random metric or explainer)"),
-        *((factor_in_words(factor), f"{len(levels)}: {', '.join(levels)}") for factor, levels in names.items()),
+        *((factor_in_words(factor), ", ".join(map(label, table.factor_levels(factor)))) for factor in FACTORS),
         *(("left out", part) for part in table.left_out),
         ("versions", f"bmx-grid {__version__}, Python {sys.version.split()[0]}"),
     ]
@@ -183,27 +182,12 @@ def _example(example: Example) -> Mapping[str, Any]:
             f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example.n} ranks at w = {typeset(example.w)}, "
             f"p = {typeset(example.p)}, {where} its rank by human score: {', '.join(scores)}."
         ),
-        "sides": _sides(example),
+        "sides": [
+            {"name": side.name, "words": zip(side.words, side.attributions.tolist(), shares, flags, strict=True)}
+            for side, shares in zip(example.sides, strengths(example.sides), strict=True)
+            for flags in [side.marked or (False,) * len(side.words)]
+        ],
     }
-
-
-def _sides(example: Example) -> list[Mapping[str, Any]]:
-    """The sides of an example: each word with its attribution, its strength in the segment, whether it is marked."""
-    sides: list[Mapping[str, Any]] = []
-    for side, shares in zip(example.sides, strengths(example.sides), strict=True):
-        flags = side.marked or (False,) * len(side.words)
-        words = [
-            {
-                "word": word or "␣",
-                "kind": "up" if attribution > 0 else "down" if attribution < 0 else "none",
-                "shown": typeset(attribution, "+.2g"),
-                "strength": f"{float(share):.2f}",
-                "marked": bad,
-            }
-            for word, attribution, share, bad in zip(side.words, side.attributions.tolist(), shares, flags, strict=True)
-        ]
-        sides.append({"name": side.name, "words": words})
-    return sides
 
 
 def heat_maps(analysis: Analysis) -> dict[str, Any]:
