@@ -35,7 +35,7 @@ def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5):
                         **{"level": "segment", "grouping": "none", "statistic": "pearson", "difference": gain - moved},
                         **{"low": gain - moved - half, "high": gain - moved + half, "test": test},
                         **{"p": corrected / 10 if test == "perm_inputs" else 0.9},
-                        **{"p_holm": corrected if test == "perm_inputs" else 1.0, "p_bh": corrected},
+                        **{"p_holm": corrected if test == "perm_inputs" else 1.0},
                         **{"family": "gains at declared points", "n": 500, "clusters": 400, "resamples": 1000},
                         "seed": 0,
                     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bmx_grid.evaluations.base import NOTHING, Estimate, Floats, Measured
-from bmx_grid.evaluations.held_out import Held, Ints, Rated
+from bmx_grid.evaluations.held_out import Ints, Rated
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.multiplicity import cluster_mean
@@ -37,7 +37,7 @@ ALL = "all"  # in place of a name, where a row speaks of all language pairs, or 
 FEWEST_SOURCES = 30  # with three translations or more, for a gain within sources
 
 Key = tuple[str, str, str]  # boost, against, point
-Chosen = dict[tuple[str, str], list[Held]]  # by boost and point: as it is, then made of reassigned attributions
+Chosen = dict[tuple[str, str], list[Floats]]  # scores by boost and point: as it is, then with reassigned attributions
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class BoostRow:
     """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
 
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
-    clusters: of segments that it rests on. constants: as JSON, of a single choice.
+    clusters: of segments that it rests on.
     """
 
     dataset: str
@@ -59,7 +59,6 @@ class BoostRow:
     pairs: int
     n: int
     clusters: int
-    constants: str = ""
 
     @property
     def key(self) -> Key:
@@ -118,10 +117,10 @@ def contrasts(kind: Kind, rated: Rated, held: Chosen, metrics: Floats | None = N
     """
     differences = Contrasts(kind, rated.human)
     base = differences.add(rated.base)
-    places = {key: differences.add(scores.scores) for key, (scores, *_) in held.items()}
+    places = {key: differences.add(scores) for key, (scores, *_) in held.items()}
     for (boost, point), place in places.items():
         differences.terms[boost, METRIC, point] = (place,), (base,)
-        others = tuple(differences.add(reassigned.scores) for reassigned in held[boost, point][1:])
+        others = tuple(differences.add(reassigned) for reassigned in held[boost, point][1:])
         if others:
             differences.terms[boost, REASSIGNED, point] = (place,), others
     _fitted(differences, rated, held, SCORE_AND_LENGTH)
@@ -134,13 +133,13 @@ def contrasts(kind: Kind, rated: Rated, held: Chosen, metrics: Floats | None = N
 
 def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
     """Contrasts of boosts over a curve of score and lengths, levels of systems, and more, fitted to judged segments."""
-    keys = [key for key, (own, *_) in held.items() if key[0] not in PLACEBOS and np.isfinite(own.scores).all()]
+    keys = [key for key, (own, *_) in held.items() if key[0] not in PLACEBOS and np.isfinite(own).all()]
     if not (keys and len(rated.human)):
         return
     curve = CurveTerms.of(rated.base, rated.log_words, len(np.unique(rated.clusters)))
     terms = np.column_stack([curve.columns(rated.base, rated.log_words), levels(rated.systems), *more])
     breaks = curve.breaks(rated.base, rated.log_words)
-    scores = np.column_stack([held[key][0].scores for key in keys])
+    scores = np.column_stack([held[key][0] for key in keys])
     alone, boosted = predictions(made.kind, terms, rated.human, rated.fold_of, scores, breaks, curve.most_breaks)
     off = made.add(alone)
     for (boost, point), predicted in zip(keys, boosted.T, strict=True):
@@ -160,14 +159,14 @@ def _within_source(made: Contrasts, rated: Rated, held: Chosen) -> None:
     first = np.array([rows[0] for rows in items])
     alone = np.array([correlate(made.kind, rated.base[rows], rated.human[rows]) for rows in items])
     for (boost, point), (own, *_) in held.items():
-        gains = np.array([correlate(made.kind, own.scores[rows], rated.human[rows]) for rows in items]) - alone
+        gains = np.array([correlate(made.kind, own[rows], rated.human[rows]) for rows in items]) - alone
         known = np.isfinite(gains)
         if known.sum() >= FEWEST_SOURCES:
             made.within[boost, WITHIN, point] = gains[known], first[known]
 
 
 def lines_of(
-    setting: tuple[str, str, str, str], rated: Rated, made: Contrasts, held: Chosen, resamples: int, seed: int
+    setting: tuple[str, str, str, str], rated: Rated, made: Contrasts, resamples: int, seed: int
 ) -> list[BoostRow]:
     """A row for each contrast of a language pair, with the interval of its clusters where there are three."""
     clusters = codes(rated.clusters)
@@ -177,8 +176,7 @@ def lines_of(
     lines = []
     for key, value in made.values().items():
         gain = estimate(value, samples[key], count) if key in samples and math.isfinite(value) else Estimate(value)
-        constants = held[key[0], key[2]][0].constants
-        lines.append(BoostRow(*setting, *key, gain, 1, len(rated.human), count, constants))
+        lines.append(BoostRow(*setting, *key, gain, 1, len(rated.human), count))
     return lines
 
 

@@ -38,7 +38,7 @@ from bmx_grid.evaluations.boost_evidence import (
     over_scope,
 )
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
-from bmx_grid.evaluations.held_out import FOLDS, Held, Member, chosen, cross_fitted, linked, member_of, on_others
+from bmx_grid.evaluations.held_out import FOLDS, Member, chosen, cross_fitted, linked, member_of, on_others
 from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import nearest_point
@@ -203,7 +203,7 @@ class BoostEvaluation(Evaluation):
         for result, member, of_setting in zip(results, members, held, strict=True):
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
                 known = (name for name in self.boosts if (name, point) in of_setting)
-                result.scores.update({name: member.on_all(of_setting[name, point][0].scores) for name in known})
+                result.scores.update({name: member.on_all(of_setting[name, point][0]) for name in known})
         return self._add_lines(members, results, held, metrics if names else [None] * len(members))
 
     def _across_datasets(
@@ -224,7 +224,7 @@ class BoostEvaluation(Evaluation):
         for name, placebo in ((LENGTH, Length(roles)), (CURVE, Curve(roles))):
             yield name, placebo, [[member.log_words] for member in members]
 
-    def _without_choice(self, member: Member) -> Iterator[tuple[tuple[str, str], list[Held]]]:
+    def _without_choice(self, member: Member) -> Iterator[tuple[tuple[str, str], list[Floats]]]:
         """Recipes, and the power mean at the published point of the explainer, by name and point."""
         published = self.grid.fixed.get(member.setting.explainer_name)
         for name in member.features:
@@ -236,7 +236,7 @@ class BoostEvaluation(Evaluation):
                 place = nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
                 fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
             if fitted is not None:
-                yield (name, point), [Held.of(fitted, member.base, of) for of in member.features_of(name, boost)]
+                yield (name, point), [fitted.scores(member.base, of) for of in member.features_of(name, boost)]
 
     def _chosen_by_others(self, choices: Sequence[Choice], members: Sequence[Member], point: str) -> list[Chosen]:
         """What is best on the members that choose for each one, at `point`."""
@@ -257,9 +257,9 @@ class BoostEvaluation(Evaluation):
     ) -> Differences:
         """Add the lines of what was chosen in the language pairs of a data set; these with their differences."""
         differences = [contrasts(self._kind, *of_pair) for of_pair in zip(members, held, metrics, strict=True)]
-        for member, of_pair, of_setting, result in zip(members, differences, held, results, strict=True):
+        for member, of_pair, result in zip(members, differences, results, strict=True):
             names = member.setting.names
-            result.boosts.extend(lines_of(names, member, of_pair, of_setting, self.resamples, self.seed))
+            result.boosts.extend(lines_of(names, member, of_pair, self.resamples, self.seed))
         return members, differences
 
     def _best_gain(self, name: str, member: Member) -> float:

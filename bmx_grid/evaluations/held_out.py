@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,18 +89,6 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
     ]
 
 
-class Held(NamedTuple):
-    """float64[n] boosted scores, NaN where nothing was chosen; the constants of a single choice as JSON."""
-
-    scores: Floats
-    constants: str = ""
-
-    @classmethod
-    def of(cls, fitted: Fitted, base: Floats, features: Floats) -> Held:
-        """The scores of a single choice."""
-        return cls(fitted.scores(base, features), json.dumps(fitted.constants(), allow_nan=False))
-
-
 def chosen(kind: Kind, candidate: Candidate, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
     """What is best on some segments of language pairs, which count the same.
 
@@ -115,8 +102,8 @@ def chosen(kind: Kind, candidate: Candidate, selection: Sequence[tuple[Rated, Fl
     return candidate.fit(kind, [part for part in parts if part.decides and np.ptp(part.base) > 0])
 
 
-def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Floats) -> Held:
-    """Each segment with what is best on the folds it is not in; with one fold nothing is defined.
+def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Floats) -> Floats:
+    """float64[n] each segment with what is best on the folds it is not in; NaN with one fold.
 
     Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
     """
@@ -125,7 +112,7 @@ def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Float
         inside = rated.fold_of == fold
         fitted = chosen(kind, candidate, [(rated, features, ~inside)])
         scores[inside] = to_scale(fitted.scores(rated.base, features), rated.base)[inside]
-    return Held(scores)
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,15 +150,15 @@ class Member(Rated):
 
 def on_others(
     kind: Kind, candidate: Candidate, members: Sequence[Member], features: Sequence[Floats]
-) -> list[Held | None]:
-    """Each member with what is best on those that choose for it; None where there are none.
+) -> list[Floats | None]:
+    """float64[n] scores of each member with what is best on those that choose for it; None where there are none.
 
     features: float64[n, k] of each.
     """
-    held: list[Held | None] = []
+    held: list[Floats | None] = []
     for judged, columns in zip(members, features, strict=True):
         selection = [(members[other], features[other], rows) for other, rows in judged.choosing.items()]
-        held.append(Held.of(chosen(kind, candidate, selection), judged.base, columns) if selection else None)
+        held.append(chosen(kind, candidate, selection).scores(judged.base, columns) if selection else None)
     return held
 
 

@@ -33,7 +33,7 @@ from bmx_grid.evaluations.boost_evidence import (
     contrasts,
     lines_of,
 )
-from bmx_grid.evaluations.held_out import Held, Rated
+from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.multiplicity import holm, interval_kind
 from bmx_grid.measures.resampling import CONFIDENCE
@@ -251,7 +251,7 @@ def evidence_on(
     reassigned: scores of the same boost made of attributions of other segments, one array for each draw; none where no
     attributions are known.
     """
-    held = {("", CROSS_FITTED): [Held(values) for values in (scores, *reassigned)]}
-    lines = lines_of(("", "", "", ""), rated, contrasts(kind, rated, held), held, resamples, seed)
+    held = {("", CROSS_FITTED): [scores, *reassigned]}
+    lines = lines_of(("", "", "", ""), rated, contrasts(kind, rated, held), resamples, seed)
     (evidence,) = asked(lines, [""])
     return evidence if reassigned else replace(evidence, over_reassigned=None)

@@ -1,4 +1,4 @@
-"""Many settings at once: the mean of a quantity over them, p values adjusted for their number, how many are real.
+"""Many settings at once: the mean of a quantity over them, p values adjusted for their number.
 
 Settings on the same segments and human scores are not independent of each other: four explainers on one language pair
 are one look at it, not four. A cluster is a data set x language pair.
@@ -29,50 +29,16 @@ def holm(p: ArrayLike) -> Floats:
     The i-th smallest of n is multiplied by n - i + 1 and made no smaller than the one before, at most 1. NaN (a test
     that is undefined) stays NaN and does not count in n. Raises ValueError for numbers outside [0, 1].
     """
-    p, tested, order = _ordered(p)
-    size = len(order)
-    found = np.full(p.shape, np.nan)
-    found[tested[order]] = np.minimum(np.maximum.accumulate(p[tested[order]] * (size - np.arange(size))), 1.0)
-    return found
-
-
-def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """float64[n] p values adjusted by Benjamini and Hochberg (1995): the false discovery rate.
-
-    The i-th smallest of n is multiplied by n / i and made no larger than the next, at most 1. For independent or
-    positively dependent tests (Benjamini and Yekutieli 2001). NaN and errors as for `holm`.
-    """
-    p, tested, order = _ordered(p)
-    size = len(order)
-    scaled = p[tested[order]] * size / np.arange(1, size + 1)
-    found = np.full(p.shape, np.nan)
-    found[tested[order]] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return found
-
-
-def partial_conjunction(p: ArrayLike, alpha: float = 0.05) -> int:
-    """k-hat: the effect is real in at least this many members of the family, with confidence 1 - alpha.
-
-    The largest u for which "fewer than u of the n effects are real" has a p value of at most alpha, 0 for none (Dror,
-    Baumer, Bogomolov and Reichart 2017, "Replicability analysis for natural language processing", TACL 5). By
-    Bonferroni that p value is (n - u + 1) times the u-th smallest one (Benjamini and Heller 2008), made no smaller than
-    that of u - 1: right for any dependence, as settings that share segments, metrics or human scores have it. It says
-    how many, not which: for the latter see `holm`. NaN is left out of n. Raises ValueError for numbers outside [0, 1].
-    """
-    p, tested, order = _ordered(p)
-    of_each = np.minimum(p[tested[order]] * (len(order) - np.arange(len(order))), 1.0)
-    return int((np.maximum.accumulate(of_each) <= alpha).sum())
-
-
-def _ordered(p: ArrayLike) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
-    """The p values, the places of those that are defined, and the order of these."""
     p = np.asarray(p, dtype=np.float64)
     if p.ndim != 1:
         raise ValueError(f"a family of p values is one array, not of shape {p.shape}")
     tested = np.flatnonzero(~np.isnan(p))
     if ((p[tested] < 0) | (p[tested] > 1)).any():
         raise ValueError("a p value is between 0 and 1")
-    return p, tested, np.argsort(p[tested], kind="stable")
+    order, adjusted = tested[np.argsort(p[tested], kind="stable")], np.full(p.shape, np.nan)
+    size = len(order)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * (size - np.arange(size))), 1.0)
+    return adjusted
 
 
 BOOTSTRAPPED = 12  # clusters from which on a bootstrap of them holds what it promises

@@ -9,7 +9,7 @@ from bmx_grid.analysis import regression, side_by_side, words
 from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
-from bmx_grid.evaluations.held_out import Held, Rated
+from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures import annotators, levels, multiplicity, resampling, significance, systems, word_labels
 from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
 
@@ -55,10 +55,10 @@ def of_a_boost(count):
     """What a boost gains on a language pair: with its interval, and under draws of clusters of all pairs."""
     codes = clusters(count)
     rated = Rated(X, HUMAN, np.ones((N, 1)), codes, np.arange(N), np.zeros(N, int), codes, np.ones(N, dtype=bool))
-    held = {("boost", "elsewhere"): [Held(Y)]}
+    held = {("boost", "elsewhere"): [Y]}
     made = contrasts("pearson", rated, held)
     joint = joint_samples([rated], [made], *DRAWN.values())
-    return lines_of(("toy", "de-en", "m", "e"), rated, made, held, *DRAWN.values()), list(joint.values())
+    return lines_of(("toy", "de-en", "m", "e"), rated, made, *DRAWN.values()), list(joint.values())
 
 
 def first_sample(found):
