@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")  # groups of which several options can be chosen
-MOST_BYTES = 1_000_000  # of a user's option file
+MOST_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
 KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
@@ -101,10 +101,13 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > MOST_BYTES:
             raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(file.read_text(encoding="utf-8-sig"))):
-            raise ValueError("aliases (*NAME) are not read, a few of which make a file of any size")
+        depth = 0
+        for event in yaml.parse(file.read_text(encoding="utf-8-sig")):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
+                raise ValueError(f"aliases (*NAME), and more than {MOST_DEPTH} levels, are not read")
         keys: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
-    except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, OSError, ValueError) as error:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
     if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
         raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")

@@ -95,23 +95,15 @@ def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
     ("arguments", "said"),
     [
         pytest.param([], "which of the columns are metrics? lp, seg_id, sys, MQM, good one, poor, year.", id="none"),
-        pytest.param(["--metrics", "poor", "--columns", "id=year", "id=sys"], "the id is given twice", id="two ids"),
         pytest.param(["--metrics", "poor", "--language-pair", "de-en"], "has a column for it, 'lp'", id="two pairs"),
         pytest.param(["--metrics", "pour"], "metrics: unknown column 'pour'. Did you mean 'poor'", id="metric"),
         pytest.param(["--metrics", "lp"], "line 2: the score in column 'lp'", id="no numbers"),
-        pytest.param(["--metrics", "poor", "--columns", "id"], "write ROLE=COLUMN", id="no role"),
-        pytest.param(["--metrics", "poor", "--columns", "idd=sys"], "unknown role 'idd'", id="unknown role"),
     ],
 )
 def test_mistakes_are_one_sentence(call, arguments, said):
     status, out, err = call(*arguments)
     assert (status, out) == (2, "") and err.count("\n") == 1
     assert said in err
-
-
-def test_a_table_that_is_not_there(call):
-    status, _, err = call("--metrics", "a", table="none.tsv")
-    assert status == 2 and "there is no file none.tsv" in err
 
 
 def test_a_mistake_that_the_comparison_finds_is_named_as_it_stands_in_the_file(call, frame):

@@ -121,15 +121,3 @@ def test_examples_are_as_they_would_be_typed(tmp_path, monkeypatch):
             examples += len(test.examples)
             runner.run(test)
     assert runner.summarize(verbose=False).failed == 0 and examples > 20
-
-
-@pytest.mark.parametrize("name", [name for name in bmx.__all__ if not name.startswith("__")])
-def test_public_signatures_have_types(name):
-    part = getattr(bmx, name)
-    methods = [part] if inspect.isfunction(part) else [
-        own for key, own in vars(part).items() if inspect.isfunction(own) and not key.startswith("_")
-    ]  # fmt: skip
-    for method in methods:
-        for parameter in inspect.signature(method).parameters.values():
-            assert parameter.annotation is not parameter.empty or parameter.name == "self", (name, parameter.name)
-        assert inspect.signature(method).return_annotation is not inspect.Signature.empty

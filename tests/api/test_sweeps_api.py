@@ -3,7 +3,6 @@
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -52,17 +51,6 @@ def test_every_table_that_was_written_is_known_and_the_answer_comes_first(sweep)
     first, *_, last = sweep.summary().splitlines()
     assert first.startswith("Erasure on chrF: ") and last.split()[0] in set(sweep.settings["language_pair"])
     assert repr(sweep) == f"Run({str(sweep.folder)!r}: {len(sweep.names)} tables)"
-
-
-def test_tables_lie_at_the_top_or_in_their_folder(sweep, tmp_path):
-    (tmp_path / "tables").mkdir()
-    sweep.table("grid").to_parquet(tmp_path / "tables" / "grid.parquet")
-    sweep.table("tests").to_parquet(tmp_path / "tests.parquet")
-    assert bmx.Run(tmp_path).names == ("grid", "tests") and len(bmx.Run(tmp_path).grid) == len(sweep.grid)
-
-
-def test_a_notebook_shows_a_sweep_without_results_as_its_sentence(tmp_path):
-    assert bmx.Run(tmp_path)._repr_html_().endswith("Tables: none.</p>") and bmx.Run(tmp_path).summary() == ""
 
 
 @pytest.mark.parametrize("side", ["reference", "hypothesis"])
@@ -148,13 +136,6 @@ def test_mistakes_are_errors_with_a_sentence(folder, keys, said):
 @pytest.mark.parametrize("value", ["a 'quote'", "back\\' quote", "a,b", "[x]", "ü ¿", "", "null", "3", "a\\\n"])
 def test_every_text_reaches_the_configuration_as_it_is(value):
     assert composed([], None, {"data_dir": value})["data_dir"] == value
-
-
-def test_values_of_numpy_are_values(sweep):
-    run = bmx.run("quickstart", limit=np.int64(6), seeds=np.array([], int), output_dir=sweep.folder, quiet=True,
-                  cache_dir=sweep.folder.parent / "cache", settings={"grid.p.step": np.float64(5)},
-                  **{key: value for key, value in SMALL.items() if key != "limit"})  # fmt: skip
-    assert run.settings.equals(sweep.settings)
 
 
 def test_another_program_that_uses_hydra_keeps_its_state(tmp_path):

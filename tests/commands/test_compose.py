@@ -89,11 +89,8 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
     ("argument", "message"),
     [
         pytest.param("metric=[chfr]", "unknown metric 'chfr'. Did you mean 'chrf'? Available: ", id="metric"),
-        pytest.param("metric=[chrf,zzz]", "unknown metric 'zzz'. Available: ", id="second of a list"),
         pytest.param("+sweep=quick", "unknown sweep 'quick'. Did you mean 'quickstart'?", id="sweep"),
-        pytest.param("tracking=wandb", "unknown tracking 'wandb'. Available: mlflow, none", id="tracking"),
         pytest.param("limt=3", "limt: unknown key 'limt'. Did you mean 'limit'?", id="a key"),
-        pytest.param("++limt=2", "unknown key 'limt'. Did you mean 'limit'?", id="a forced key"),
         pytest.param("++x.y=1", "unknown key 'x'. Available: ", id="nested"),
         pytest.param("grid.corelation=kendall", "grid.corelation: unknown key 'corelation'. Did you mean", id="grid"),
         pytest.param("+grid.p.stp=3", "unknown key 'stp'. Did you mean 'stop'?", id="deeper"),
@@ -108,11 +105,8 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         ),
         pytest.param("~seed", "seed: the key is missing if it is deleted; write seed=VALUE.", id="deleted"),
         pytest.param("~grid.p", "Interpolation key 'grid.p' not found", id="deleted key of the grid"),
-        pytest.param("~grid", "grid: the key is missing", id="deleted grid"),
         pytest.param("grid.p=[1,2]", "Cannot merge DictConfig with ListConfig", id="a list for keys"),
         pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
-        pytest.param("++leave_out.zz=1", "invalid literal for int() with base 10: 'zz'", id="entry"),
-        pytest.param("grid.side.x=1", "grid.side: unknown value '{'x': 1}'", id="below a value"),
         *(
             pytest.param(
                 f"{key}={value}", "may refer to keys, as ${data_dir}, and to nothing else", id=f"{key} {value}"
@@ -125,16 +119,10 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         ),
         pytest.param("~nope", "'nope' does not exist", id="nothing to delete"),
         pytest.param("limit=1,2", "write limit=[1,2] for a list", id="a comma"),
-        pytest.param("limit=range(1,3)", "add --multirun", id="a range"),
         pytest.param("limit='1", "cannot be read as KEY=VALUE", id="an open quote"),
-        pytest.param("limit", "cannot be read as KEY=VALUE", id="no value"),
         pytest.param("dataset.sample.name=é", "KEY='\"VALUE\"'", id="a letter beyond ASCII"),
-        pytest.param("limit=", "limit: expected a whole number, got ''", id="an empty value"),
-        pytest.param("metric=", "unknown metric ''", id="an empty choice"),
         pytest.param("name=${nope}", "Interpolation key 'nope' not found", id="leads nowhere"),
-        pytest.param("name=${name}", "Recursive interpolation", id="a circle"),
         pytest.param("--nope", "unknown option '--nope'", id="option"),
-        pytest.param("--dry-run", "Keys have no dashes: KEY=VALUE", id="a key with dashes"),
         pytest.param("--config-dir=nowhere", "there is no such folder", id="no folder"),
     ],
 )
@@ -155,7 +143,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                 ("grid: {p: {stp: 3}}", "unknown key 'stp'"),
                 ("defaults: [override /dataset: [smaple]]", "Did you mean 'sample'?"),
                 ("defaults: x", "defaults as '- override /metric: [chrf]'"),
-                (BOMB, "aliases (*NAME) are not read"),
+                (BOMB, "aliases (*NAME), and more than 100 levels, are not read"),
                 (f"name: {'x' * 1_000_001}", "it is larger than 1,000,000 bytes"),
                 ("name: !!python/name:os.system x", "could not determine a constructor for the tag"),
                 (f"limit: {'9' * 5000}", "cannot be read"),
@@ -173,9 +161,8 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
         ),
         pytest.param("metric/b", "b:\n  a: [1,\n  c: }\n", "metric=[b]", "line 3, column 6", id="YAML"),
         pytest.param("metric/u", "u:\n  a: é\n".encode("latin-1"), "metric=[u]", "'utf-8' codec", id="Latin-1"),
-        pytest.param("metric/k", "other: {}\n", "metric=[k]", "belong below its file's name, 'k:'", id="other key"),
         pytest.param("metric/e", "", "metric=[e]", "belong below its file's name", id="empty"),
-        pytest.param("metric/deep", "deep: " + "[" * 5_000, "metric=[deep]", "recursion", id="nested"),
+        pytest.param("metric/deep", "deep: " + "[" * 5_000, "metric=[deep]", "more than 100 levels", id="nested"),
         pytest.param("metric/zero", b"zero: \x00", "metric=[zero]", "unacceptable character #x0000", id="a zero byte"),
         pytest.param("metric/l", "- 1\n", "metric=[l]", "expected 'KEY: VALUE' lines", id="a list"),
         pytest.param("metric/chrf", "chrf: {}\n", "metric=[chrf]", "give yours another name", id="a name of ours"),
@@ -187,10 +174,6 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
             id="a typo in an option",
         ),
         pytest.param("metric/x", "x: {a: 1}\n", "metric=[x]", "expected an option with a `_target_`", id="no target"),
-        pytest.param("metric/x", "x: {_target_: os.system}\n", "metric=[x]", "outside the packages", id="a package"),
-        pytest.param(
-            "metric/x", "x: {_target_: bmx_grid.metrics.base.Metric}\n", "metric=[x]", "is abstract", id="abstract"
-        ),
         pytest.param("metric/x", "x: {beta: '${metric.x.beta}'}\n", "metric=[x]", "Recursive", id="a circle"),
     ],
 )
@@ -304,11 +287,6 @@ def test_the_help_of_a_run_lists_options_and_keys(call):
     for word in ("quickstart", "minilm_bertscore", "seed=0", "--multirun", "BMX_CACHE_DIR", "exit status"):
         assert word in shown, word
     assert call("+sweep=quickstart", "--help") == (status, shown)
-
-
-def test_run_may_be_left_out(call):
-    asked = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "dry_run=true"]
-    assert call("run", *asked) == call(*asked) != (0, "")
 
 
 def test_help_loads_neither_hydra_nor_numpy():

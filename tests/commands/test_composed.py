@@ -8,7 +8,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
 from bmx_grid.commands.compose import composed
-from bmx_grid.core.configure import CONFIGS, options
+from bmx_grid.core.configure import CONFIGS
 
 
 def by_hydra(*overrides):
@@ -19,7 +19,6 @@ def by_hydra(*overrides):
 @pytest.mark.parametrize(
     "overrides",
     [
-        *(pytest.param((f"+sweep={name}",), id=name) for name in options("sweep")),
         pytest.param((), id="nothing"),
         pytest.param(("limit=3", "+sweep=quickstart", "explainer.lime.num_samples=9", "seed=4"), id="mixed"),
         pytest.param(("+sweep=wmt17_lime", "executor=sequential", "executor.chunk_texts=9"), id="below an option"),
@@ -32,7 +31,6 @@ def by_hydra(*overrides):
 )
 def test_composed_is_what_hydra_composes(overrides):
     assert composed(overrides) == by_hydra(*overrides)
-    assert composed(overrides) == by_hydra(*overrides)  # again: nothing is kept that was changed
 
 
 def test_options_of_the_users_do_not_stay_in_hydra(tmp_path):

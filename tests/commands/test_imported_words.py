@@ -77,14 +77,6 @@ def test_a_changed_file_is_another_result_and_the_same_one_is_not(run):
     assert rows["de-en", "chrf", "imported"]["fingerprint"] != before["fingerprint"]
 
 
-def test_explanations_that_do_not_fit_fail_their_own_settings_only(run):
-    Path("subs/B - 1 submission/target.jsonl").write_text('{"id": "1", "scores": [1]}\n')
-    status, said, rows = run(*OWN, *QUICK, "metric=[imported]", "explainer=[imported]", *SUBMITTED)
-    assert status == 1
-    assert set(rows) == {("de-en", "Team A", "Team A")}
-    assert "failed: tabular · de-en · B · B: subs/B - 1 submission/target.jsonl: no score for segment '2'" in said
-
-
 def test_imported_explanations_have_no_recipe_and_run_through_everything(run):
     given = ("metric=[imported]", "explainer=[imported]", *SUBMITTED, "evaluation.significance.resamples=50")
     status, said, rows = run(*OWN, *given, "evaluation=[grid,levels,significance,boosts]", "analysis=true")
@@ -129,13 +121,6 @@ def test_text_without_spaces_is_warned_of_and_segmented_on_demand(chinese):
     assert len(list(Path("bmx_cache/attributions").glob("random-erasure-*"))) == 2, "whitespace keeps its own cache"
     stored = parquet.read_table(next(iter(Path("out/tables").glob("scores.parquet")))).to_pylist()
     assert stored[0]["words_hypothesis"] == 5
-
-
-def test_an_unknown_segmentation_is_named(chinese):
-    from bmx_grid.core.errors import ConfigError
-
-    with pytest.raises(ConfigError, match="words"):
-        chinese("explainer=[erasure]", "words=letters")
 
 
 @pytest.mark.parametrize("name", ["wmt22_words", "wmt22_explainable"])

@@ -70,9 +70,7 @@ def test_what_is_recognised_unused_and_to_be_run_is_shown(show):
         pytest.param(
             "my own's.tsv", "\t", "lp|src|mt output|ref|Human Rating", "de-en|q|w|r|1", id="quotes and blanks"
         ),
-        pytest.param("my.csv", ";", "src|hyp|ref|da", "q|w|r|1", id="semicolons, no language pair"),
         pytest.param("1.tsv", "\t", "sys|seg_id|src|hyp|ref|[da]", "A|1|q|w|r|1", id="names that YAML reads otherwise"),
-        pytest.param("x.jsonl.tsv", "\t", "null|src|hyp|ref|da", "A|q|w|r|1", id="a column called null"),
     ],
 )
 def test_the_command_that_is_shown_reads_the_table(name, separator, header, row, show, tmp_path):
@@ -118,7 +116,6 @@ def test_named_columns_go_before_recognised_ones(show):
         pytest.param("table.xlsx", "the name must end in .tsv, .csv, .jsonl, .parquet", id="another kind of file"),
         pytest.param("./", "unknown data set './'.* a file that ends in .tsv, .csv", id="a folder"),
         pytest.param("wmt_17", "unknown data set 'wmt_17'. Did you mean 'wmt17'", id="no data set"),
-        pytest.param("tabular", "name your file: bmx-grid data show my.tsv", id="no file at all"),
     ],
 )
 def test_what_is_no_table_is_one_sentence(name, said, tmp_path, monkeypatch, capsys):

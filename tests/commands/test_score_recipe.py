@@ -76,14 +76,6 @@ def test_an_embedded_recipe_by_name_and_the_list(score, tmp_path, monkeypatch):
         main(["--help"])
 
 
-def test_the_help_names_embedded_recipes(tmp_path, monkeypatch, capsys):
-    write_recipe(tmp_path / "bleu-words.json", recipe())
-    monkeypatch.setattr("bmx_grid.boosts.recipe.FOLDER", tmp_path)
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert "embedded: bleu-words; list shows" in " ".join(capsys.readouterr().out.split())
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -91,16 +83,11 @@ def test_the_help_names_embedded_recipes(tmp_path, monkeypatch, capsys):
             ("--metric", "chrf"), r'the metric chrf given here is another one \(type: "SentenceBleu" in', id="m"
         ),
         pytest.param(("--explainer", "lime"), "the explainer lime given here is another one", id="explainer"),
-        pytest.param(
-            ("--explainer", "none"), "needs its explainer, erasure: do not set the explainer to none", id="none"
-        ),
         pytest.param(("--set", "metric.lowercase=true"), "lowercase: false in", id="set"),
-        pytest.param(("--set", "side=both"), "'side' belongs to a boost by p and w", id="side"),
         pytest.param(("-p", "1"), "p and w are a boost of their own, and so is the recipe bleu-words", id="p"),
         pytest.param(
             ("--recipe", "mine"), "unknown recipe 'mine'. Available: .*or a file with its suffix .json", id="a name"
         ),
-        pytest.param(("--recipe", "nowhere.json"), "there is no recipe nowhere.json", id="no file"),
     ],
 )
 def test_a_mistake_is_one_sentence(score, arguments, said):

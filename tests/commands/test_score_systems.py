@@ -145,12 +145,6 @@ def test_the_paired_test_of_means_is_that_of_all_swaps():
     assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
 
 
-def test_two_clusters_have_no_interval_and_no_p():
-    score, low, _ = system_score(by_mean([1.0, 2.0]), mean, [0, 1])
-    assert (score, np.isnan(low)) == (1.5, True)
-    assert np.isnan(compare_sums(by_mean([1.0, 2.0]), by_mean([0.0, 0.0]), mean, [0, 1]).p)
-
-
 def test_coverage_of_a_system_scores_interval_is_nominal():
     rng = np.random.default_rng(5)
     inside = 0

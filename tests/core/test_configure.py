@@ -8,12 +8,9 @@ import pytest
 
 from bmx_grid.core.configure import (
     ALLOWED_PACKAGES,
-    CONFIGS,
     build,
     folder_path,
-    groups,
     load_option,
-    options,
 )
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, identity, runtime
@@ -116,12 +113,6 @@ def test_unknown_option_gives_the_closest_name_and_the_list():
         load_option("sweep", "quickstrat")
 
 
-def test_groups_are_the_folders_that_hold_options():
-    assert {"dataset", "metric", "explainer", "grid", "aggregation", "executor", "tracking", "sweep"} <= set(groups())
-    assert all(options(group) for group in groups())
-    assert (CONFIGS / "config.yaml").is_file()
-
-
 def test_a_module_that_fails_when_imported_is_named(tmp_path, monkeypatch):
     (tmp_path / "failing_module.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
@@ -145,11 +136,6 @@ def test_a_module_that_fails_when_imported_is_named(tmp_path, monkeypatch):
 def test_paths_that_no_folder_can_have_are_refused(value, message):
     with pytest.raises(ConfigError, match=f"data_dir: .*{message}"):
         folder_path(value, "data_dir")
-
-
-def test_a_folder_may_be_below_the_home_folder_and_need_not_exist(monkeypatch):
-    monkeypatch.setenv("HOME", "/somewhere")
-    assert str(folder_path("~/data", "data_dir")) == "/somewhere/data"
 
 
 @pytest.mark.parametrize(
