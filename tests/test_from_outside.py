@@ -95,8 +95,8 @@ class Median(Boost):
     def fit(self, kind, parts):
         if not parts:
             return Linear.alone(self.names())
-        term = fit_term(kind, [(one.base, one.features, one.human) for one in parts])
-        return Linear(self.names(), term.own, 0.0, tuple(term.weights.tolist()), (0.0,), (1.0,))
+        own, weights = fit_term(kind, [(one.base, one.features, one.human) for one in parts])
+        return Linear(self.names(), own, 0.0, tuple(weights.tolist()), (0.0,), (1.0,))
 
     def restored(self, constants):
         return read_linear(constants, self.names())

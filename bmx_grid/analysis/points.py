@@ -39,8 +39,8 @@ def best_points(table: GridTable) -> pd.DataFrame:
     without one), gain above the baseline. plateau: points of `plateau_within_no_change`. ties_baseline: no point with
     w other than 1 beats the baseline; False where that is undefined.
     """
-    plateau = plateau_within_no_change(table.correlation, table.w)
-    highest_gain = np.where(np.isfinite(plateau.highest), plateau.highest - table.baseline, np.nan)
+    highest, plateau = plateau_within_no_change(table.correlation, table.w)
+    highest_gain = np.where(np.isfinite(highest), highest - table.baseline, np.nan)
     places = first_within_rounding(table.correlation)
     known = places >= 0
     rows, columns = np.divmod(places, len(table.w))
@@ -51,7 +51,7 @@ def best_points(table: GridTable) -> pd.DataFrame:
         best_p=np.where(known, table.p[rows], np.nan),
         gain=best - table.baseline,
         ties_baseline=np.isfinite(table.baseline) & ~beats(highest_gain),
-        plateau=plateau.members.sum(axis=(1, 2)),
+        plateau=plateau.sum(axis=(1, 2)),
     )
 
 

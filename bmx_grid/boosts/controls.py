@@ -13,7 +13,7 @@ from bmx_grid.boosts.base import Candidate, Fitted, Floats, Part
 from bmx_grid.boosts.feature_mix import within_sd
 from bmx_grid.boosts.learned import Linear
 from bmx_grid.measures.correlation import Kind, beats, correlate, first_within_rounding
-from bmx_grid.measures.nuisance import CurveTerms, WithTerm, fit_term
+from bmx_grid.measures.nuisance import CurveTerms, fit_term
 from bmx_grid.measures.resampling import codes, number_of
 
 MOST = 3  # metrics in an average
@@ -29,8 +29,8 @@ class Length(Candidate):
         alone = Linear.alone([f"log_words {role}" for role in self.roles])
         if not parts:
             return alone
-        found = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
-        return replace(alone, own=float(found.own), weights=tuple(map(float, found.weights)))
+        own, weights = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
+        return replace(alone, own=own, weights=tuple(weights.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,8 @@ class OnCurve(Fitted):
     """Scores on a smooth curve of base score and log words; the curve is None for no boost."""
 
     curve: CurveTerms | None
-    weights: WithTerm
+    own: float
+    weights: Floats
 
     @property
     def abstains(self) -> bool:
@@ -47,10 +48,10 @@ class OnCurve(Fitted):
     def scores(self, base: Floats, features: Floats) -> Floats:
         if self.curve is None:
             return base.copy()
-        return self.weights.scores(base, self.curve.columns(base, features)[:, 1:])
+        return np.asarray(self.own * base + self.curve.columns(base, features)[:, 1:] @ self.weights)
 
     def constants(self) -> dict[str, Any]:
-        return {"own": self.weights.own, "weights": self.weights.weights.tolist()}
+        return {"own": self.own, "weights": self.weights.tolist()}
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Curve(Length):
     """A smooth curve of the metric's own score and of log words (`measures.nuisance`), fitted by `fit_term`."""
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> OnCurve:
-        alone = OnCurve(None, WithTerm(1.0, np.empty(0)))
+        alone = OnCurve(None, 1.0, np.empty(0))
         if not parts:
             return alone
         base, words, clusters = (
@@ -66,8 +67,8 @@ class Curve(Length):
         )
         curve = CurveTerms.of(base, words, number_of(codes(clusters)))
         terms = [(part.base, curve.columns(part.base, part.features)[:, 1:], part.human) for part in parts]
-        found = fit_term(kind, terms)
-        return OnCurve(curve, found) if found.weights.any() else alone
+        own, weights = fit_term(kind, terms)
+        return OnCurve(curve, own, weights) if weights.any() else alone
 
 
 @dataclass(frozen=True)

@@ -132,8 +132,8 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     sds = np.array([within_sd([one.features[:, column] for one in parts]) for column in range(k)])
     if not (base_sd > 0 and (sds > 0).any()):
         return alone
-    term = fit_term(kind, [(one.base, one.features, one.human) for one in parts])
-    weights, own = term.weights * sds, term.own * base_sd
+    own, weights = fit_term(kind, [(one.base, one.features, one.human) for one in parts])
+    weights, own = weights * sds, own * base_sd
     size = float(np.sqrt(weights @ weights))
     if size == 0:
         return alone

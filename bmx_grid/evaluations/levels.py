@@ -274,11 +274,11 @@ class SystemLevel:
         metric[place], human[place] = (scores[of.named] for scores in self._of_segments)
         if not np.isfinite(human).any():
             return NOTHING, self.kind, "needs human scores of segments"
-        found = spa(self.direction * metric, human, **self._drawn)
+        value, ends, n_pairs = spa(self.direction * metric, human, **self._drawn)
         n_systems = int((np.isfinite(metric) & np.isfinite(human)).any(axis=0).sum())
-        undefined = math.comb(n_systems, 2) - found.n_pairs
+        undefined = math.comb(n_systems, 2) - n_pairs
         note = f"{undefined} pairs of systems share no segment" if undefined else few
-        return Estimate(found.value, found.low, found.high), "mean", note
+        return Estimate(value, *ends), "mean", note
 
     def thresholds(self) -> Iterator[ThresholdRow]:
         """Rows of thresholds.parquet; none with fewer than three systems."""

@@ -168,12 +168,12 @@ class SignificanceEvaluation(Evaluation):
         if setting.explainer is None or self.grid.correlation != "pearson":
             return
         whole = sample_of(setting, self.grid.spec, self.grid.spec.w)
-        best = selection_adjusted(whole, self.resamples, self.seed)
+        gain, p = selection_adjusted(whole, self.resamples, self.seed)
         yield Row(
             **_where(setting, "best", setting, "segment", "pearson"),
-            difference=Estimate(best.gain),
+            difference=Estimate(gain),
             test="selection_adjusted",
-            p=best.p,
+            p=p,
             n=len(whole.base),
             clusters=whole.clusters,
             resamples=self.resamples,

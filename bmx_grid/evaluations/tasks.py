@@ -151,7 +151,7 @@ class TasksEvaluation(Evaluation):
     def _ranking(self, tasks: Mapping[str, Task], metrics: Sequence[str], each: Each) -> Iterator[tuple[str, TaskRank]]:
         """The row of each metric; none without a task that all metrics have."""
         values = {
-            name: [self._drawn(task[0], task[2][metric], task[2][metric].x, 0).x for metric in metrics]
+            name: [self._drawn(task[0], task[2][metric], task[2][metric].x, 0)[0] for metric in metrics]
             for name, task in tasks.items()
             if task[1] > 0 and len(task[2]) == len(metrics)
         }
@@ -171,10 +171,10 @@ class TasksEvaluation(Evaluation):
         """p of the difference of the weighted means of two metrics over tasks."""
         total, differences, swapped = 0.0, np.zeros(2), np.zeros(self.resamples)
         for (statistic, weight, scores), one, other in work:
-            drawn = self._drawn(statistic, scores[one], scores[other].x, self.resamples)
+            x, y, _, swaps, *_ = self._drawn(statistic, scores[one], scores[other].x, self.resamples)
             total += weight
-            differences += weight * np.array([drawn.x, drawn.y])
-            swapped = swapped + weight * drawn.swapped if len(drawn.swapped) else np.full(self.resamples, math.nan)
+            differences += weight * np.array([x, y])
+            swapped = swapped + weight * swaps if len(swaps) else np.full(self.resamples, math.nan)
         x, y = differences / total
         return p_of_swaps(x - y, swapped / total)
 

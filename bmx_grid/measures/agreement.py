@@ -165,27 +165,17 @@ def _drawn_pairs(rows: Ints, sizes: Ints, count: int, rng: np.random.Generator) 
     return rows[starts[group] + one], rows[starts[group] + other], group
 
 
-@dataclass(frozen=True)
-class SoftAgreement:
-    """Soft pairwise accuracy: 1 - mean |p_human - p_metric| over the system pairs (Thompson et al. 2024).
-
-    low, high: its 95 % interval over resampled systems, each pair's p-values as they are; NaN with fewer than three.
-    n_pairs: pairs of systems with a common segment.
-    """
-
-    value: float
-    low: float
-    high: float
-    n_pairs: int
-
-
-def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) -> SoftAgreement:
+def spa(
+    metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0
+) -> tuple[float, tuple[float, float], int]:
     """Soft pairwise accuracy of float64[items, S] scores of S systems on common items, NaN where there is none.
 
+    It is 1 - mean |p_human - p_metric| over the system pairs (Thompson et al. 2024). Returns it, its 95 % interval over
+    resampled systems, each pair's p-values as they are (NaN with fewer than three), and the number of pairs of systems
+    with an item for which all four scores exist.
     p-values are those of one-sided paired permutation tests of the difference of two systems: in each of `resamples`
     permutations (1,000 for 0, which leaves out the interval) the two systems exchange their scores of random items,
-    the same items for metric and people; p = (k + 1) / (n + 1). A pair of systems uses the items for which all four
-    scores exist.
+    the same items for metric and people; p = (k + 1) / (n + 1).
     """
     n_systems = metric.shape[1]
     apart = np.full((n_systems, n_systems), np.nan)  # |p_human - p_metric| of each pair
@@ -203,9 +193,9 @@ def spa(metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0) 
     pairs = apart[first, second]
     known = pairs[np.isfinite(pairs)]
     if not len(known):
-        return SoftAgreement(math.nan, math.nan, math.nan, 0)
+        return math.nan, (math.nan, math.nan), 0
     samples = _resampled_systems(apart, resamples, seed) if n_systems >= FEWEST else np.empty(0)
-    return SoftAgreement(float(1 - known.mean()), *interval(samples, n_systems), len(known))
+    return float(1 - known.mean()), interval(samples, n_systems), len(known)
 
 
 def _resampled_systems(apart: Floats, resamples: int, seed: int) -> Floats:

@@ -32,7 +32,6 @@ from bmx_grid.measures.resampling import (
     swaps,
 )
 from bmx_grid.measures.significance import (
-    Alternative,
     Comparison,
     Design,
     Unit,
@@ -45,19 +44,7 @@ Values = Callable[[Floats, Floats], Floats]  # float64[R, n] swaps, float64[R, C
 NO_SPREAD = 1e-12  # share of the squares that is rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """x, y: the agreement of two metrics with people, on n rows of so many clusters.
-
-    samples, swapped: float64[R] differences of bootstrap samples, and after swaps; none where undefined.
-    """
-
-    x: float
-    y: float
-    samples: Floats
-    swapped: Floats
-    n: int
-    clusters: int
+Drawn = tuple[float, float, Floats, Floats, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +64,10 @@ class Scores:
     of_systems: Floats | None = None
 
 
-def compare_agreement(
-    statistic: AgreementStatistic, scores: Scores, *, alternative: Alternative = "two-sided", **how: Any
-) -> Comparison:
+def compare_agreement(statistic: AgreementStatistic, scores: Scores, **how: Any) -> Comparison:
     """The difference of two metrics' agreement with people; p by permutation. Arguments as of `drawn_agreement`."""
-    drawn = drawn_agreement(statistic, scores, **how)
-    both = drawn.samples, drawn.swapped
-    return comparison_of(drawn.x, drawn.y, *both, alternative, drawn.clusters, drawn.n, drawn.clusters)
+    x, y, samples, swapped, n, clusters = drawn_agreement(statistic, scores, **how)
+    return comparison_of(x, y, samples, swapped, clusters, n, clusters)
 
 
 def drawn_agreement(
@@ -97,6 +81,8 @@ def drawn_agreement(
 ) -> Drawn:
     """The agreement of two metrics with people, both higher where better, with resamples and swaps of their difference.
 
+    Returns both values, float64[R] differences of bootstrap samples and after swaps (none where undefined), the number
+    of rows and that of clusters.
     scores: a row per item and system; one with NaN in any score is left out. `of_systems` is in place of means.
     statistic: "acc_eq", the mean over items; "pairwise_accuracy" of the systems' mean standardised scores; "spa", with
     the p-values of systems that 1,000 permutations estimate taken from the normal distribution they tend to.
@@ -125,7 +111,7 @@ def drawn_agreement(
             for part in ranges(swap.shape[1], few):
                 of_rows = np.ascontiguousarray(swap[design.unit_of_row, part].T)
                 swapped.append(_difference(values, of_rows, once))
-    return Drawn(first, second, np.concatenate(samples), np.concatenate(swapped), len(x), count)
+    return first, second, np.concatenate(samples), np.concatenate(swapped), len(x), count
 
 
 def _difference(values: Values, swap: Floats, times: Floats) -> Floats:

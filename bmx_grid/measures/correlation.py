@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -152,17 +152,6 @@ def unit(values: Floats) -> Floats:
     return left
 
 
-class Plateau(NamedTuple):
-    """The best boosted points of S settings, among those with w other than 1.
-
-    highest: float64[S] highest correlation with w other than 1; -inf without a defined one.
-    members: bool[S, P, W] the points with w other than 1 within 1e-5 of it.
-    """
-
-    highest: Floats
-    members: Flags
-
-
 def first_within_rounding(correlation: Floats) -> NDArray[np.intp]:
     """The best point of each of S settings: int[S] indices into the flattened P x W grids, float64[S, P, W].
 
@@ -184,11 +173,14 @@ def point_that_gains(gains: Floats, w: Sequence[float]) -> tuple[int, int] | Non
     return None if place < 0 or not beats(gains[row, column]) or w[column] == 1 else (row, column)
 
 
-def plateau_within_no_change(correlation: Floats, w: Floats) -> Plateau:
-    """The points with w other than 1 that are within 1e-5 of the highest of these, for float64[S, P, W]."""
+def plateau_within_no_change(correlation: Floats, w: Floats) -> tuple[Floats, Flags]:
+    """float64[S] the highest of float64[S, P, W] correlations with w other than 1, -inf without a defined one.
+
+    And bool[S, P, W] which points with w other than 1 are within 1e-5 of it.
+    """
     boosted = np.where((w != 1) & ~np.isnan(correlation), correlation, -np.inf)
     highest = boosted.max(axis=(1, 2), initial=-np.inf)
-    return Plateau(highest, (boosted >= highest[:, None, None] - NO_CHANGE) & np.isfinite(boosted))
+    return highest, (boosted >= highest[:, None, None] - NO_CHANGE) & np.isfinite(boosted)
 
 
 def beats(gain: Floats) -> Flags:

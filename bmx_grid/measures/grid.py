@@ -187,7 +187,7 @@ def grid_of(spec: GridSpec, inputs: GridInputs) -> GridResult:
         best=best[0],
         best_p=best[1],
         best_w=best[2],
-        plateau=int(plateau_within_no_change(grid[None], w).members.sum()),
+        plateau=int(plateau_within_no_change(grid[None], w)[1].sum()),
         n_undefined=int(np.isnan(grid).sum()),
         share_shifted=float(inputs.shifted.mean()) if len(base) else math.nan,
         length_control=correlate(spec.correlation, inputs.lengths, human),

@@ -158,38 +158,23 @@ def to_scale(scores: Floats, like: Floats) -> Floats:
     return np.asarray((scores - scores.mean()) * (wanted / spread) + like.mean())
 
 
-@dataclass(frozen=True, eq=False)
-class SelectionAdjusted:
-    """The best point of a grid against the largest gain that chance finds on it.
+def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
+    """The gain of the best point of a grid of Pearson's r, and its p value, adjusted for all points; one-sided.
 
-    gain: of the best point (`correlation.first_within_rounding`) over the base score, 0 where that is w = 1; row: the
-    place of its p, -1 for w = 1; w. p: the share of resamples, the observed one included, whose largest gain is at
-    least as large: the best point's p value, adjusted for all points. NaN where nothing is defined.
-    """
-
-    gain: float
-    row: int
-    w: float
-    p: float
-
-
-def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> SelectionAdjusted:
-    """The selection-adjusted test of one setting's grid, w = 1 among the points; one-sided.
-
+    gain: of the best point (`correlation.first_within_rounding`) over the base score, 0 where that is w = 1. p: the
+    share of resamples, the observed one included, whose largest gain is at least as large.
     NaN with fewer than three clusters, an undefined baseline, or one of 1 or -1, which leaves no residuals.
     """
     place = int(first_within_rounding(sample.correlation[None])[0])
     if place < 0 or not sample.enough or 1 - abs(sample.baseline) < TIE:
-        return SelectionAdjusted(math.nan, -1, math.nan, math.nan)
+        return math.nan, math.nan
     row, column = divmod(place, len(sample.w))
-    boosts = sample.w[column] != 1
-    gain = float(sample.correlation[row, column] - sample.baseline) if boosts else 0.0
+    gain = float(sample.correlation[row, column] - sample.baseline) if sample.w[column] != 1 else 0.0
     rng, as_large = np.random.default_rng([seed, SELECTION]), 1
     for size in blocks(resamples, sample.clusters, WEIGHT_CELLS):
         signs = 1 - 2 * swaps(rng, sample.clusters, size)
-        largest = largest_gains(sample, signs) if sample.kind == "pearson" else largest_rank_gains(sample, signs)
-        as_large += int((largest >= gain - TIE).sum())
-    return SelectionAdjusted(gain, row if boosts else -1, float(sample.w[column]), as_large / (resamples + 1))
+        as_large += int((largest_gains(sample, signs) >= gain - TIE).sum())
+    return gain, as_large / (resamples + 1)
 
 
 def largest_gains(sample: Sample, signs: Floats) -> Floats:
@@ -229,24 +214,4 @@ def largest_gains(sample: Sample, signs: Floats) -> Floats:
                 gains *= scale[some, None]
                 gains -= lost[some, None]
                 np.maximum(largest, gains.max(axis=0), out=largest)
-    return largest
-
-
-def largest_rank_gains(sample: Sample, signs: Floats) -> Floats:
-    """The same for rank correlations, with the residuals of the ranks, and a whole grid for each resample."""
-    from scipy.stats import rankdata
-
-    base, human = unit(rankdata(sample.base)), unit(rankdata(sample.human))
-    along = float(base @ human)
-    error = human - along * base
-    largest = np.zeros(len(signs))
-    for place, flips in enumerate(signs):
-        flipped = error * flips[sample.cluster]
-        flipped -= flipped.mean()
-        flipped -= (base @ flipped) * base
-        flipped *= math.sqrt(float(error @ error) / float(flipped @ flipped))
-        score = along * base + flipped
-        grid = correlate_grid(sample.kind, sample.means, sample.base, score, sample.w)
-        gains = grid - correlate(sample.kind, sample.base, score)
-        largest[place] = np.nanmax(gains[:, sample.w != 1], initial=0.0)
     return largest

@@ -258,23 +258,8 @@ def log_words(*sides: Ragged) -> Floats:
     return np.log(np.maximum(np.column_stack([side.lengths for side in sides]), 1).astype(np.float64))
 
 
-@dataclass(frozen=True, eq=False)
-class WithTerm:
-    """The metric with a linear term: own * base + term @ weights.
-
-    own: weight of the metric, at least 0; weights: float64[k].
-    """
-
-    own: float
-    weights: Floats
-
-    def scores(self, base: Floats, term: Floats) -> Floats:
-        """float64[N] scores from float64[N] base scores and float64[N, k] terms."""
-        return np.asarray(self.own * base + term @ self.weights)
-
-
-def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> WithTerm:
-    """The term that is best on these parts (language pairs), one set of weights for all of them.
+def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tuple[float, Floats]:
+    """The weights of the metric, at least 0, and of k terms that are best on these parts (language pairs) together.
 
     parts: of each float64[n] base scores, float64[n, k] terms, float64[n] human scores; all finite.
     Least squares of the human scores (their average ranks, for a rank correlation) on base score and terms, which
@@ -284,7 +269,7 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> With
     The scores have the spread that the metric has on the parts, so that weights w of a grid mean the same over both.
     """
     width = parts[0][1].shape[1] if parts else 0
-    alone = WithTerm(1.0, np.zeros(width))
+    alone = 1.0, np.zeros(width)
     usable = [part for part in parts if len(part[2]) >= max(FEWEST, width + 2) and np.ptp(part[2]) > 0]
     if not usable:
         return alone
@@ -301,11 +286,12 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> With
     spread, of_base = np.sqrt(np.sum((stacked @ weights) ** 2)), np.sqrt(np.sum(stacked[:, 0] ** 2))
     if not (spread > 0 and of_base > 0):
         return alone
-    fitted = WithTerm(float(weights[0] * of_base / spread), weights[1:] * of_base / spread)
+    own, of_terms = float(weights[0] * of_base / spread), weights[1:] * of_base / spread
     gains = [
-        correlate(kind, fitted.scores(base, term), human) - correlate(kind, base, human) for base, term, human in usable
+        correlate(kind, own * base + term @ of_terms, human) - correlate(kind, base, human)
+        for base, term, human in usable
     ]
-    return fitted if beats(np.array(gains).mean(keepdims=True))[0] else alone
+    return (own, of_terms) if beats(np.array(gains).mean(keepdims=True))[0] else alone
 
 
 def _least_squares(columns: Floats, wanted: Floats) -> Floats:

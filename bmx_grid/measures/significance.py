@@ -34,27 +34,24 @@ from bmx_grid.measures.resampling import (
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Alternative = Literal["two-sided", "greater"]
 Unit = Literal["inputs", "systems", "both"]
 Combine = Callable[[Floats], Floats]
 
 
-def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternative = "two-sided") -> float:
-    """The p value of Williams' test of r_x against r_y, two correlations with the same third variable.
+def williams(r_x: float, r_y: float, r_xy: float, n: int) -> float:
+    """The two-sided p value of Williams' test of r_x against r_y, two correlations with the same third variable.
 
     r_x, r_y: correlations of two metrics with the human scores; r_xy: of the metrics with each other; n: the number
     of segments (or systems) all three rest on. t has n - 3 degrees of freedom (Williams 1959, equation in Graham and
-    Baldwin 2014, "Testing for significance of increased correlation with human judgment", EMNLP). "greater" asks
-    whether r_x is greater. The sign counts: a metric that is better when lower is negated first, which changes the
-    sign of both its correlations.
+    Baldwin 2014, "Testing for significance of increased correlation with human judgment", EMNLP). The sign counts: a
+    metric that is better when lower is negated first, which changes the sign of both its correlations.
     It takes segments as independent and scores as normal: with clusters of segments, or scores with heavy tails, a
     permutation by clusters (`compare`) is to be believed instead.
     NaN for a NaN, fewer than 4 segments, or correlations that leave nothing to test (two equal metrics, or a perfect
-    correlation of all three). Raises ValueError for numbers outside [-1, 1] or an unknown alternative.
+    correlation of all three). Raises ValueError for numbers outside [-1, 1].
     """
     from scipy.special import stdtr
 
-    _check(alternative)
     if np.isnan([r_x, r_y, r_xy]).any() or n < 4 or r_xy >= 1 - TIE:  # equal metrics differ by rounding
         return math.nan
     if max(abs(r_x), abs(r_y), abs(r_xy)) > 1:
@@ -64,10 +61,7 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
     if not spread > 0:
         return math.nan
     t = (r_x - r_y) * math.sqrt((n - 1) * (1 + r_xy) / spread)
-    upper = float(stdtr(n - 3, -abs(t)))
-    if alternative == "two-sided":
-        return 2 * upper
-    return upper if t >= 0 else 1 - upper
+    return float(2 * stdtr(n - 3, -abs(t)))
 
 
 @dataclass(frozen=True)
@@ -75,9 +69,9 @@ class Comparison:
     """Two metrics against the same human scores, or two systems.
 
     x, y: the statistic of each on the used segments; difference: x - y. low, high: interval of the difference from
-    the bootstrap. p: of the permutation test. p_bootstrap: from the resamples on the other side of 0 (twice the smaller
-    side where two-sided); it says what the interval says, and is no test under a null hypothesis. n: used segments;
-    clusters: how many clusters these are.
+    the bootstrap. p: of the permutation test. p_bootstrap: twice the share of resamples on the smaller side of 0; it
+    says what the interval says, and is no test under a null hypothesis. n: used segments; clusters: how many clusters
+    these are.
     """
 
     x: float
@@ -101,7 +95,6 @@ def compare(
     group: ArrayLike | None = None,
     statistic: Kind = "pearson",
     unit: Unit = "inputs",
-    alternative: Alternative = "two-sided",
     resamples: int = 1000,
     seed: int = 0,
     bootstrap: bool = True,
@@ -123,7 +116,7 @@ def compare(
     turns the sign of each cluster's contribution to the difference, so that the test is exact where the two metrics
     are exchangeable, and right for many clusters where only their correlations are equal.
     p = (k + 1) / (R + 1) for k of R swaps that differ as much as observed (an undefined one counts as such).
-    alternative: "greater" asks whether x is better. bootstrap: false for the permutation test alone; interval and
+    bootstrap: false for the permutation test alone; interval and
     p_bootstrap are then NaN.
 
     NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
@@ -151,7 +144,7 @@ def compare(
         for swap in design.blocks(swaps, resamples, seed):
             swapped.append(_after_swaps(statistic, left, right, judged, design.unit_of_row, swap, groups))
     drawn = np.concatenate(samples), np.concatenate(swapped)
-    return comparison_of(first, second, *drawn, alternative, design.count, len(judged), number_of(clusters))
+    return comparison_of(first, second, *drawn, design.count, len(judged), number_of(clusters))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +239,6 @@ def compare_sums(
     combine: Combine,
     cluster: ArrayLike | None = None,
     *,
-    alternative: Alternative = "two-sided",
     resamples: int = 1000,
     seed: int = 0,
 ) -> Comparison:
@@ -254,7 +246,7 @@ def compare_sums(
 
     With `systems.by_mean` and `systems.mean` two means, of agreement within each item, say. cluster: N labels of rows
     that are drawn and swapped together; each is its own without. A row with NaN or infinity is left out.
-    Raises ValueError for terms or labels of other shapes, or an unknown alternative.
+    Raises ValueError for terms or labels of other shapes.
     """
     labels = np.arange(len(x)) if cluster is None else np.asarray(cluster)
     if not x.shape == y.shape == (*labels.shape, x.shape[-1]):
@@ -274,35 +266,31 @@ def compare_sums(
             swapped.append(combine(whole_x + moved) - combine(whole_y - moved))
     first, second = (float(combine(whole)) for whole in (whole_x, whole_y))
     drawn = np.concatenate(samples), np.concatenate(swapped)
-    return comparison_of(first, second, *drawn, alternative, count, int(used.sum()), count)
+    return comparison_of(first, second, *drawn, count, int(used.sum()), count)
 
 
 def comparison_of(
-    x: float, y: float, samples: Floats, swapped: Floats, alternative: Alternative, units: int, n: int, clusters: int
+    x: float, y: float, samples: Floats, swapped: Floats, units: int, n: int, clusters: int
 ) -> Comparison:
     """What a comparison says, from float64[R] differences of bootstrap samples and after swaps; NaN where are none."""
     low, high = interval(samples, units)
-    p = p_of_swaps(x - y, swapped, alternative)
-    return Comparison(x, y, x - y, low, high, p, _p_of_resamples(samples, alternative), n, clusters)
+    p = p_of_swaps(x - y, swapped)
+    return Comparison(x, y, x - y, low, high, p, _p_of_resamples(samples), n, clusters)
 
 
-def p_of_swaps(difference: float, swapped: Floats, alternative: Alternative = "two-sided") -> float:
+def p_of_swaps(difference: float, swapped: Floats) -> float:
     """(k + 1) / (R + 1) for k of R swaps that differ as much as observed; an undefined one counts as such."""
-    _check(alternative)
-    if not len(swapped):
-        return math.nan
-    if alternative == "two-sided":
-        swapped, difference = np.abs(swapped), abs(difference)
-    return (int((~(swapped < difference - TIE)).sum()) + 1) / (len(swapped) + 1)
+    extreme = ~(np.abs(swapped) < abs(difference) - TIE)
+    return (int(extreme.sum()) + 1) / (len(swapped) + 1) if len(swapped) else math.nan
 
 
-def _p_of_resamples(samples: Floats, alternative: Alternative) -> float:
-    """(k + 1) / (R + 1) for k of R resampled differences that are not above 0; two-sided twice the smaller side."""
+def _p_of_resamples(samples: Floats) -> float:
+    """Twice (k + 1) / (R + 1), for k of R resampled differences that are on the smaller side of 0."""
     if not len(samples):
         return math.nan
     known = samples[~np.isnan(samples)]
     sides = [(int((side <= TIE).sum()) + 1) / (len(known) + 1) for side in (known, -known)]
-    return sides[0] if alternative == "greater" else min(1.0, 2 * min(sides))
+    return min(1.0, 2 * min(sides))
 
 
 def standardised(scores: Floats) -> Floats:
@@ -313,8 +301,3 @@ def standardised(scores: Floats) -> Floats:
     if not (scores == scores[0]).all():
         left /= left.std()
     return left
-
-
-def _check(alternative: str) -> None:
-    if alternative not in get_args(Alternative):
-        raise ValueError(f"the alternative {alternative!r} is not one of {', '.join(get_args(Alternative))}")

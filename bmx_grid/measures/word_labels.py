@@ -30,6 +30,7 @@ from bmx_grid.words.tags import Labels, sums_by_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Spans = tuple[Ints, NDArray[np.bool_], Ints]  # of each word, their labels, their texts
 
 MEASURES = (
     "f1_ok",
@@ -64,17 +65,17 @@ def statistics(gold: Labels, predicted: Labels) -> Floats:
     if not gold.same_words(predicted):
         raise ValueError("two labellings of the same words must have the same numbers of words")
     row, count, agrees = gold.row_of_word(), len(gold), gold.bad == predicted.bad
-    spans = of_predicted, of_gold = [_Spans(labels, row, agrees) for labels in (predicted, gold)]
+    spans = of_predicted, of_gold = [_spans(labels, row) for labels in (predicted, gold)]
     columns = []
     for bad in (False, True):
         true, given = gold.bad == bad, predicted.bad == bad
         columns += [sums_by_text(words, row, count) for words in (true & given, given, true)]
-        for of in spans:
-            of_label = of.bad == bad
-            columns += [sums_by_text(part, of.text, count) for part in (np.where(of_label, of.share, 0.0), of_label)]
+        for span, label, text in spans:
+            share = np.bincount(span, agrees, len(text)) / np.bincount(span, minlength=len(text))  # that agrees
+            columns += [sums_by_text(part, text, count) for part in (np.where(label == bad, share, 0.0), label == bad)]
     words = np.stack([columns[2], columns[PER_LABEL + 2]])
-    numbers = np.stack([sums_by_text(np.ones(len(of.text)), of.text, count) for of in spans])
-    sequences = (_matched(of_predicted, of_gold, agrees, count) / np.maximum(2 * words, 1)).sum(axis=0)
+    numbers = np.stack([np.bincount(text, minlength=count) for _, _, text in spans])
+    sequences = (_matched(of_gold, of_predicted, agrees, count) / np.maximum(2 * words, 1)).sum(axis=0)
     columns.append(sequences * (numbers.min(axis=0) / np.maximum(numbers.max(axis=0), 1)))
     columns.append((words > 0).sum(axis=0) / 2)
     columns.append((gold.lengths > 0).astype(np.float64))
@@ -82,37 +83,29 @@ def statistics(gold: Labels, predicted: Labels) -> Floats:
     return np.stack(columns, axis=1)
 
 
-class _Spans:
-    """The G spans of the labels of N texts.
-
-    of_word: int64[total] the span of each word; bad, text: bool[G] its label, int64[G] its text; share: float64[G] the
-    share of its words for which bool[total] `agrees` is true.
-    """
-
-    def __init__(self, labels: Labels, row: Ints, agrees: NDArray[np.bool_]) -> None:
-        new = (labels.bad[1:] != labels.bad[:-1]) | (row[1:] != row[:-1])
-        first = np.flatnonzero(np.append(True, new)[: len(row)])
-        self.of_word = np.cumsum(np.append(True, new)[: len(row)]) - 1
-        self.bad, self.text = labels.bad[first], row[first]
-        self.share = np.bincount(self.of_word, agrees, len(first)) / np.bincount(self.of_word, minlength=len(first))
+def _spans(labels: Labels, row: Ints) -> Spans:
+    """int64[total] the span of each word of N texts; bool[G] the label of each span, and int64[G] its text."""
+    new = (labels.bad[1:] != labels.bad[:-1]) | (row[1:] != row[:-1])
+    begins = np.append(True, new)[: len(row)]
+    return np.cumsum(begins) - 1, labels.bad[begins], row[begins]
 
 
-def _matched(predicted: _Spans, gold: _Spans, agrees: NDArray[np.bool_], count: int) -> Floats:
+def _matched(of_gold: Spans, of_predicted: Spans, agrees: NDArray[np.bool_], count: int) -> Floats:
     """float64[2, N] words of OK and BAD shared by spans of both labellings, matched one to one, the largest first.
 
     Of equally large intersections the one of the earlier gold span counts first, then of the earlier predicted span, as
     the arg-max of the WMT15 scorer takes them.
     """
-    width = max(len(predicted.text), 1)
-    pairs, shared = np.unique(gold.of_word[agrees] * width + predicted.of_word[agrees], return_counts=True)
+    (gold, label, text), (predicted, *_) = of_gold, of_predicted
+    width = int(predicted.max(initial=0)) + 1
+    pairs, shared = np.unique(gold[agrees] * width + predicted[agrees], return_counts=True)
     order = np.lexsort((pairs, -shared))
-    used, words = (np.zeros(len(gold.text), np.bool_), np.zeros(width, np.bool_)), np.zeros((2, count))
-    for left, right, size in zip(
-        *(part.tolist() for part in np.divmod(pairs[order], width)), shared[order], strict=True
-    ):
+    used, words = (np.zeros(len(text), np.bool_), np.zeros(width, np.bool_)), np.zeros((2, count))
+    for pair, size in zip(pairs[order].tolist(), shared[order].tolist(), strict=True):
+        left, right = divmod(pair, width)
         if not used[0][left] and not used[1][right]:
             used[0][left] = used[1][right] = True
-            words[int(gold.bad[left]), gold.text[left]] += size
+            words[int(label[left]), text[left]] += size
     return words
 
 

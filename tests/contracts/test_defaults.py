@@ -60,4 +60,4 @@ def test_defaults_are_the_same_everywhere():
     for where in numbers.keys() - OTHERS.keys():
         of_name.setdefault(where.rpartition(" ")[2], set()).add(numbers[where])
     assert {name: values for name, values in of_name.items() if len(values) > 1} == {}
-    assert (of_name["seed"], of_name["resamples"], of_name["alpha"]) == ({0}, {1000}, {0.05})
+    assert (of_name["seed"], of_name["resamples"]) == ({0}, {1000})

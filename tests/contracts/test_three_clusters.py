@@ -88,7 +88,7 @@ INTERVALS = {
     "systems, by their clusters of segments": lambda count: resampling.interval(over_systems(5, count), count)[0],
     "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,
     "cross-fitted scores": lambda count: cross_fit(sample(count)).scores[0],
-    "the best point of a grid": lambda count: selection_adjusted(sample(count), 40).p,
+    "the best point of a grid": lambda count: selection_adjusted(sample(count), 40)[1],
     "coefficients": lambda count: regression.cluster_errors(np.abs(X)[:, None], HUMAN, clusters(count), 1, 40)[0],
     "two sweeps": lambda count: side_by_side._difference(
         np.column_stack([X, Y]), HUMAN, clusters(count), "pearson", 40, 1

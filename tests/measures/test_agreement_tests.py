@@ -100,7 +100,7 @@ def test_p_values_of_systems_are_those_that_many_permutations_tend_to():
     human, x, y = (rng.normal(size=(200, 5)) + 0.1 * np.arange(5) for _ in range(3))
     item, system = np.repeat(np.arange(200), 5), np.tile(np.arange(5), 200)
     found = compare_agreement("spa", Scores(x.ravel(), y.ravel(), human.ravel(), item, system, item), resamples=1)
-    assert found.x == pytest.approx(spa(x, human, resamples=20_000).value, abs=0.005)
+    assert found.x == pytest.approx(spa(x, human, resamples=5000)[0], abs=0.01)
 
 
 @pytest.mark.parametrize("statistic", ["acc_eq", "spa", "pairwise_accuracy"])

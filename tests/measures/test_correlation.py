@@ -290,17 +290,17 @@ def test_best_is_the_first_within_rounding(changes, expected):
     ],
 )
 def test_plateau(changes, size):
-    plateau = plateau_within_no_change(surface(changes, alone=0.9), BEST_W)
-    assert plateau.members.sum() == size
-    assert not plateau.members[:, :, BEST_W == 1].any()
+    _, plateau = plateau_within_no_change(surface(changes, alone=0.9), BEST_W)
+    assert plateau.sum() == size
+    assert not plateau[:, :, BEST_W == 1].any()
 
 
 def test_nothing_defined_has_no_best_point():
     nothing = np.full((2, len(BEST_P), len(BEST_W)), np.nan)
     assert first_within_rounding(nothing).tolist() == [-1, -1]
-    plateau = plateau_within_no_change(nothing, BEST_W)
-    assert not plateau.members.any()
-    assert np.isneginf(plateau.highest).all()
+    highest, plateau = plateau_within_no_change(nothing, BEST_W)
+    assert not plateau.any()
+    assert np.isneginf(highest).all()
 
 
 def test_beats_better_and_worse():

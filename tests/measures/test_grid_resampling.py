@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid_resampling import Sample, cross_fit, largest_gains, largest_rank_gains, selection_adjusted
+from bmx_grid.measures.grid_resampling import Sample, cross_fit, largest_gains, selection_adjusted
 
 W = np.array([0.0, 0.4, 0.8, 1.0])
 
@@ -46,7 +46,7 @@ def test_in_sample_gains_are_larger_than_cross_fitted_ones():
     chosen, held = [], []
     for seed in range(20):
         sample = sample_of(n=60, seed=seed)
-        chosen.append(selection_adjusted(sample, 1).gain)
+        chosen.append(selection_adjusted(sample, 1)[0])
         held.append(correlate("pearson", cross_fit(sample).scores, sample.human) - sample.baseline)
     assert min(chosen) >= 0 and np.mean(chosen) > 0.005
     assert np.mean(held) < 0
@@ -104,7 +104,7 @@ def test_a_fold_that_the_others_choose_nothing_for_has_no_point():
 
 def test_another_seed_draws_otherwise_and_the_same_seed_alike():
     sample = sample_of(clusters=20, added=0.3)
-    for part in (lambda seed: selection_adjusted(sample, 500, seed).p, lambda seed: cross_fit(sample, 4, seed).fold):
+    for part in (lambda seed: selection_adjusted(sample, 500, seed), lambda seed: cross_fit(sample, 4, seed).fold):
         assert np.array_equal(part(3), part(3))
         assert not np.array_equal(part(3), part(4))
 
@@ -162,27 +162,12 @@ def test_gains_of_means_close_to_the_metric_keep_their_digits_at_any_scale(power
     np.testing.assert_allclose(other, one, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["spearman", "kendall"])
-@pytest.mark.parametrize("clusters", [12, 5], ids=["segments", "clusters"])
-def test_largest_gains_of_rank_correlations_are_those_of_flipped_ranks(kind, clusters):
-    sample = sample_of(n=12, clusters=clusters, added=0.5, kind=kind)
-    ranked = Sample(sample.means, stats.rankdata(sample.base), stats.rankdata(sample.human), W, sample.cluster)
-    signs = np.random.default_rng(4).choice([-1.0, 1.0], size=(20, sample.clusters))
-    signs = signs[np.abs(signs.sum(axis=1)) < sample.clusters]  # all of one sign change nothing but the direction
-    expected = []
-    for row in signs:
-        human = flipped(ranked, row)
-        alone = correlate(kind, sample.base, human)
-        expected.append(np.nanmax(correlate_grid(kind, sample.means, sample.base, human, W)) - alone)
-    np.testing.assert_allclose(largest_rank_gains(sample, signs), expected, atol=1e-12)
-
-
 def test_p_is_that_of_all_flips():
     sample = sample_of(n=40, clusters=9, added=0.4, seed=3)
     gain = sample.correlation.max() - sample.baseline
     expected = np.mean(largest_gains(sample, every_sign(sample.clusters)) >= gain - 1e-12)
     assert 0.01 < expected < 0.5
-    found = selection_adjusted(sample, 4000).p
+    found = selection_adjusted(sample, 4000)[1]
     assert abs(found - expected) < 4 * np.sqrt(expected * (1 - expected) / 4000) + 1 / 4000
 
 
@@ -191,43 +176,34 @@ def rejected(trials, **options):
     count = 0
     for seed in range(trials):
         means, base, human, cluster = segments(seed=seed + 1000, **options)
-        count += selection_adjusted(Sample(means, base, human, W, cluster), 199, seed).p <= 0.05
+        count += selection_adjusted(Sample(means, base, human, W, cluster), 199, seed)[1] <= 0.05
     return count / trials
 
 
 @pytest.mark.parametrize("options", [{"n": 80}, {"n": 150, "clusters": 60}], ids=["segments", "unequal clusters"])
 def test_size_on_the_whole_grid(options):
-    """Nothing is added: rejected in 5 % of 800 data sets, within three standard errors."""
-    assert abs(rejected(800, **options) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 800)
+    """Nothing is added: rejected in 5 % of 400 data sets, within three standard errors."""
+    assert abs(rejected(400, **options) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
 def test_size_when_errors_grow_with_the_score():
     """Errors of unequal size, where permuting residuals would not keep the size."""
     rng, count = np.random.default_rng(0), 0
-    for seed in range(500):
+    for seed in range(300):
         means, base, _, cluster = segments(n=80, seed=seed)
         human = 0.5 * base + rng.normal(size=80) * np.exp(0.7 * base)
-        count += selection_adjusted(Sample(means, base, human, W, cluster), 199, seed).p <= 0.05
-    assert abs(count / 500 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 500)
+        count += selection_adjusted(Sample(means, base, human, W, cluster), 199, seed)[1] <= 0.05
+    assert abs(count / 300 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 300)
 
 
 def test_what_is_added_is_found():
     assert rejected(40, n=150, added=0.5) > 0.9
 
 
-@pytest.mark.parametrize("kind", ["spearman", "kendall"])
-def test_rank_correlations(kind):
-    added = selection_adjusted(sample_of(n=80, added=0.8, kind=kind), 99)
-    assert added.p == 0.01 and added.gain > 0
-    nothing = [selection_adjusted(sample_of(n=40, seed=seed, kind=kind), 49).p for seed in range(40)]
-    assert np.mean(np.array(nothing) <= 0.2) < 0.2 + 3 * np.sqrt(0.16 / 40)
-
-
 def test_where_the_base_score_is_best_nothing_is_gained():
     means, base, human, cluster = segments()
     means = np.random.default_rng(1).normal(size=means.shape) * 30
-    found = selection_adjusted(Sample(means, base, base + 0.01 * human, W, cluster), 49)
-    assert (found.gain, found.row, found.w, found.p) == (0, -1, 1, 1)
+    assert selection_adjusted(Sample(means, base, base + 0.01 * human, W, cluster), 49) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -243,8 +219,6 @@ def test_where_the_base_score_is_best_nothing_is_gained():
 def test_nothing_to_test_is_nan(change):
     means, base, human, cluster = change(*segments())
     sample = Sample(means, base, human, W, cluster)
-    found = selection_adjusted(sample, 19)
-    assert np.isnan([found.p, found.gain]).all()
-    assert found.row == -1
+    assert np.isnan(selection_adjusted(sample, 19)).all()
     if not sample.baseline > 0.99:
         assert np.isnan(cross_fit(sample).scores).all()
