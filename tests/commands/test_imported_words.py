@@ -123,17 +123,6 @@ def test_text_without_spaces_is_warned_of_and_segmented_on_demand(chinese):
     assert stored[0]["words_hypothesis"] == 5
 
 
-@pytest.mark.parametrize("name", ["wmt22_words", "wmt22_explainable"])
-def test_the_submissions_of_wmt22(run, data_dir, name):
-    few = ("dataset.wmt22_words.language_pairs=[en-de,en-yo]", f"data_dir={data_dir}", "limit=60")
-    status, said, rows = run(f"+sweep={name}", *few, *QUICK)
-    assert status == 0, said
-    assert rows and all(metric == explainer for _, metric, explainer in rows)
-    pairs = {pair for pair, _, _ in rows}
-    assert pairs == ({"en-de"} if name == "wmt22_words" else {"en-de", "en-yo"})
-    assert ("en-de", "Team HW-TSC", "Team HW-TSC") in rows
-
-
 # z_mean with model_scores; power means of the probabilities of sub-words: (p, correlation)
 GLASS_BOX = {
     "en-de": (0.2084, ((-1.4, 0.269), (0.0, 0.203))),
