@@ -89,16 +89,10 @@ def test_a_mean_depends_on_its_row_alone_and_not_on_word_order():
     mean = PowerMean()
     rng = np.random.default_rng(5)
     rows = [10 ** rng.uniform(-9, 0, n) for n in rng.integers(1, 150, 60)]
+    rows[20] **= 6  # too wide for sums of both signs
     whole = mean.aggregate(Ragged.from_rows(rows), GRID)
     turned = mean.aggregate(Ragged.from_rows([rng.permutation(row) for row in rows[40:10:-1]]), GRID)
     assert np.array_equal(turned, whole[40:10:-1])
-
-
-def test_rows_too_wide_for_sums_of_both_signs_change_nothing_for_the_others():
-    rows = [log_uniform(n) ** power for n in (5, 5, 30, 30) for power in (1, 6)]
-    together = PowerMean().aggregate(Ragged.from_rows(rows), GRID)
-    assert np.array_equal(together, [PowerMean().aggregate(Ragged.from_rows([row]), GRID)[0] for row in rows])
-    assert np.isfinite(together).all()
 
 
 def test_threads_do_not_share_their_tables():

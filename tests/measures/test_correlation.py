@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import warnings
@@ -17,7 +18,6 @@ from bmx_grid.measures.aggregation import PowerMean, shift_positive
 from bmx_grid.measures.correlation import (
     NO_CHANGE,
     TIE,
-    average_ranks,
     beats,
     better,
     correlate,
@@ -25,7 +25,6 @@ from bmx_grid.measures.correlation import (
     first_within_rounding,
     one_vs_rest,
     plateau_within_no_change,
-    weighted,
     worse,
 )
 
@@ -73,15 +72,13 @@ def test_one_pair_of_arrays_equals_scipy(kind, x, y):
     assert abs(correlate(kind, x, y) - scipy_value(kind, x, y)) <= TOLERANCE[kind]
 
 
-@pytest.mark.parametrize("values", [X, -Y, np.array([2.0, 1.0, 2.0, 2.0, 2.0, 1.0]), np.array([np.inf, 0.0, np.inf])])
-def test_equal_values_share_the_mean_of_their_ranks(values):
-    assert average_ranks(values).tolist() == stats.rankdata(values).tolist()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_unrated_pairs_are_left_out(kind):
     x, y = np.append(X, [7.0, np.nan]), np.append(Y, [np.nan, -3.0])
     assert correlate(kind, x, y) == correlate(kind, X, Y)
+    infinite = correlate(kind, [1.0, np.inf, 2.0, 0.0], Y[:4])
+    expected = np.nan if kind == "pearson" else correlate(kind, [1, 9, 2, 0], Y[:4])
+    assert infinite == pytest.approx(expected, nan_ok=True), "it has a rank, but no distance"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,14 +95,6 @@ def test_undefined_correlations_are_nan(kind, x, y):
     assert np.isnan(correlate(kind, x, y))
 
 
-def test_an_infinite_score_has_a_rank_but_no_distance():
-    x = np.array([1.0, np.inf, 2.0, 0.0])
-    y = np.array([1.0, 3.0, 2.0, 5.0])
-    assert np.isnan(correlate("pearson", x, y))
-    assert correlate("spearman", x, y) == pytest.approx(correlate("spearman", [1, 9, 2, 0], y))
-    assert correlate("kendall", x, y) == correlate("kendall", [1, 9, 2, 0], y)
-
-
 def setting(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Means float64[N, P], base and human scores of one made-up setting."""
     rng = np.random.default_rng(RNG_SEED)
@@ -115,20 +104,14 @@ def setting(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     base = 0.4 + 0.1 * quality + rng.normal(0, 0.05, n)
     lengths = np.maximum(1, rng.lognormal(3, 0.5, n)).astype(int)
     centre = np.where(rng.random(n) < 0.5, 0.5, 0.02)  # about half of the segments have to be shifted
-    if name == "all shifted":
-        centre[:] = 0.0
     rows = [rng.normal(mid, 0.05, length) for mid, length in zip(centre, lengths, strict=True)]
     if name == "no change for any word":
         rows = [np.zeros_like(row) for row in rows]
-    if name == "minimum 0, equal lengths":
-        rows = [np.concatenate([[0.0], row[:3] ** 2, np.ones(5)])[:4] for row in rows]
     means = PowerMean().aggregate(shift_positive(Ragged.from_rows(rows))[0], P)
     digits = 10.0 ** (12 - np.floor(np.log10(means)))
     means = np.round(means * digits) / digits  # means tie exactly, or differ by more than their rounding
     if name == "many equal scores":
         base, means, human = np.round(base, 1), np.round(means, 1), np.round(human)
-    if name == "base of zeros":
-        base = np.zeros(n)
     if name == "base near rounding":
         base = 1e3 + 1e-9 * base
     if name == "base and mean cancel":
@@ -137,8 +120,6 @@ def setting(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         means = 1 + 10.0 ** np.linspace(0, -9, len(P)) * rng.normal(size=means.shape)
     if name == "one segment carries all variance":
         means[0] = 1e9 * means[0]
-    if name == "one base score of another size":
-        base[0] = -1e6
     if name == "equal human scores":
         human[:] = 70.0
     if name == "nothing carries over from p to p":
@@ -151,16 +132,12 @@ def setting(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 SETTINGS = [
     "natural",
     "three segments",
-    "all shifted",
     "no change for any word",
-    "minimum 0, equal lengths",
     "many equal scores",
-    "base of zeros",
     "base near rounding",
     "base and mean cancel",
     "means far above their spread",
     "one segment carries all variance",
-    "one base score of another size",
     "equal human scores",
     "nothing carries over from p to p",
     "neighbours in p reversed",
@@ -173,6 +150,7 @@ def test_every_point_of_a_grid_equals_scipy(kind, name):
     means, base, human = setting(name)
     got, expected = correlate_grid(kind, means, base, human, W), scipy_grid(kind, means, base, human)
     assert np.array_equal(np.isnan(got), np.isnan(expected))
+    assert name != "natural" or (got[:, -1] == correlate(kind, base, human)).all(), "w = 1 is the baseline exactly"
     assert np.nanmax(np.abs(got - expected), initial=0.0) <= TOLERANCE[kind]
 
 
@@ -190,12 +168,6 @@ def test_means_within_their_precision_tie(kind):
     assert np.abs(got - expected).max() <= 1e-15
     apart = level * (1 + 100 * precision * rng.random(level.shape))
     assert np.abs(correlate_grid(kind, apart, base, human, W[:-1]) - expected).max() > 1e-3
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_baseline_column_is_the_baseline_exactly(kind):
-    means, base, human = setting("natural")
-    assert (correlate_grid(kind, means, base, human, W)[:, -1] == correlate(kind, base, human)).all()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -274,11 +246,13 @@ def surface(changes, alone=0.5):
         pytest.param({}, (-1, 1.0), id="nothing improves: the metric alone, at the lowest p"),
         pytest.param({(0, 0.5): 0.5 - TIE / 2, (-1, 1.0): np.nan}, (0, 0.5), id="as good as the metric, and before it"),
         pytest.param({(-1, 0.5): np.nan, (1, 0.5): 0.6}, (1, 0.5), id="undefined points are passed over"),
+        pytest.param(dict.fromkeys(itertools.product(BEST_P, BEST_W), np.nan), None, id="nothing defined"),
     ],
 )
 def test_best_is_the_first_within_rounding(changes, expected):
-    row, column = divmod(int(first_within_rounding(surface(changes))[0]), len(BEST_W))
-    assert (BEST_P[row], BEST_W[column]) == expected
+    place = int(first_within_rounding(surface(changes))[0])
+    row, column = divmod(place, len(BEST_W))
+    assert (None if place < 0 else (BEST_P[row], BEST_W[column])) == expected
 
 
 @pytest.mark.parametrize(
@@ -293,14 +267,6 @@ def test_plateau(changes, size):
     _, plateau = plateau_within_no_change(surface(changes, alone=0.9), BEST_W)
     assert plateau.sum() == size
     assert not plateau[:, :, BEST_W == 1].any()
-
-
-def test_nothing_defined_has_no_best_point():
-    nothing = np.full((2, len(BEST_P), len(BEST_W)), np.nan)
-    assert first_within_rounding(nothing).tolist() == [-1, -1]
-    highest, plateau = plateau_within_no_change(nothing, BEST_W)
-    assert not plateau.any()
-    assert np.isneginf(highest).all()
 
 
 def test_beats_better_and_worse():
@@ -354,12 +320,3 @@ def test_weights_whose_sum_is_rounding_are_not_divided_by_it():
 def test_weights_that_are_undefined_are_refused(columns, message):
     with pytest.raises(ConfigError, match=message):
         one_vs_rest(columns, "ab")
-
-
-def test_a_sum_is_the_same_alone_and_a_column_of_weight_zero_has_no_say():
-    scores, weights = np.random.default_rng(0).normal(size=(50, 3)), np.array([0.2, 0.0, 0.8])
-    scores[3, 1] = np.nan
-    together = weighted(scores, weights)
-    assert together.tolist() == [weighted(row[None], weights)[0] for row in scores]
-    assert np.isfinite(together).all()
-    assert np.isnan(weighted(scores, np.full(3, 1 / 3))[3])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged, concatenate_rows
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.correlation import TIE, correlate
@@ -48,7 +48,6 @@ def test_the_papers_p_grid():
         pytest.param((-0.3, 0.3, 0.2), (-0.3, -0.1, 0.1), id="decimals as written"),
         pytest.param((0.05, 0.35, 0.1), (0.05, 0.15, 0.25), id="start off the step"),
         pytest.param((1e-05, 3e-05, 1e-05), (1e-05, 2e-05), id="written with an exponent"),
-        pytest.param((2, 10, 8), (2,), id="one value"),
     ],
 )
 def test_powers_are_the_decimals_as_written(numbers, expected):
@@ -60,8 +59,6 @@ def test_powers_are_the_decimals_as_written(numbers, expected):
     [
         pytest.param((1, 1, 0.1), "is empty", id="start equals stop"),
         pytest.param((0, 1, 0), "step must be above 0", id="step 0"),
-        pytest.param((1, 0, -0.1), "step must be above 0", id="negative step"),
-        pytest.param((0, 1, 0.3), "does not come out even", id="step does not divide"),
         pytest.param((0, 2, 1 / 3), "does not come out even", id="a third has no decimal"),
         pytest.param((0, np.inf, 1), "finite", id="infinite stop"),
         pytest.param((-1e308, 1e308, 1e-300), "choose a larger step", id="too many"),
@@ -86,7 +83,6 @@ def test_a_range_of_as_many_powers_as_are_allowed_is_taken():
     [
         pytest.param({"p": (1.0, NAN)}, "p of the grid is NaN", id="nan p"),
         pytest.param({"w": (0.0, 1.2)}, r"w = 1.2 is outside \[0, 1\]", id="w above 1"),
-        pytest.param({"w": (-0.2, 0.5)}, r"w = -0.2 is outside \[0, 1\]", id="w below 0"),
         pytest.param({"side": "hypotesis"}, "Did you mean 'hypothesis'", id="unknown side"),
         pytest.param({"correlation": "kendal"}, "Did you mean 'kendall'", id="unknown correlation"),
     ],
@@ -94,11 +90,6 @@ def test_a_range_of_as_many_powers_as_are_allowed_is_taken():
 def test_specs_that_cannot_be(wrong, message):
     with pytest.raises(ConfigError, match=message):
         GridSpec(**wrong)
-
-
-def test_axes_are_kept_ascending_without_repeats():
-    spec = GridSpec(p=np.array([1.0, -1.0, 1.0]), w=[1, 0])  # type: ignore[arg-type]
-    assert (spec.p, spec.w) == ((-1.0, 1.0), (0.0, 1.0))
 
 
 @pytest.mark.parametrize("side", ["both", "hypothesis"])
@@ -211,16 +202,12 @@ def test_the_rounding_of_means_is_no_order(correlation):
     [
         pytest.param(-1.0, 0.5, (-1.0, 0.5), id="on the grid"),
         pytest.param(-0.95, 0.5, (-1.0, 0.5), id="halfway: the lower"),
-        pytest.param(0.25, 0.5, (0.2, 0.5), id="halfway above 0: the lower"),
         pytest.param(-0.94, 0.5, (-0.9, 0.5), id="nearest"),
         pytest.param(-1.0, 0.25, (-1.0, 0.0), id="w halfway: the lower"),
-        pytest.param(-1.0, 0.8, (-1.0, 1.0), id="w nearest"),
         pytest.param(-2.0 - 1e-12, 0.5, (-2.0, 0.5), id="beyond the end by rounding"),
-        pytest.param(2.0, 0.5, None, id="p beyond the grid"),
         pytest.param(-2.1, 0.5, None, id="p before the grid"),
         pytest.param(0.0, 1.1, None, id="w beyond the grid"),
         pytest.param(NAN, 0.5, None, id="no p"),
-        pytest.param(0.0, NAN, None, id="no w"),
         pytest.param(NAN, 1.0, (-2.0, 1.0), id="the metric alone needs no p"),
     ],
 )
@@ -229,20 +216,6 @@ def test_the_nearest_grid_point(p, w, used):
     found = nearest_point(p_grid, w_grid, p, w)
     assert (None if found is None else (p_grid[found[0]], w_grid[found[1]])) == used
     assert nearest_point(np.empty(0), w_grid, p, w) is None
-
-
-def test_boosted_scores_by_hand():
-    scores = boosted_scores(
-        PowerMean(), "both", 1.0, 0.25, np.array([0.8, 0.5, 0.4]), rows([1], [], [NAN]), rows([3], [], [1])
-    )
-    assert scores[0] == pytest.approx(0.25 * 0.8 + 0.75 * (2 + 1e-9), rel=1e-15)
-    assert np.isnan(scores[1:]).all()
-
-
-def test_attributions_too_large_to_shift_are_named_by_their_row():
-    human = np.array([NAN, 1.0])
-    with pytest.raises(DataError, match="row 1: .* scale"):
-        compute_grid(GridSpec(FEW_P), np.ones(2), rows([1], [-1e9]), rows([1], [1]), human)
 
 
 @pytest.mark.parametrize("correlation", ["pearson", "spearman", "kendall"])

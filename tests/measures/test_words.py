@@ -74,7 +74,6 @@ def random_labels(rng, texts=60):
 
 # f1_ok, f1_bad, f1_mult, mcc, phrase_f1_ok, phrase_f1_bad, phrase_f1_mult, seqcor, seqcor_max
 BY_HAND = [
-    pytest.param(["OOBOBOOOB"], ["OOBOBOOOB"], [1, 1, 1, 1, 1, 1, 1, 1, 1], id="perfect"),
     # OK: 5 of 6 and 6 right; spans (0,4) 3/4, (5,7) 1 against (0,2) 1, (3,4) 1, (5,8) 2/3.
     # BAD: 2 of 3 and 3 right; spans (4,5) 1, (7,9) 1/2 against 0, 1, 1. SeqCor: (4/12 + 2/6) * 4/6.
     pytest.param(
@@ -107,23 +106,6 @@ def test_values_by_hand(gold, predicted, expected):
             assert value == pytest.approx(wanted, nan_ok=True, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("gold", "predicted", "words"),
-    [
-        # OK (0,4) and (5,7) against (0,2) and (3,7): two words of the first with either; the earlier counts first.
-        pytest.param("OOOOBOO", "OOBOOOO", 2 + 2, id="equal overlaps: from the left"),
-        # The largest first, although 2 + 2 with the others would be more than 3.
-        pytest.param("OOBOOOOOO", "OOOOOOBOO", 3 + 0, id="the largest first"),
-    ],
-)
-def test_overlaps_of_spans_are_matched_one_to_one(gold, predicted, words):
-    found = statistics(labels(gold), labels(predicted))[0, -4]
-    numbers = [len(spans_of(row, "O")) + len(spans_of(row, "B")) for row in (gold, predicted)]
-    ratio = min(numbers) / max(numbers)
-    assert found == pytest.approx(slow_seqcor([sign == "B" for sign in gold], [sign == "B" for sign in predicted]))
-    assert found == pytest.approx(ratio * words / (2 * gold.count("O")))
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_like_plain_loops_and_sklearn(seed):
     rng = np.random.default_rng(seed)
@@ -142,21 +124,8 @@ def test_like_plain_loops_and_sklearn(seed):
     assert statistics(gold, predicted)[:, -4] == pytest.approx(each)
     assert found["seqcor"] == pytest.approx(np.mean(each))
     assert found["seqcor_max"] == pytest.approx(measures_of(gold, gold)["seqcor"])
-
-
-def test_a_corpus_of_repeated_texts_is_a_product_of_weights():
-    rng = np.random.default_rng(3)
-    gold, predicted = (random_labels(np.random.default_rng(3)) for _ in range(2))
-    predicted = Labels(gold.bad ^ (rng.random(len(gold.bad)) < 0.3), gold.offsets)
-    times = rng.integers(0, 3, len(gold))
-    rows = np.repeat(np.arange(len(gold)), times).tolist()
-    drawn = [Labels.from_rows(one[row] for row in rows) for one in (gold, predicted)]
-    found = measures(times @ statistics(gold, predicted))
-    assert found == pytest.approx(list(measures_of(*drawn).values()))
-    mcc = MEASURES.index("mcc")
-    assert measures(1e80 * statistics(gold, predicted).sum(axis=0))[mcc] == pytest.approx(
-        measures_of(gold, predicted)["mcc"]
-    ), "large corpora keep their digits"
+    of_many = measures(1e80 * statistics(gold, predicted).sum(axis=0))
+    assert of_many == pytest.approx(list(found.values())), "large corpora keep their digits"
 
 
 def words(tags, attributions):
@@ -193,9 +162,8 @@ def test_the_expected_recall_is_the_mean_over_all_orders_of_tied_words():
         assert rank_words(*words([bad], [values])).recall_at_k[0] == pytest.approx(np.mean(recalls))
 
 
-@pytest.mark.parametrize("decimals", [0, 8], ids=["ties", "distinct"])
-def test_argsort_is_that_of_numpy(decimals):
-    gold, attributions = some_segments(np.random.default_rng(3), decimals)
+def test_argsort_is_that_of_numpy():
+    gold, attributions = some_segments(np.random.default_rng(3), 0)
     found = rank_words(gold, attributions, "argsort")
     for row, bad in enumerate(gold.rows()):
         if bad.any() and not bad.all():
@@ -213,15 +181,6 @@ def test_what_is_left_out_is_counted_by_its_reason():
     assert np.isnan(found.auc).tolist() == [True, True, True, True, False, True]
     assert found.auc[4] == found.ap[4] == found.recall_at_k[4] == 1, "a low attribution is a suspected error"
     assert len(rank_words(*words([], [])).auc) == 0
-
-
-def test_a_segment_depends_on_itself_alone():
-    gold, attributions = some_segments(np.random.default_rng(4), 1)
-    whole = rank_words(gold, attributions)
-    for row in range(0, len(gold), 7):
-        alone = rank_words(Labels.from_rows([gold[row]]), Ragged.from_rows([attributions[row]]))
-        for name, values in alone.measures().items():
-            assert values[0] == pytest.approx(whole.measures()[name][row], nan_ok=True, abs=0)
 
 
 def test_mistakes_of_rankings():
@@ -314,15 +273,3 @@ def test_cross_fitted_labels_are_those_of_thresholds_from_the_other_folds():
         threshold = best_threshold(gold.bad[words], attributions.values[words])
         for row in np.flatnonzero((fold == number) & known).tolist():
             assert labels[row].tolist() == (attributions[row] <= threshold).tolist()
-
-
-def test_a_label_of_a_text_never_comes_from_its_own_tags():
-    rng = np.random.default_rng(7)
-    gold = random_labels(rng, 12)
-    attributions = Ragged(rng.normal(size=len(gold.bad)), gold.offsets)
-    before, _ = cross_fitted_labels(gold, attributions, folds=12)
-    for row in range(12):
-        turned = gold.bad.copy()
-        turned[gold.offsets[row] : gold.offsets[row + 1]] ^= True
-        after, _ = cross_fitted_labels(Labels(turned, gold.offsets), attributions, folds=12)
-        assert after[row].tolist() == before[row].tolist()
