@@ -30,8 +30,6 @@ from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 from bmx_grid.words.perturbation import Plan
 from bmx_grid.words.text import join_words
 
-Place = tuple[list[str], NDArray[np.float64]]  # the candidates of one word, and their weights
-
 
 @dataclass(frozen=True)
 class InputMarginalization(Explainer):
@@ -99,33 +97,20 @@ class InputMarginalization(Explainer):
         return max(1, math.ceil(1 / self.delta) - 1)
 
     def _plan(self, words: tuple[str, ...], masked_lm: MaskedLM) -> Plan:
+        masked = [place for place, word in enumerate(words) if word]
+        proposed = masked_lm.propose(words, masked, self._most_candidates, self.batch_tokens) if masked else ((), ())
+        likeliest = dict(zip(masked, zip(*proposed, strict=True), strict=True))
         texts, places, weights = [join_words(words)], [], []
-        for place, (candidates, shares) in enumerate(self._candidates(words, masked_lm)):
-            before, after = words[:place], words[place + 1 :]
-            texts += [join_words([*before, candidate, *after]) for candidate in candidates]
-            places += [place] * len(candidates)
+        for place in range(len(words)):
+            candidates, shares = likeliest.get(place, ([""], np.ones(1)))  # an empty word stands for itself
+            count = max(int(np.count_nonzero(shares > self.delta)), self.no_candidate == "best")
+            shares = shares[:count]
+            if self.weights == "paper_code":
+                shares = np.exp(shares) / np.exp(shares).sum()
+            texts += [join_words([*words[:place], text, *words[place + 1 :]]) for text in candidates[:count]]
+            places += [place] * count
             weights.append(shares)
         return Plan(words, texts=texts, design=(np.array(places, dtype=np.intp), np.concatenate(weights)))
-
-    def _candidates(self, words: tuple[str, ...], masked_lm: MaskedLM) -> list[Place]:
-        """The candidates of each word with their weights; an empty word stands for itself."""
-        masked = [place for place, word in enumerate(words) if word]
-        found: list[Place] = [([""], np.ones(1))] * len(words)
-        if not masked:
-            return found
-        likeliest = masked_lm.propose(words, masked, self._most_candidates, self.batch_tokens)
-        for place, texts, probabilities in zip(masked, *likeliest, strict=True):
-            count = int(np.count_nonzero(probabilities > self.delta))
-            if count == 0 and self.no_candidate == "best":
-                count = 1
-            found[place] = texts[:count], self._weigh(probabilities[:count])
-        return found
-
-    def _weigh(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.weights == "appendix":
-            return probabilities
-        shares = np.exp(probabilities)
-        return np.asarray(shares / shares.sum())
 
 
 @dataclass(eq=False)
@@ -163,9 +148,8 @@ class MaskedLM:
 
         with torch.inference_mode():  # every row is as wide as the widest: they come in order
             in_batches(work, np.full(len(ids), rows.shape[1]), self.loaded, batch_tokens)
-        best = [token for tokens, _ in passes for token in tokens.tolist()]
-        texts = [[self._texts[token] for token in row] for row in best]
-        return texts, np.concatenate([probabilities for _, probabilities in passes])
+        best, probabilities = (np.concatenate(parts) for parts in zip(*passes, strict=True))
+        return [[self._texts[token] for token in row] for row in best.tolist()], probabilities
 
     def _best(self, ids: Any, attended: Any, masks: Ints, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The `count` likeliest candidates of each row at its mask, and their probabilities."""
@@ -173,8 +157,7 @@ class MaskedLM:
 
         network, device = self.loaded.network, self.loaded.device
         inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
-        rows = torch.arange(len(ids), device=device)
-        places = torch.from_numpy(masks).to(device)
+        rows, places = torch.arange(len(ids), device=device), torch.from_numpy(masks).to(device)
         # The head is by far the widest layer (120,000 outputs per token): only where a word is masked.
         head = getattr(network, "cls", None) or getattr(network, "lm_head", None)
         if head is None:
@@ -182,7 +165,7 @@ class MaskedLM:
         else:
             logits = head(network.base_model(**inputs)[0][rows, places]).float()
         total = torch.logsumexp(logits, dim=-1, keepdim=True)
-        possible = self._possible.to(device)[: logits.shape[1]]
+        possible = torch.from_numpy(self._possible[: logits.shape[1]]).to(device)
         count = min(count, int(possible.sum()))
         found = logits[:, : len(possible)].masked_fill(~possible, -torch.inf).topk(count, dim=-1)
         probabilities = torch.exp(found.values - total).cpu().numpy().astype(np.float64)
@@ -230,11 +213,9 @@ class MaskedLM:
         return ["" if token in special or "\ufffd" in text else text for token, text in enumerate(texts)]
 
     @cached_property
-    def _possible(self) -> Any:
-        """bool[V] tensor, True for candidates."""
-        import torch
-
-        return torch.tensor([bool(text) for text in self._texts])
+    def _possible(self) -> NDArray[np.bool_]:
+        """bool[V], True for candidates."""
+        return np.array([bool(text) for text in self._texts])
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,7 @@ class Shap(Explainer):
     """Attribution of word i = its Shapley value; they add up to the score minus that of a fully masked side.
 
     max_evals: the most scores for a longer side, as shap counts them: 2 n + 1 per permutation.
-    long_sides: what to do with a side that is too long for one permutation within max_evals (250 words at 500).
-        "refuse", as shap does: it cannot be explained; "one_order": it takes the 2 n + 1 scores of one permutation,
-        so that its values are less precise than those of shorter sides.
+        A side that is too long for one permutation (250 words at 500) cannot be explained, as in shap.
     exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
     mask: the text in place of a hidden word.
     """
@@ -45,7 +43,6 @@ class Shap(Explainer):
     max_evals: int = identity(500, least=3, most=_MOST_EVALS)
     exact_up_to: int = identity(7, least=0, most=_MOST_EXACT)
     mask: str = identity("UNKWORDZ")
-    long_sides: Literal["refuse", "one_order"] = identity("refuse", later=True)
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The side unchanged, fully masked, and every mask between.
@@ -79,13 +76,12 @@ class Shap(Explainer):
         if n <= self.exact_up_to:
             return 0
         least = 2 * n + 1
-        if self.max_evals < least and self.long_sides == "refuse":
+        if self.max_evals < least:
             raise ExplainError(
                 f"a side of {counted(n, 'word')} takes at least {least} scores (shap, permutation), and "
-                f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more, or set "
-                "explainer.shap.long_sides=one_order."
+                f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more."
             )
-        return max(self.max_evals // least, 1)
+        return self.max_evals // least
 
 
 @lru_cache(maxsize=16)

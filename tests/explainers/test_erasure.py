@@ -18,10 +18,6 @@ def test_each_word_is_left_out_once(gap, texts):
     assert Erasure(gap=gap).plan(("a", "b", "c"), generator(0)).render() == texts
 
 
-def test_a_single_word_leaves_the_empty_text():
-    assert Erasure().plan(("a",), generator(0)).render() == ["a", ""]
-
-
 def test_the_attribution_is_the_fall_of_the_score():
     plan = Erasure().plan(("a", "b", "c"), generator(0))
     found = Erasure().attribute(plan, np.array([0.5, 0.25, 0.75, 0.5]))

@@ -35,7 +35,7 @@ def lime_itself(text, score, seed, width, alpha):
 
 @pytest.mark.parametrize(
     ("n", "width", "alpha"),
-    [*((n, 25.0, 1.0) for n in (1, 2, 5, 7, 25, 60, 120, 130)), (12, 60.0, 1.0), (12, 25.0, 3.0)],
+    [*((n, 25.0, 1.0) for n in (1, 7, 60, 130)), (12, 60.0, 1.0), (12, 25.0, 3.0)],
 )
 def test_lime_itself_on_its_own_random_stream(n, width, alpha):
     words = side(n)
@@ -56,8 +56,7 @@ def test_the_dual_and_the_normal_equations_agree_where_they_meet():
     assert halves.sum(axis=1) == pytest.approx(solve(keep, scores, 25.0, 0.5), abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 5, 25, 150])
-@pytest.mark.parametrize("score", [0.0, 0.1, 1 / 3, 97.3])
+@pytest.mark.parametrize(("n", "score"), [(1, 0.1), (25, 97.3), (150, 1 / 3)])
 def test_scores_that_do_not_differ_give_exact_zeros(n, score):
     plan = Lime().plan(side(n), generator(0))
     assert Lime().attribute(plan, np.full(100, score)).tolist() == [0.0] * n

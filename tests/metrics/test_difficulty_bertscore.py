@@ -11,7 +11,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics import difficulty_bertscore, encoders
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore, Fit
+from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models import encoding
 from bmx_grid.words.perturbation import Item
@@ -170,12 +170,6 @@ def test_a_perturbed_reference_keeps_the_weights_of_its_segment(tiny_model, refe
     assert found.tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_new_tokens_of_a_perturbed_reference_weigh_1():
-    fit = Fit(np.array([5, 6, 7, 8]), np.array([[0.1, 0.2, 0.3, 0.4]]), "running")
-    assert fit.aligned(np.array([5, 3, 7, 8])).weights.tolist() == [[0.1, 1.0, 0.3, 0.4]]
-    assert fit.aligned(np.array([8, 5, 6])).weights.tolist() == [[0.4, 0.1, 0.2]]
-
-
 def test_a_reference_of_two_segments_has_the_weights_of_the_segment_of_the_pair(tiny_model):
     folder = tiny_model("bert")
     segments = [
@@ -210,12 +204,6 @@ REFUSED = {
 def test_what_it_cannot_be_fitted_on_is_said(settings, given, message):
     with pytest.raises(ConfigError, match=message):
         metric(MINILM, **settings).fitted(segment_set(**given))
-
-
-def test_systems_must_be_named():
-    rows = (Segment("1", "h", reference="r"), Segment("2", "h", reference="r"))
-    with pytest.raises(ConfigError, match="no named system"):
-        metric(MINILM).fitted(SegmentSet("toy", "de-en", rows, Judgements({"da": np.zeros(2)})))
 
 
 def test_a_segment_of_one_output_is_warned_of(tiny_model):

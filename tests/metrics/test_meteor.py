@@ -83,13 +83,6 @@ def program(tmp_path, monkeypatch):
     meteor._program.cache_clear()
 
 
-def test_the_program_is_asked_with_all_references_that_are_read(program):
-    asked = program(COUNTS)
-    item = Item(reference="a  b", hypothesis="x ||| y", further_references=("c\nd",))
-    assert Meteor().score([item]).tolist() == Meteor(references="all").score([item]).tolist()
-    assert asked.read_text().splitlines() == ["SCORE ||| a b ||| x y", "SCORE ||| a b ||| c d ||| x y"]
-
-
 def test_a_hypothesis_that_is_the_reference_scores_one_and_adds_no_chunk(program):
     program("4 4 2 2 2 2 2 2 0 0 0 0 0 0 0 0 0 0 0 0 1 4 4")
     item = Item(reference="the cat of it", hypothesis="the cat of it")
@@ -121,9 +114,3 @@ def test_what_is_missing_is_named_with_its_command(absent, monkeypatch, tmp_path
     for ask in (metric.check, lambda: metric.score(ITEMS)):
         with pytest.raises(UnavailableError, match=rf"{absent} has: pip install 'bmx-grid\[meteor\]'"):
             ask()
-
-
-def test_signature_and_nothing_to_score():
-    assert Meteor().signature == "METEOR|nrefs:1|lang:en|tok:norm|task:rank|program:1.5|version:1"
-    assert "references" not in Meteor().fingerprint()
-    assert Meteor().score([]).shape == (0,)

@@ -41,11 +41,3 @@ def test_anything_that_differs_draws_anew(one, other):
     (seed, *pair), (other_seed, *other_pair) = one, other
     first = score(RandomMetric(seed), [tuple(pair)])
     assert first.tolist() != score(RandomMetric(other_seed), [tuple(other_pair)]).tolist()
-
-
-def test_it_reads_the_source_unless_told_otherwise_and_says_so():
-    assert RandomMetric().reads == ("source", "hypothesis")
-    metric = RandomMetric(seed=5, ground_truth="reference")
-    assert metric.reads == ("reference", "hypothesis")
-    assert metric.signature == "random|seed:5|reads:reference|version:1"
-    assert metric.fingerprint() != RandomMetric(seed=5).fingerprint()

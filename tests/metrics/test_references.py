@@ -7,10 +7,8 @@ import pytest
 import sacrebleu
 from neural import MINILM, MINILM_FOLDER
 
-from bmx_grid.attribution.explain import explain_items, item_key
-from bmx_grid.core.configure import load_option
+from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.identity import digest
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
@@ -22,7 +20,7 @@ from bmx_grid.metrics.words import Ter, Wer, WordMatch
 from bmx_grid.words.perturbation import Item
 
 WORDS = ["a", "b", "c", "d", "ab", "abc", "the", "cat", "sat", ".", ",", "mat"]
-COUNTS = [1, 2, 3, 4]
+COUNTS = [1, 3]
 LIGHT = [
     SentenceBleu(references="all"),
     Chrf(references="all"),
@@ -147,30 +145,13 @@ def segments(*further: tuple[str, ...]) -> SegmentSet:
         pytest.param([(), ()], "1", id="none-further"),
     ],
 )
-@pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
+@pytest.mark.parametrize("metric", LIGHT[:1], ids=["bleu"])
 def test_the_signature_says_how_many(metric, further, nrefs):
     found = metric.fitted(segments(*further))
     assert f"|nrefs:{nrefs}|" in found.signature
     single = dataclasses.replace(metric, references="first")
     assert (found.fingerprint() == single.fingerprint()) == (nrefs == "1")
     assert single.fitted(segments(*further)) == single
-
-
-def test_keys_of_explanations_know_further_references():
-    item = Item(reference="a", hypothesis="b")
-    assert item_key(item) == digest(["a", "b"])[:32], "as stored before there were further ones"
-    keys = {item_key(item._replace(further_references=one)) for one in [(), ("c",), ("c", "d"), ("c d",)]}
-    assert len(keys) == 4
-
-
-@pytest.mark.parametrize("metric", ["sentence_bleu", "chrf", "ter", "wer", "word_match", "minilm_bertscore"])
-def test_the_first_reference_is_the_default_and_no_part_of_the_identity(metric):
-    from bmx_grid.core.configure import build
-    from bmx_grid.metrics.base import Metric
-
-    made = build(load_option("metric", metric), Metric, metric)
-    assert not made.reads_all_references
-    assert not {"references", "nrefs"} & made.fingerprint().keys()
 
 
 @pytest.mark.parametrize("kind", [BertScore, SentenceEmbedding])

@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import sys
 
 import numpy as np
 import pytest
@@ -24,11 +23,8 @@ LIBRARY = {SentenceBleu: sacrebleu.BLEU, Chrf: sacrebleu.CHRF, Ter: sacrebleu.TE
 MASKED = [
     pytest.param(SentenceBleu(), id="BLEU"),
     pytest.param(SentenceBleu(smooth_value=0.3, lowercase=True), id="BLEU add-0.3-lowercase"),
-    pytest.param(SentenceBleu(smooth_method="exp"), id="BLEU exp"),
     pytest.param(SentenceBleu(smooth_method="exp", effective_order=False), id="BLEU exp-all-orders"),
-    pytest.param(SentenceBleu(smooth_method="floor", effective_order=False), id="BLEU floor-all-orders"),
     pytest.param(SentenceBleu(smooth_method="floor", smooth_value=0.01), id="BLEU floor-0.01"),
-    pytest.param(SentenceBleu(smooth_method="none"), id="BLEU unsmoothed"),
     pytest.param(SentenceBleu(smooth_method="none", effective_order=False), id="BLEU unsmoothed-all-orders"),
     pytest.param(SentenceBleu(tokenize="none"), id="BLEU untokenised"),
     pytest.param(SentenceBleu(tokenize="char", lowercase=True), id="BLEU characters-lowercase"),
@@ -42,7 +38,6 @@ WRITTEN = [
     pytest.param(SentenceBleu(tokenize="intl"), id="BLEU intl"),
     pytest.param(SentenceBleu(tokenize="zh"), id="BLEU zh"),
     pytest.param(Ter(), id="TER"),
-    pytest.param(Ter(case_sensitive=True), id="TER case-sensitive"),
     pytest.param(Ter(normalized=True, no_punct=True), id="TER normalized-without-punctuation"),
     pytest.param(Ter(normalized=True, asian_support=True), id="TER asian"),
 ]
@@ -95,7 +90,6 @@ def numbered(count: int, step: int = 1) -> str:
 BITS = [  # where masks can be counted as bits of 64 tokens, and where not
     pytest.param("a a a a a b a b a b", "a a b a b", "UNKWORDZ", id="ngrams-clipped-in-every-order"),
     pytest.param("a a b", "a a a b b", "UNKWORDZ", id="fixed-side-holds-more"),
-    pytest.param(numbered(63), numbered(63), "UNKWORDZ", id="63-tokens"),
     pytest.param(numbered(64), numbered(64), "UNKWORDZ", id="64-tokens"),
     pytest.param(" ".join(["a b"] * 32), " ".join(["a b"] * 20), "UNKWORDZ", id="64-tokens-clipped"),
     pytest.param(numbered(65), numbered(65), "UNKWORDZ", id="65-tokens"),
@@ -121,13 +115,7 @@ def test_masks_counted_as_bits_score_as_written_texts(text, other, stand_in, sid
     assert_as_the_oracle([dataclasses.replace(request, plan=dataclasses.replace(request.plan, keep=some))])
 
 
-@pytest.mark.parametrize("stand_in", ["UNKWORDZ", "", None])
-def test_where_nothing_is_hidden_it_does_not_matter_what_would_stand_there(stand_in):
-    plan = Plan(("a", "", "b,", "b", "UNKWORDZ", "c"), keep=np.ones((2, 6), bool), replacement=stand_in)
-    assert_as_the_oracle([request_of(plan, "hypothesis", "UNKWORDZ b")])
-
-
-@pytest.mark.parametrize("vocabulary", [1, 2, 4, 30])
+@pytest.mark.parametrize("vocabulary", [1, 4, 30])
 def test_masks_of_all_kinds_are_scored_together(vocabulary):
     rng = np.random.Generator(np.random.PCG64(17))
     requests = []
@@ -177,22 +165,6 @@ def test_signature_is_sacrebleus(metric, expected):
     assert metric.signature == f"{expected}|version:{sacrebleu.__version__}"
 
 
-@pytest.mark.parametrize(
-    ("reference", "hypothesis", "expected"),
-    [
-        pytest.param("a b c d", "a b c d", 0.0, id="equal"),
-        pytest.param("a b c d", "a b x d", 0.25, id="one-word-replaced"),
-        pytest.param("a b c d", "c d a b", 0.25, id="one-shift"),
-        pytest.param("a b", "a b c d e f", 2.0, id="more-edits-than-words"),
-        pytest.param("", "a b", 1.0, id="empty-reference"),
-        pytest.param("", "", 0.0, id="both-empty"),
-        pytest.param("a b", "", 1.0, id="empty-hypothesis"),
-    ],
-)
-def test_ter_counts_edits_per_reference_word(reference, hypothesis, expected):
-    assert score(Ter(), [(reference, hypothesis)]).tolist() == [expected]
-
-
 @pytest.mark.parametrize("name", sentence_bleu._BY_WORD)
 def test_tokens_of_a_text_are_the_tokens_of_its_words(name):
     rng = np.random.Generator(np.random.PCG64(3))
@@ -200,12 +172,6 @@ def test_tokens_of_a_text_are_the_tokens_of_its_words(name):
     texts = short_texts(" .,-5a&\N{NO-BREAK SPACE}", 4) + [random_text(rng, 15) for _ in range(500)]
     for text in texts:
         assert tokenizer.text(text) == tuple(library(text.rstrip()).split()), repr(text)
-
-
-def test_13a_leaves_letters_and_digits_of_all_scripts_together():
-    word = "".join(character for character in map(chr, range(sys.maxunicode + 1)) if character.isalnum())
-    assert sentence_bleu._library_tokenizer("13a")(word).split() == [word]
-    assert sentence_bleu._tokenizer("13a", False).word(word) == (word,)
 
 
 @pytest.mark.parametrize("tokenize", ["intl", "zh"])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.metrics.sentinel import PENALTIES, Sentinel, ridge_without
 from bmx_grid.words.perturbation import Item
@@ -84,19 +83,6 @@ def test_a_segment_is_not_predicted_from_its_own_human_score(tmp_path):
     first, second = (SENTINEL.fitted(of).score(items) for of in (segments, changed))
     assert first[0] == second[0]
     assert (first != second).any()
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: dataclasses.replace(SENTINEL, folds=2), "at least 3"),
-        (lambda: SENTINEL.score([Item(source="a", hypothesis="b")]), "use it in a sweep"),
-    ],
-    ids=["two folds", "fitted to nothing"],
-)
-def test_mistakes(make, message):
-    with pytest.raises(ConfigError, match=message):
-        make()
 
 
 def test_no_explainer_is_asked_about_a_sentinel(tmp_path):

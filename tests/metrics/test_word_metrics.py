@@ -5,7 +5,7 @@ import pytest
 
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.metrics.base import Metric
-from bmx_grid.metrics.words import Wer, WordMatch
+from bmx_grid.metrics.words import Rouge, Wer, WordMatch
 from bmx_grid.words.perturbation import Item
 
 REFERENCE = "Israeli officials are responsible for airport security"
@@ -53,10 +53,6 @@ def test_empty_repeated_and_reordered_words(hypothesis, reference, wer, per, f1)
     assert found == pytest.approx([wer, per, f1])
 
 
-def test_case_may_not_count():
-    assert Wer(lowercase=True).score([item("A b", "a b")])[0] == 0
-
-
 @pytest.mark.parametrize(
     ("hypothesis", "reference", "match", "overlap"),
     [
@@ -70,3 +66,23 @@ def test_word_match_and_word_overlap_differ_in_punctuation_and_empty_texts(hypot
     metrics = [build(load_option("metric", name), Metric, name) for name in ("word_match", "word_overlap")]
     found = [metric.score([item(hypothesis, reference)])[0] for metric in metrics]
     assert found == pytest.approx([match, overlap], abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("variant", "hypothesis", "expected"),
+    [
+        pytest.param("rouge1", "the cat sat", 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4), id="2 of 3 words, of 4"),
+        pytest.param("rouge2", "the cat sat", 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3), id="one of two pairs, of three"),
+        pytest.param("rougeL", "cat the down", 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4), id="in order"),
+        pytest.param("rougeL", "", 0.0, id="no words"),
+    ],
+)
+def test_rouge_is_f1_as_by_hand(variant, hypothesis, expected):
+    one = Item(reference="the cat lay down", hypothesis=hypothesis)
+    assert Rouge(variant=variant).score([one])[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_of_several_references_rouge_takes_the_best():
+    one = Item(reference="a dog", hypothesis="the cat", further_references=("the cat", "no"))
+    assert Rouge(references="all").score([one])[0] == 1.0
+    assert Rouge().score([one])[0] == 0.0
