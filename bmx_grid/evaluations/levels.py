@@ -17,7 +17,6 @@ from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
     NOTHING,
-    OF_METRIC,
     Estimate,
     Evaluation,
     Finished,
@@ -26,7 +25,7 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.levels import grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, interval, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
@@ -43,7 +42,6 @@ from bmx_grid.measures.systems import (
 CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
 OF_SYSTEMS: tuple[Statistic, ...] = (*CORRELATIONS, "pairwise_accuracy")
 PROBABILITIES = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
-SAME_DATA = "same data"
 SystemScore = Literal["auto", "mean", "corpus"]
 Weighted = Callable[[Floats], Floats]  # float64[C, B] weights of clusters -> float64[B, S] scores of systems
 
@@ -56,8 +54,7 @@ class Row:
     "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
     n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
     n_undefined: those of them without a value.
-    epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on; held_out: acc_eq where the threshold
-    is chosen on half of the clusters and judged on the other half, the mean of both ways.
+    epsilon: the tie threshold of acc_eq, chosen on the same data.
     system_score: "mean" or "corpus".
     """
 
@@ -72,10 +69,8 @@ class Row:
     n_groups: int
     n_undefined: int
     epsilon: float = math.nan
-    calibrated_on: str = ""
     system_score: str = ""
     note: str = ""
-    held_out: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -146,17 +141,14 @@ def segment_rows(
         turned, arrays = setting.direction * columns, (human, groups, of.clusters)
         correlations = grouped_correlations(CORRELATIONS, columns, *arrays, **drawn)
         agreements = grouped_acc_eq(turned, *arrays, **drawn)
-        halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()
-        per_point = zip(points, made, correlations, agreements, halves, strict=True)
-        for point, rows, by_kind, (agreement, ties), held_out in per_point:
+        for point, rows, by_kind, (agreement, ties) in zip(points, made, correlations, agreements, strict=True):
             notes = []
             if ties.only_ties:
                 notes.append("no better than tying every pair: this is only the share of pairs that people tied")
             if (drawn_pairs := len(ties.pairs.first)) < ties.pairs.n_pairs_of:
                 notes.append(f"on {drawn_pairs:,} random pairs of {ties.pairs.n_pairs_of:,}")
-            of_ties = {"epsilon": ties.epsilon, "calibrated_on": SAME_DATA, "held_out": held_out}
             for statistic, found in [*by_kind.items(), ("acc_eq", agreement)]:
-                more: Any = {**of_ties, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
+                more: Any = {"epsilon": ties.epsilon, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
                 where = (point, human_name, "segment", grouping, statistic)
                 value, counts = Estimate(found.value, found.low, found.high), (found.n_groups, found.n_undefined)
                 if grouping == "none":
@@ -344,7 +336,6 @@ class LevelsEvaluation(Evaluation):
 
     VERSION: ClassVar[int] = 3  # acc_eq has a threshold of other data beside its own; thresholds were added
     SECONDS: ClassVar[float] = 6e-4
-    SCOPE: ClassVar[tuple[str, ...]] = OF_METRIC
     ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow, "thresholds": ThresholdRow}
 
     resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
@@ -352,42 +343,32 @@ class LevelsEvaluation(Evaluation):
     system_score: SystemScore = identity("auto")
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
-        """The rows of the metric alone and of every declared point; the metric alone is the same for all explainers."""
-        alone: dict[tuple[str, bytes], list[Row]] = {}
-        return [self._of_setting(setting, alone) for setting in settings]
-
-    def _of_setting(self, setting: Finished, alone: dict[tuple[str, bytes], list[Row]]) -> Mapping[str, Sequence[Any]]:
-        """alone: the rows of segments of the metric alone, by the human score and its own."""
+        """The rows of the metric alone and of every declared point."""
+        (setting,) = settings
         correlations: list[Row] = []
         systems: list[SystemRow] = []
         thresholds: list[ThresholdRow] = []
         drawn = {"resamples": self.resamples, "seed": self.seed}
         aspects = setting.segments.judgements.aspects
-        of_segments = {human: self._of_segments(setting, human, alone) for human in aspects}
+        of_segments = {human: self._of_segments(setting, human) for human in aspects}
         for point in setting.points:
             for human in aspects:
                 level = SystemLevel(setting, point, human, drawn, self.system_score)
                 correlations += [*of_segments[human].get(point, ()), *level.rows()]
                 systems += level.table()
                 thresholds += level.thresholds()
-        return {"correlations": correlations, "systems": systems, "thresholds": thresholds}
+        return [{"correlations": correlations, "systems": systems, "thresholds": thresholds}]
 
-    def _of_segments(
-        self, setting: Finished, human_name: str, alone: dict[tuple[str, bytes], list[Row]]
-    ) -> Mapping[str, list[Row]]:
+    def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[Row]]:
         """The rows of each point; none for a judgement of systems only."""
         judged, drawn = setting.segments.judgements, {"resamples": self.resamples, "seed": self.seed}
-        human, base = judged.scores[human_name], setting.points[BASE]
-        if judged.systems.get(human_name) is not None and not np.isfinite(human).any():
+        if judged.systems.get(human_name) is not None and not np.isfinite(judged.scores[human_name]).any():
             return {}
-        key = human_name, base.tobytes()
-        if key not in alone:
-            (alone[key],) = segment_rows(setting, [BASE], base[:, None], human_name, drawn)
         alike: dict[bytes, list[str]] = {}
-        for point, scores in setting.boosted.items():  # those with scores of the same segments share their resamples
+        for point, scores in setting.points.items():  # those with scores of the same segments share their resamples
             alike.setdefault(np.isfinite(scores).tobytes(), []).append(point)
-        found = {BASE: alone[key]}
+        rows: dict[str, list[Row]] = {}
         for points in alike.values():
-            columns = np.column_stack([setting.boosted[point] for point in points])
-            found |= zip(points, segment_rows(setting, points, columns, human_name, drawn), strict=True)
-        return found
+            columns = np.column_stack([setting.points[point] for point in points])
+            rows |= zip(points, segment_rows(setting, points, columns, human_name, drawn), strict=True)
+        return rows

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
@@ -43,7 +42,7 @@ ALL = "all"
 class TaskRank:
     """One row of task_ranking.parquet: a metric over the n_tasks tasks that every metric has.
 
-    value: the mean of the tasks, weighted; rank: metrics share one until a test of means tells them apart (p < .05);
+    value: the mean of the tasks; rank: metrics share one until a test of means tells them apart (p < .05);
     tasks: their names; n_left_out: tasks that some metric lacks.
     """
 
@@ -89,17 +88,18 @@ class WithoutOutliers:
     pearson_without: float
 
 
-Task = tuple[AgreementStatistic, float, Mapping[str, Scores]]  # statistic, weight, scores by metric
+Task = tuple[AgreementStatistic, Mapping[str, Scores]]  # scores by metric
 
 
 @dataclass(frozen=True, kw_only=True)
 class TasksEvaluation(Evaluation):
     """Metrics alone over all tasks of a sweep.
 
-    statistics: of each language pair. weights: by the name of a statistic, language pair or data set, 1 without; the
-    weight of a task is their product. resamples, seed: of the permutations, which swap whole inputs, the same ones in
-    all tasks of a language pair. Raises ConfigError.
+    statistics: of each language pair. resamples, seed: of the permutations, which swap whole inputs, the same ones in
+    all tasks of a language pair.
     """
+
+    GONE: ClassVar[Mapping[str, Any]] = {"weights": {}}
 
     SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
@@ -110,15 +110,8 @@ class TasksEvaluation(Evaluation):
     }
 
     statistics: tuple[AgreementStatistic, ...] = identity(("spa", "acc_eq"))
-    weights: Mapping[str, float] = identity()
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, weight in self.weights.items():
-            if not 0 <= weight < math.inf:
-                raise ConfigError(f"tasks.weights.{name} is {weight}; write a number of 0 or more.")
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"
@@ -133,10 +126,8 @@ class TasksEvaluation(Evaluation):
         for at in alone:
             results[at]["outliers"] = [_without_outliers(settings[at])]
         for statistic in self.statistics:
-            names = (*settings[0].pair, statistic)
-            weight = math.prod(self.weights.get(name, 1.0) for name in names)
             scores = {settings[at].metric_name: turned(settings[at], BASE, "system", statistic) for at in alone}
-            results[0]["tasks"][" ".join(names)] = statistic, weight, scores
+            results[0]["tasks"][" ".join((*settings[0].pair, statistic))] = statistic, scores
         return results
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
@@ -151,15 +142,14 @@ class TasksEvaluation(Evaluation):
     def _ranking(self, tasks: Mapping[str, Task], metrics: Sequence[str], each: Each) -> Iterator[tuple[str, TaskRank]]:
         """The row of each metric; none without a task that all metrics have."""
         values = {
-            name: [self._drawn(task[0], task[2][metric], task[2][metric].x, 0)[0] for metric in metrics]
-            for name, task in tasks.items()
-            if task[1] > 0 and len(task[2]) == len(metrics)
+            name: [self._drawn(statistic, scores[metric], scores[metric].x, 0)[0] for metric in metrics]
+            for name, (statistic, scores) in tasks.items()
+            if len(scores) == len(metrics)
         }
         shared = {name: tasks[name] for name, of_task in values.items() if np.isfinite(of_task).all()}
         if not shared or len(metrics) < 2:
             return
-        weights = [weight for _, weight, _ in shared.values()]
-        means = np.average([values[name] for name in shared], axis=0, weights=weights).tolist()
+        means = np.mean([values[name] for name in shared], axis=0).tolist()
         pairs = list(itertools.combinations(range(len(metrics)), 2))
         work = [[(task, metrics[one], metrics[other]) for task in shared.values()] for one, other in pairs]
         p_of = dict(zip(pairs, each(self._p_of, work), strict=True))
@@ -168,15 +158,13 @@ class TasksEvaluation(Evaluation):
             yield metric, TaskRank(ALL, ALL, ALONE, value, rank, *names)
 
     def _p_of(self, work: Sequence[tuple[Task, str, str]]) -> float:
-        """p of the difference of the weighted means of two metrics over tasks."""
-        total, differences, swapped = 0.0, np.zeros(2), np.zeros(self.resamples)
-        for (statistic, weight, scores), one, other in work:
+        """p of the difference of the means of two metrics over tasks."""
+        gaps, swapped = [], []
+        for (statistic, scores), one, other in work:
             x, y, _, swaps, *_ = self._drawn(statistic, scores[one], scores[other].x, self.resamples)
-            total += weight
-            differences += weight * np.array([x, y])
-            swapped = swapped + weight * swaps if len(swaps) else np.full(self.resamples, math.nan)
-        x, y = differences / total
-        return p_of_swaps(x - y, swapped / total)
+            gaps.append(x - y)
+            swapped.append(swaps if len(swaps) else np.full(self.resamples, math.nan))
+        return p_of_swaps(float(np.mean(gaps)), np.mean(swapped, axis=0))
 
     def _drawn(self, statistic: AgreementStatistic, of: Scores, other: Floats, resamples: int) -> Drawn:
         """The agreement of a metric and of another one, with swaps of their difference; the same ones in all tasks."""

@@ -185,7 +185,6 @@ def test_all_scores_equal_is_nan_and_ties_say_what_they_are():
     row = value(found, "segment", "item", "acc_eq")
     assert row.epsilon == 0 and row.value == 0
     assert "only the share of pairs that people tied" in row.note
-    assert row.calibrated_on == "same data"
 
 
 def test_segments_without_systems_have_no_groups_and_no_systems():
