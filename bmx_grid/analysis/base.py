@@ -2,8 +2,9 @@
 
 A question is a module (or any object) with two functions:
 
-    compute(given) -> {key: value}   numbers, texts, frames; `given` (analysis.table) holds the results table, the
-                                     options, the frames of the sweep, and the answers to other functions: given.ask(f)
+    compute(given) -> {key: value}   numbers, texts, frames, by keys that no other question uses; `given`
+                                     (analysis.table) holds the results table, the options, the frames of the sweep, and
+                                     the answers to other functions: given.ask(f). The index of a frame are keys inside
     tables(result) -> [Table]        what people read of it; no tables where there is nothing to show
 
 Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown,
@@ -12,9 +13,9 @@ LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.wording import factor_in_words, number, with_interval
 
@@ -22,18 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Value = str | int | float | None
-
-
-class Question(Protocol):
-    """What every question has; its `__name__` is that of its module."""
-
-    __name__: str
-
-    def compute(self, given: Any, /) -> Mapping[str, Any]:
-        """Values by keys that no other question uses; a frame's index are keys inside."""
-
-    def tables(self, result: Any, /) -> Iterable[Table]:
-        """The tables that show a result of `compute`; the signature is added where they are written."""
 
 
 @dataclass(frozen=True)

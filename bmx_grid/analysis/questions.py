@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from bmx_grid.analysis import (
     verdicts,
     words,
 )
-from bmx_grid.analysis.base import Question, Table
+from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.table import Given, GridTable, Options
 from bmx_grid.core.configure import ALLOWED_PACKAGES
@@ -40,7 +40,7 @@ from bmx_grid.core.wording import visible
 if TYPE_CHECKING:
     import pandas as pd
 
-Questions = tuple[Question, ...]
+Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
 OF_METRICS: Questions = (correlations, shared_task, words, best_systems)  # need no grid
 QUESTIONS: Questions = (
     *(verdicts, words, headline, results, correlations, shared_task, best_systems),
@@ -59,7 +59,7 @@ class Analysis(Given):
 
     def tables(self) -> list[Table]:
         """Every table of every question, in their order; the signature is the last note of each."""
-        last = signature(self)
+        last = self.ask(signature)
         return [
             replace(table, notes=(*table.notes, last))
             for question in self.questions
@@ -100,7 +100,7 @@ def with_others(modules: Iterable[str]) -> Questions:
     return tuple(questions.values())
 
 
-def _imported(name: str) -> Question:
+def _imported(name: str) -> Any:
     allowed = [package for package in os.environ.get(ALLOWED_PACKAGES, "").split(",") if package]
     if name.split(".")[0] not in allowed:
         raise ConfigError(
@@ -114,7 +114,7 @@ def _imported(name: str) -> Question:
     lacking = [part for part in ("compute", "tables") if not callable(getattr(module, part, None))]
     if lacking:
         raise ConfigError(f"questions: {name} has no function {' and no '.join(lacking)}; a question has both.")
-    return cast(Question, module)
+    return module
 
 
 def signature(given: Given) -> str:

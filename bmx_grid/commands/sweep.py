@@ -196,9 +196,8 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     if settings.analysis and ran.results:
         with working("analysis, figures and report"):
             how: Any = {"tables": tables, "seed": settings.seed, "every_figure": settings.figures == "all"}
-            made = analyse_sweep(ran.results, sweep.plan, sweep.grid, out, settings.questions, **how)
-        analysis, note = made.analysis, made.note
-        written += made.files
+            analysis, files, note = analyse_sweep(ran.results, sweep.plan, sweep.grid, out, settings.questions, **how)
+        written += files
     moved = folder.move_aside([*written, out / "config.yaml", out / LOG])
     write_text(out / "config.yaml", sweep.config)
     written.append(out / "config.yaml")

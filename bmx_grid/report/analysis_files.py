@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,13 +33,7 @@ REPORT = "report.html"
 MOST_LINES = 16  # of a table of metrics on a terminal
 
 
-@dataclass(frozen=True, eq=False)
-class SweepAnalysis:
-    """The analysis of a sweep, and the files that show it; without one, `note` is what stands in its place."""
-
-    analysis: Analysis | None
-    files: tuple[Path, ...]
-    note: str
+SweepAnalysis = tuple[Analysis | None, list[Path], str]  # files that show it; without one, a note in its place
 
 
 def analyse_sweep(
@@ -65,13 +59,11 @@ def analyse_sweep(
     results = [result for result in results if result.has_grid]
     explainers = {result.explainer for result in results if CONTROL not in result.names}
     if not explainers:
-        return SweepAnalysis(
-            None, (), "no analysis: it needs a setting without the random metric and explainer; 0 finished."
-        )
+        return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
     try:
         table = from_arrow(tables["grid"], origin=str(output_dir))
     except DataError as error:
-        return SweepAnalysis(None, (), f"no analysis: {error}")
+        return (None, [], f"no analysis: {error}")
     points = {name: point for name, point in grid.fixed.items() if name in explainers}
     analysis = analyse(table, Options(fixed=points, seed=seed), with_others(questions), frames_of(tables))
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
@@ -82,7 +74,7 @@ def analyse_sweep(
         facts=sorted(signatures.items()),
         every_figure=every_figure,
     )
-    return SweepAnalysis(analysis, tuple(files), "")
+    return analysis, files, ""
 
 
 def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalysis:
@@ -90,7 +82,7 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
     given = Frames(frames_of(tables))
     shown = [table for question in OF_METRICS for table in question.tables(given.ask(question.compute))]
     if not shown:
-        return SweepAnalysis(None, (), "")
+        return (None, [], "")
     frame = given.frames.get("correlations", next(iter(given.frames.values())))
     datasets = ", ".join(sorted(set(frame["dataset"])))
     what = f"{counted(frame['metric'].nunique(), 'metric')} on {datasets}, without an explainer."
@@ -101,7 +93,7 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
     for brief in [table for table in shown if table.brief][:1]:
         lines = as_text(replace(brief, notes=()), terminal_width()).rstrip().splitlines()
     more = [f"… {counted(len(lines) - MOST_LINES, 'more line')} in {REPORT}"] if len(lines) > MOST_LINES else []
-    return SweepAnalysis(None, (path,), "\n".join([*lines[:MOST_LINES], *more, *map(fitted, unbeaten)]))
+    return None, [path], "\n".join([*lines[:MOST_LINES], *more, *map(fitted, unbeaten)])
 
 
 def write_analysis(

@@ -11,15 +11,8 @@ PLACE = {"dataset": "toy", "language_pair": "de-en", "explainer": "none", "human
 
 def correlation(metric, size, statistic, value, fitted="as scored"):
     ends = {"low": value - 0.1, "high": value + 0.1}
-    return {
-        **PLACE,
-        "metric": metric,
-        "systems": size,
-        "fitted": fitted,
-        "statistic": statistic,
-        "value": value,
-        **ends,
-    }
+    names = {**PLACE, "metric": metric, "systems": size, "fitted": fitted}
+    return {**names, "statistic": statistic, "value": value, **ends}
 
 
 def rank(metric, size, system, score, own, human_rank, fitted="as scored"):
@@ -80,18 +73,9 @@ def test_ranks_and_their_differences():
 
 def test_the_histogram_and_the_words():
     names = {**PLACE, "metric": "da"}
+    known = {**names, "tokens": 40, "references": 4}
     bins = [
-        {
-            **names,
-            "systems": size,
-            "low": low,
-            "high": low + 0.5,
-            "share": share,
-            "tokens": 40,
-            "mean": mean,
-            "references": 4,
-            "zero": zero,
-        }
+        {**known, "systems": size, "low": low, "high": low + 0.5, "share": share, "mean": mean, "zero": zero}
         for size, mean, zero, shares in ((10, 0.3, 1, (0.75, 0.25)), (3, 0.1, 2, (1.0, 0.0)))
         for low, share in zip((0.0, 0.5), shares, strict=True)
     ]

@@ -66,17 +66,7 @@ def test_powers_with_the_rounding_of_a_loop_are_those_of_the_grid():
     assert np.array_equal(table({ONE: flat()}, p=noisy).p, P)
 
 
-HOSTILE = {
-    "a path": "x/../../../tmp/evil",
-    "a parent folder": "..",
-    "a line break": "lime\n\\input{/etc/passwd}",
-    "a tag": "<script>alert(1)</script>",
-    "a formula": "=cmd|' /C calc'!A0",
-    "an escape": "\x1b[2J",
-    "a turned line": "abc\u202egpj",
-    "nothing": "",
-    "81 characters": "m" * 81,
-}
+HOSTILE = {"a path": "x/../../../tmp/evil", "a line break": "lime\n\\input{/etc/passwd}", "nothing": ""}
 WIDER = rows({("d9", "a", "m", "lime"): np.pad(flat(), ((0, 5), (0, 0)), mode="edge")}, p=np.arange(-20, 25) / 10)
 
 
@@ -158,9 +148,9 @@ def test_what_cannot_be_analysed_is_named(arrow, message):
         from_arrow(arrow, origin="t.csv")
 
 
-@pytest.mark.parametrize("name", ["数" * 16, "XMoverScore (en) 2.0", "chrF++", "متر", "m" * 50], ids=len)
-def test_awkward_names_are_names(name):
-    assert table({(name, name, name, name): flat()}).settings == ((name,) * 4,)
+def test_awkward_names_are_names():
+    for name in ("数" * 16, "XMoverScore (en) 2.0", "chrF++", "متر", "m" * 50):
+        assert table({(name, name, name, name): flat()}).settings == ((name,) * 4,)
 
 
 def test_a_file_name_cannot_write_more_than_its_line():

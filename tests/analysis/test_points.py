@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from fakes import ROOT
 from some_tables import P, W, flat, lime, peaked, table
 
 from bmx_grid.analysis import headline
@@ -80,15 +79,6 @@ def test_where_points_come_from(surfaces, options, words):
     assert words in " ".join(analysis.ask(headline.compute)["headline"])
     said = " ".join(text for made in analysis.tables() for text in (made.title, *made.notes))
     assert ("Points, held out" in said) is False and ("held out (no data set" in said) is ("held out (" in words)
-
-
-def test_the_papers_points_are_those_of_the_configuration():
-    import yaml
-
-    fixed = yaml.safe_load((ROOT / "configs" / "grid" / "paper.yaml").read_text())["fixed"]
-    assert {name: (point["w"], point["p"]) for name, point in fixed.items()} == {
-        name: (point.w, point.p) for name, point in PUBLISHED.items()
-    }
 
 
 def test_a_signature_names_tables_by_file_and_folder_and_tells_their_numbers_apart():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from some_tables import flat, peaked, random_surfaces, rows, table
 
-from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import QUESTIONS, analyse, as_plain, numbers, plain, to_json, with_others
 from bmx_grid.commands.analyse import main
@@ -115,11 +115,6 @@ def test_tables_are_data_frames_of_full_values():
     settings = frames["settings"].set_index("language pair")
     assert settings.loc["a", "gain of best"] == pytest.approx(1 / 30, abs=1e-15)
     assert settings.loc["b", "w"] == 1.0 and settings["plateau"].dtype == np.int64
-    shown = Table(
-        "s", "t", ("name", "n", "r"), (((Cell("a"), Cell(1), Cell(None)), (Cell("b"), Cell(2), Cell(0.5))),), ()
-    )
-    expected = pd.DataFrame({"name": ["a", "b"], "n": [1, 2], "r": [np.nan, 0.5]})
-    pd.testing.assert_frame_equal(shown.frame(), expected)
     assert list(Table("s", "t", ("a", "b"), (), ()).frame().columns) == ["a", "b"]
 
 
@@ -129,8 +124,3 @@ def test_nothing_but_controls_has_no_conclusion():
         "The table holds control settings only (random metric or explainer): there is nothing to conclude."
     ]
     assert [shown.stem for shown in analysis.tables()] == ["counts", "settings", "controls"]
-
-
-def test_a_column_given_twice_is_refused():
-    with pytest.raises(ValueError, match="s: a column name is given twice"):
-        Table("s", "t", ("a", "a"), (), ())

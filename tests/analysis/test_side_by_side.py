@@ -92,8 +92,8 @@ def test_only_shared_segments_and_points_count(tmp_path):
 
 
 def test_systems_tell_segments_apart(tmp_path):
-    one = pd.concat([scores(1).assign(system="A"), scores(2).assign(system="B")])
-    found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", one)], resamples=40)
+    both = pd.concat([scores(1).assign(system="A"), scores(2).assign(system="B")])
+    found = side_by_side([folder(tmp_path / "a", both), folder(tmp_path / "b", both)], resamples=40)
     assert (found["n_segments"] == 2 * N).all() and (found["difference"] == 0).all()
 
 

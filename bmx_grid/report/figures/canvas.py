@@ -114,7 +114,7 @@ def save(drawing: Drawing, folder: Path) -> Path:
 
 def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
     """A figure of an analysis, whose signature ends the caption."""
-    return Drawing(stem, title, f"{caption.rstrip()} {signature(analysis)}", draw)
+    return Drawing(stem, title, f"{caption.rstrip()} {analysis.ask(signature)}", draw)
 
 
 def correlation_of(analysis: Analysis) -> str:

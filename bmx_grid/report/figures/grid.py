@@ -62,7 +62,7 @@ def _caption(analysis: Analysis, row: int) -> str:
         origin = analysis.ask(chosen_points)["origin"][setting["explainer"]]
         words.append(f"Fixed point: {_point(setting, 'fixed', setting['fixed_gain'])}{ends}, {origin}.")
     undefined = undefined_in_words(int(np.isnan(analysis.table.correlation[row]).sum()), "point")
-    return f"{' '.join(words)}{undefined} {signature(analysis)}"
+    return f"{' '.join(words)}{undefined} {analysis.ask(signature)}"
 
 
 def _point(setting: pd.Series, name: str, gain: float) -> str:

@@ -54,7 +54,7 @@ def write_report(
     Raises StoreError when the page cannot be written.
     """
     answers = analysis.ask(verdicts.compute)["answers"]
-    signed = signature(analysis)
+    signed = analysis.ask(signature)
     pictures = [_picture(drawing, file, signed) for drawing, file in figures]
     first = next((picture for picture in pictures if picture["name"] == FIRST), None)
     parts = {table.stem: _table(table, signed) for table in tables}

@@ -1,4 +1,4 @@
-"""What is said before a sweep runs: which numbers will be undefined, and what to do."""
+"""What is said on a terminal: before a sweep runs, which numbers will be undefined; at its end, what failed."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,10 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.report.terminal import cautions
+from bmx_grid.report.table import columns_of
+from bmx_grid.report.terminal import WIDEST, cautions, failures, fitted, sentences
 from bmx_grid.sweep.plan import make_plan
+from bmx_grid.sweep.settings import Refused
 
 NAN = np.nan
 
@@ -30,11 +32,8 @@ def said(tmp_path, human, sources, pairs=("de-en",)):
             )
             return SegmentSet(self.name, language_pair, segments, Judgements({"da": np.array(human, float)}), "here")
 
-    plan = make_plan(
-        {"toy": Given(name="toy")}, {"chrf": Chrf()}, {}, data_dir=tmp_path, cache_dir=tmp_path, limit=None, seed=0
-    )
-    assert len(plan.settings) == len(pairs)
-    return cautions(plan)
+    places = {"data_dir": tmp_path, "cache_dir": tmp_path}
+    return cautions(make_plan({"toy": Given(name="toy")}, {"chrf": Chrf()}, {}, **places, limit=None, seed=0))
 
 
 @pytest.mark.parametrize(
@@ -53,32 +52,33 @@ def said(tmp_path, human, sources, pairs=("de-en",)):
             ("all 3 human scores of toy · de-en are 0.5; a correlation with a constant is undefined (n/a): choose",),
             id="all alike",
         ),
-        pytest.param(
-            [1, 2, 3, 4],
-            "aabb",
-            ("segments of toy · de-en are 2 clusters (those that share a source, a reference or a document count ",),
-            id="two clusters",
-        ),
-        pytest.param(
-            [1, 2, 3, NAN],
-            "aaab",
-            ("the rated segments of toy · de-en are 1 cluster (",),
-            id="an unrated segment is no cluster",
-        ),
-        pytest.param([7, 7, 7, 7], "aaaa", ("all 4 human scores", "are 1 cluster"), id="both"),
+        pytest.param([1, 2, 3, NAN], "aaab", ("of toy · de-en are 1 cluster (those that share",), id="an unrated one"),
+        pytest.param([7, 7, 7, 7], "aabb", ("all 4 human scores", "are 2 clusters"), id="both"),
     ],
 )
 def test_what_will_be_undefined_is_said_once(tmp_path, human, sources, expected):
     found = said(tmp_path, human, sources)
     assert len(found) == len(expected)
     for line, part in zip(found, expected, strict=True):
-        assert line.startswith("warning: ")
-        assert part in line
-        assert line.endswith(".")
+        assert line.startswith("warning: ") and part in line and line.endswith(".")
 
 
 def test_of_many_parts_five_are_named(tmp_path):
     pairs = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
     (line,) = said(tmp_path, [3, 3, 3], "abc", pairs)
-    assert "ru-en are 3 and 2 more; a correlation" in line
-    assert "tr-en" not in line
+    assert "ru-en are 3 and 2 more; a correlation" in line and "tr-en" not in line
+
+
+def test_failures_for_one_reason_are_one_line_that_cannot_command_a_terminal():
+    refused = [Refused(name, "no model") for name in "abcde"] + [Refused("f\nb\x1b[2J", "c\x07")]
+    told = ["failed: 6", "  a; b; c and 2 more: no model", "  f\\nb\\x1b[2J: c\\x07"]
+    assert failures(refused, 80).splitlines() == told and failures([]) == ""
+
+
+@pytest.mark.parametrize("width", [40, 80, 300])
+def test_every_line_fits_the_terminal(width, monkeypatch):
+    lines = sentences(["LIME on chrF: " + "word " * 60, "短い " * 60], width)
+    told = f"{lines}\n{failures([Refused('d', 'the reason of it ' * 20)], width)}"
+    assert max(map(columns_of, told.splitlines())) <= 2 * min(width, WIDEST)
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert fitted("word " * 60) == fitted("word " * 60, width)
