@@ -15,6 +15,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
 from bmx_grid.measures.correlation import (
+    Floats,
     Kind,
     check_kind,
     correlate,
@@ -23,7 +24,6 @@ from bmx_grid.measures.correlation import (
     plateau_within_no_change,
 )
 
-Floats = NDArray[np.float64]
 Words = Literal["both", "hypothesis"]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding

@@ -35,11 +35,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bmx_grid.measures.correlation import TIE, Kind, correlate, correlate_grid, first_within_rounding, unit
+from bmx_grid.measures.correlation import TIE, Flags, Kind, correlate, correlate_grid, first_within_rounding, unit
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
+    Floats,
+    Ints,
     blocks,
     codes,
     dealt,
@@ -49,10 +51,6 @@ from bmx_grid.measures.resampling import (
     sums_by,
     swaps,
 )
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 SELECTION, FOLDS = 1, 3  # places in the seed
 PART_CELLS = 2**26  # segments x p copied for a part at a time: 512 MiB

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.measures.agreement import SegmentPairs, TieCalibrated, members_of
-from bmx_grid.measures.correlation import FEWEST, Kind, correlate
+from bmx_grid.measures.correlation import FEWEST, Flags, Kind, correlate
 from bmx_grid.measures.resampling import (
     CELLS,
     FEWEST_CLUSTERS,
@@ -30,8 +29,6 @@ from bmx_grid.measures.resampling import (
     weighted_correlations,
 )
 from bmx_grid.measures.systems import weighted_statistics
-
-Flags = NDArray[np.bool_]
 
 Again = Callable[[Ints, Floats], Floats]  # int64[m] rows of a group, float64[m, R] times drawn -> float64[K, R] values
 SMALL = 32  # segments up to which groups of one size are computed together, from the signs of all pairs

@@ -15,12 +15,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.resampling import CONFIDENCE, FEWEST_CLUSTERS, codes, interval, resampled_sums
-
-Floats = NDArray[np.float64]
+from bmx_grid.measures.resampling import CONFIDENCE, FEWEST_CLUSTERS, Floats, codes, interval, resampled_sums
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -49,9 +47,9 @@ class MeanOfClusters:
     """A mean over settings.
 
     mean: of all defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`, NaN
-    with fewer than 3 clusters. positive, negative: how many clusters have such a mean (within 1e-12 of 0 is neither);
-    p: of the sign test on these, one-sided: whether more are positive.
-    n: defined values; undefined: NaN among those given; clusters: those with a defined value.
+    with fewer than 3 clusters. positive: how many clusters have a mean above 0; p: of the sign test on these and
+    the clusters with one below 0 (within 1e-12 of it is neither), one-sided: whether more are positive.
+    n: defined values; clusters: those with a defined value.
     """
 
     mean: float
@@ -59,9 +57,7 @@ class MeanOfClusters:
     high: float
     p: float
     positive: int
-    negative: int
     n: int
-    undefined: int
     clusters: int
 
 
@@ -92,17 +88,14 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
         samples = resampled_sums(lambda of: of[:, 0] / of[:, 1], np.stack([sums, sizes], axis=1), resamples, seed)
         low, high = interval(samples, clusters)
     means = sums / sizes if clusters else sums
-    positive, negative = int((means > TIE).sum()), int((means < -TIE).sum())
-    tosses = positive + negative
+    positive, tosses = int((means > TIE).sum()), int((np.abs(means) > TIE).sum())
     return MeanOfClusters(
         mean=mean,
         low=low,
         high=high,
         p=float(binomtest(positive, tosses, alternative="greater").pvalue) if tosses else float("nan"),
         positive=positive,
-        negative=negative,
         n=int(defined.sum()),
-        undefined=int((~defined).sum()),
         clusters=clusters,
     )
 

@@ -27,10 +27,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
-from bmx_grid.measures.resampling import number_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from bmx_grid.measures.resampling import Floats, Ints, number_of
 
 KNOTS = 7  # of the spline of the score; benchmarks/verdicts.py has what fewer miss
 PER_TERM = 10  # clusters that each term needs

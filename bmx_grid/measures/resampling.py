@@ -54,6 +54,7 @@ def swaps(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     return rng.integers(0, 2, size=(resamples, units)).astype(np.float64)
 
 
+Combine = Callable[[Floats], Floats]
 Draw = Callable[[np.random.Generator, int, int], Floats]  # `draws` or `swaps`
 
 
@@ -116,7 +117,7 @@ def sums_by(unit: Ints, columns: Floats) -> Floats:
     return np.stack([np.bincount(unit, column) for column in columns.T], axis=1)
 
 
-def resampled_sums(compute: Callable[[Floats], Floats], sums: Floats, resamples: int, seed: int) -> Floats:
+def resampled_sums(compute: Combine, sums: Floats, resamples: int, seed: int) -> Floats:
     """float64[R, ...] what `compute` makes of float64[R, K] sums over U units that are drawn with replacement.
 
     sums: float64[U, K] of each unit. None (R = 0) with fewer than FEWEST_CLUSTERS units.

@@ -9,17 +9,20 @@ bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmx_grid.measures.correlation import TIE, Kind, correlate
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
+    Combine,
     Draw,
+    Floats,
+    Ints,
     codes,
     draws,
     interval,
@@ -32,10 +35,7 @@ from bmx_grid.measures.resampling import (
     weighted_correlations,
 )
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Unit = Literal["inputs", "systems", "both"]
-Combine = Callable[[Floats], Floats]
 
 
 def williams(r_x: float, r_y: float, r_xy: float, n: int) -> float:

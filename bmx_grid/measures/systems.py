@@ -28,6 +28,7 @@ from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import (
     AT_ONCE,
     FEWEST_CLUSTERS,
+    Combine,
     Floats,
     Ints,
     codes,
@@ -41,7 +42,6 @@ from bmx_grid.measures.resampling import (
     sums_by,
 )
 
-Combine = Callable[[Floats], Floats]
 Statistic = Literal["pearson", "spearman", "kendall", "pairwise_accuracy", "agreement_slope"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
 

@@ -24,12 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.resampling import codes, interval, resampled_sums, sums_by
+from bmx_grid.measures.resampling import Floats, Ints, codes, interval, resampled_sums, sums_by
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.tags import Labels, sums_by_text
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Spans = tuple[Ints, NDArray[np.bool_], Ints]  # of each word, their labels, their texts
 
 MEASURES = (

@@ -19,11 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.resampling import codes, dealt, number_of
+from bmx_grid.measures.resampling import Floats, Ints, codes, dealt, number_of
 from bmx_grid.words.tags import Labels, sums_by_text
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Ties = Literal["expected", "argsort"]
 
 
