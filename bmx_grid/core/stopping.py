@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any, NoReturn
 
 GRACE_SECONDS = 10.0  # from the first signal until the process ends, whatever it does
@@ -36,30 +36,22 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM. A KeyboardInterrupt, so that libraries let it pass as they let Ctrl-C pass."""
 
 
-class _State:
-    """What this process knows of signals; a single instance exists."""
-
-    def __init__(self) -> None:
-        self.signum: int | None = None  # the signal that arrived first
-        self.answered = False  # the sentence has been written
-        self.held = 0  # blocks of `uninterrupted` that are open
-        self.leaving = False  # the work is over, the interpreter ends
-        self.status = 1  # to leave with, unless there was a signal; 1 as after a traceback
-
-
-_state = _State()
+# What this process knows of signals: the one that arrived first; whether the sentence has been written; how many blocks
+# of `uninterrupted` are open; whether the work is over and the interpreter ends; and the status to leave with unless
+# there was a signal, 1 as after a traceback.
+_state = SimpleNamespace(signum=None, answered=False, held=0, leaving=False, status=1)
 
 
 def signalled() -> int | None:
     """The signal that arrived first since the outermost `listening` began; None when there was none."""
-    return _state.signum
+    signum: int | None = _state.signum
+    return signum
 
 
 def exit_status(error: BaseException | None = None) -> int:
     """128 + the signal's number, as shells have it: 130 for Ctrl-C, 143 for SIGTERM."""
-    if _state.signum is not None:
-        return 128 + _state.signum
-    return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
+    by_error = signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
+    return 128 + (signalled() or by_error)
 
 
 def answer(sentence: str) -> None:

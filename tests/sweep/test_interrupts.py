@@ -20,7 +20,7 @@ from bmx_grid.core.terminal import RESUMES
 
 pytestmark = pytest.mark.processes
 MOMENTS = int(os.environ.get("BMX_KILLS", "2"))  # one of each signal
-USUAL_SECONDS = 6.0  # of the sweep; measured where BMX_KILLS asks for many moments
+USUAL_SECONDS = 6.0  # of the sweep
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 CHOSEN = (
     *("+sweep=quickstart", "evaluation=[grid]", "limit=6", "dataset.sample.language_pairs=[de-en]"),
@@ -78,47 +78,25 @@ def still_running_in_mlflow(store: Path) -> list[str]:
         return [name for (name,) in database.execute("select name from runs where status = 'RUNNING'")]
 
 
-@pytest.fixture
-def stored(request):
-    """stored(folder) -> folder with a store in it, which MLflow takes seconds to make.
-
-    How its making ends when it is killed is another test's; where BMX_KILLS asks for many moments, they are in it, too.
-    """
-
-    def beside(folder: Path) -> Path:
-        if "BMX_KILLS" not in os.environ and not folder.exists():
-            folder.mkdir()
-            shutil.copy(request.getfixturevalue("template"), folder / "mlflow.db")
-        return folder
-
-    return beside
-
-
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_at_random_moments_one_sentence_and_nothing_is_lost(tmp_path, stored):
-    whole, duration = stored(tmp_path / "alone"), USUAL_SECONDS
-    if "BMX_KILLS" in os.environ:
-        began = time.monotonic()
-        alone = start(command(whole), whole)
-        out, err = alone.communicate()
-        assert alone.returncode == 0, out + err
-        duration = time.monotonic() - began
-    else:
-        assert compose_and_run([*command(whole)[3:], "analysis=false", "tracking=none"]) == 0
+def test_at_random_moments_one_sentence_and_nothing_is_lost(tmp_path, template):
+    whole = tmp_path / "alone"
+    assert compose_and_run([*command(whole)[3:], "analysis=false", "tracking=none"]) == 0
     grid = (whole / "out" / "tables" / "grid.parquet").read_bytes()
     draw, signals = random.Random(2), itertools.cycle(STATUS)
     wrong, n_interrupted, n_started = [], 0, 0
     while n_interrupted < MOMENTS:
-        folder = stored(tmp_path / str(n_started))
+        folder = tmp_path / str(n_started)
+        folder.mkdir()
+        shutil.copy(template, folder / "mlflow.db")  # in place of the seconds that making it takes
         for _ in range(3):  # the same command goes on each time, until it is left alone
-            moment, signum = draw.uniform(0.3, 0.9 * duration), next(signals)
-            found = interrupted(folder, signum, moment)
+            moment, signum = draw.uniform(0.3, 0.9 * USUAL_SECONDS), next(signals)
+            faults = interrupted(folder, signum, moment)
             n_started += 1
-            if found is None:
+            if faults is None:
                 break
             n_interrupted += 1
-            wrong += [f"{signum.name} after {moment:.2f} of {duration:.2f} s: {one}" for one in found]
-            print(f"{signum.name} after {moment:.2f} s: {found or 'as it should be'}", flush=True)
+            wrong += [f"{signum.name} after {moment:.2f} s: {fault}" for fault in faults]
             if n_interrupted == MOMENTS:
                 break
         again = start(command(folder), folder)
@@ -199,13 +177,10 @@ STUBBORN = {
 }
 
 
-def test_a_process_that_does_not_end_is_ended(tmp_path):
+def test_a_process_that_does_not_end_is_ended_and_without_a_signal_the_status_is_that_of_the_work(tmp_path):
     found = ends_of({name: (body, signal.SIGINT, 1) for name, body in STUBBORN.items()}, tmp_path, grace=2.0)
     assert found == dict.fromkeys(STUBBORN, (130, "\nStopped.\n"))
-
-
-def test_without_a_signal_the_status_is_that_of_the_work(tmp_path):
-    for body, status in (("return 0", 0), ("return 3", 3), ("sys.exit(4)", 4), ("raise ValueError('boom')", 1)):
+    for body, status in (("return 3", 3), ("sys.exit(4)", 4), ("raise ValueError('boom')", 1)):
         running = start(program(body), tmp_path)
         _, err = running.communicate()
         assert running.returncode == status

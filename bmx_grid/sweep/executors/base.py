@@ -130,65 +130,59 @@ class Workers:
 
 def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
     """What the jobs return, as they finish; a job that needs a device waits for a lane that has one, if any has."""
-    feeder = _Feeder(workers.lanes, jobs)
-    looked = time.monotonic()
-    while feeder.fill():
+    finished: SimpleQueue[tuple[Lane, Any]] = SimpleQueue()
+    held: dict[bool, deque[Job]] = {True: deque(), False: deque()}
+    remaining = iter(jobs)
+    has_more, looked = True, time.monotonic()
+
+    def job_for(lane: Lane) -> Job | None:
+        """The next job of the lane's kind, or of any where no lane is of the other kind; others are held."""
+        nonlocal has_more
+        others = [other for other in workers.lanes if other.has_device is not lane.has_device]
+        kinds = [lane.has_device]
+        if not any(other.n_workers or other.expected for other in others):
+            kinds.append(not lane.has_device)
+        while True:
+            for kind in kinds:
+                if held[kind]:
+                    return held[kind].popleft()
+            job = next(remaining, None)
+            if job is None:
+                has_more = False
+                return None
+            held[job.needs_device].append(job)
+
+    def submit() -> bool:
+        """Submit a job to the least busy lane that has room and a job; whether there was one."""
+        free = [lane for lane in workers.lanes if lane.open < AHEAD * lane.n_workers]
+        for lane in sorted(free, key=lambda lane: lane.open / lane.n_workers):
+            job = job_for(lane)
+            if job is not None:
+                lane.open += 1
+                # called in a thread of the workers'
+                lane.submit(job.work).add_done_callback(lambda future, lane=lane: finished.put((lane, future)))
+                return True
+        return False
+
+    while True:
+        while submit():
+            pass
+        for lane in workers.lanes:
+            lane.held = len(held[lane.has_device])
+        if not (has_more or any(lane.open or lane.held for lane in workers.lanes)):
+            return
         if time.monotonic() - looked >= LOOK_SECONDS:
             workers.look()
             looked = time.monotonic()
         try:
-            lane, future = feeder.finished.get(timeout=LOOK_SECONDS)
+            lane, future = finished.get(timeout=LOOK_SECONDS)
         except Empty:
             continue
         lane.open -= 1
         lane.done += 1
-        feeder.fill()  # before the result is evaluated
-        yield workers.result(future)
-
-
-class _Feeder:
-    """Keeps lanes full of jobs; finished: futures that are done, each with its lane."""
-
-    def __init__(self, lanes: Sequence[Lane], jobs: Iterable[Job]) -> None:
-        self.finished: SimpleQueue[tuple[Lane, Any]] = SimpleQueue()
-        self._lanes, self._jobs, self._has_more = lanes, iter(jobs), True
-        self._held: dict[bool, deque[Job]] = {True: deque(), False: deque()}
-
-    def fill(self) -> bool:
-        """Submit jobs until there is no room or no job left; whether a result is still to come."""
-        while self._submit():
+        while submit():  # before the result is evaluated
             pass
-        for lane in self._lanes:
-            lane.held = len(self._held[lane.has_device])
-        return self._has_more or any(lane.open for lane in self._lanes) or any(self._held.values())
-
-    def _submit(self) -> bool:
-        """Submit a job to the least busy lane that has room and a job; whether there was one."""
-        free = [lane for lane in self._lanes if lane.open < AHEAD * lane.n_workers]
-        for lane in sorted(free, key=lambda lane: lane.open / lane.n_workers):
-            job = self._job_for(lane)
-            if job is not None:
-                lane.open += 1
-                lane.submit(job.work).add_done_callback(partial(self._end, lane))
-                return True
-        return False
-
-    def _end(self, lane: Lane, future: Any) -> None:  # in a thread of the workers'
-        self.finished.put((lane, future))
-
-    def _job_for(self, lane: Lane) -> Job | None:
-        """The next job of the lane's kind, or of any where no lane is of the other kind; others are held."""
-        others = [other for other in self._lanes if other.has_device is not lane.has_device]
-        is_only_kind = not any(other.n_workers or other.expected for other in others)
-        while True:
-            for kind in (lane.has_device, not lane.has_device)[: 1 + is_only_kind]:
-                if self._held[kind]:
-                    return self._held[kind].popleft()
-            job = next(self._jobs, None)
-            if job is None:
-                self._has_more = False
-                return None
-            self._held[job.needs_device].append(job)
+        yield workers.result(future)
 
 
 @dataclass(frozen=True)
