@@ -5,7 +5,6 @@ import dataclasses
 import json
 import multiprocessing
 import random
-import threading
 import uuid
 import warnings
 from pathlib import Path
@@ -114,16 +113,12 @@ def test_a_large_file_has_row_groups_and_does_not_depend_on_how_it_came_about(tm
     check_rows(whole, [7, 3, 3, 39, *range(40)])
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_scores_alone_have_an_empty_row_of_attributions_each(count):
-    alone = store.AttributionSet(np.ones(count), {})
+def test_scores_alone_have_an_empty_row_of_attributions_each(tmp_path):
+    alone = store.AttributionSet(np.ones(3), {})
     for side in (alone.hypothesis, alone.ground_truth):
-        assert side.lengths.tolist() == [0] * count
+        assert side.lengths.tolist() == [0] * 3
     assert alone.n_unexplained == 0
-
-
-def test_another_identity_has_another_folder(tmp_path):
-    assert slot(tmp_path).parts.parent != slot(tmp_path, {**IDENTITY, "seed": None}).parts.parent
+    assert slot(tmp_path).parts.parent != slot(tmp_path, {**IDENTITY, "seed": None}).parts.parent, "another identity"
 
 
 def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
@@ -204,26 +199,6 @@ def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
     assert content(*files(fill(tmp_path, []))) == reference
 
 
-def test_threads_that_add_and_merge_at_once_lose_nothing(place):
-    drawn = {start: np.random.default_rng(start).permutation(40)[:20].tolist() for start in range(4)}
-
-    def work(start: int) -> None:
-        for index in drawn[start]:
-            add(place, [index, (index + 1) % 40])
-            if index % 5 == start:
-                place.merge()
-
-    threads = [threading.Thread(target=work, args=(start,)) for start in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    written = {row for rows in drawn.values() for index in rows for row in (index, (index + 1) % 40)}
-    assert place.missing(KEYS) == [row for row in range(40) if row not in written]
-    place.merge()
-    assert len(files(place)) == 1
-
-
 def interleaved(monkeypatch, turn: int, act) -> list[str]:
     """Act in the middle of a merge, before its n-th look at the store; the looks, as they come."""
     looks: list[str] = []
@@ -244,7 +219,7 @@ def interleaved(monkeypatch, turn: int, act) -> list[str]:
     return looks
 
 
-@pytest.mark.parametrize("turn", range(1, 12))
+@pytest.mark.parametrize("turn", range(1, 10))
 @pytest.mark.parametrize("other", ["merge", "add and merge", "killed"])
 def test_no_row_is_lost_whatever_happens_in_the_middle_of_a_merge(place, turn, other, monkeypatch):
     for first in range(0, 32, 8):

@@ -1,11 +1,11 @@
 """A sweep writes what it chose as recipes, and `score` and `load` reach the same scores with them."""
 
 import json
-import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from fakes import composed
 from some_results import make_result
@@ -95,70 +95,31 @@ def test_recipes_of_a_sweep_score_as_the_sweep_did(sweep, texts, tmp_path, capsy
         assert f"name:{name}|" in told["signature"] and recipe.signature in told["signature"]
 
 
-def test_the_attributions_are_those_that_the_boost_was_chosen_on(sweep, texts, tmp_path):
-    import pyarrow.parquet as pq
-
-    recipes = sweep("metric=[chrf]", "explainer=[lime]", "seed=7", boosts=["learned", "spread", "mean"])
-    scorer = bmx_grid.load(recipe=next(iter(recipes.values())))
-    stored = pq.read_table(next((tmp_path / "cache").rglob("sample.de-en.parts/*.parquet"))).to_pydict()
-    by_key = dict(zip(stored["key"], stored["hypothesis_attributions"], strict=True))
-    for one in scorer.explain(*texts).explanations[:20]:
-        assert by_key[one.key] == one.attributions["hypothesis"].tolist()
-
-
-def test_a_recipe_says_what_it_was_chosen_on_and_for(sweep, tmp_path):
-    chosen = ("metric=[chrf]", "explainer=[erasure]")
-    recipe = sweep(*chosen, boosts=["learned", "sum", "spread"], gain=0.25).popitem()[1]
+def test_a_recipe_says_what_it_was_chosen_on_and_has_the_attributions_of_the_sweep(sweep, texts, tmp_path):
+    chosen = ("metric=[chrf]", "explainer=[lime]", "seed=7", "explainer.lime.num_samples=30")
+    recipes = sweep(*chosen, boosts=["learned", "spread", "mean"], gain=0.25)
+    recipe = next(iter(recipes.values()))
     assert [(one.dataset, one.language_pair, one.segments, one.human) for one in recipe.chosen_on] == [
         ("sample", "de-en", 20, "score"),
         ("sample", "fr-en", 20, "score"),
     ]
     assert (recipe.gain.value, recipe.gain.low, recipe.gain.how) == (0.25, 0.24, "nowhere: this is a test")
-    assert recipe.beyond.value is None
     assert recipe.metric == Identity.of("metric", "chrf", Chrf(), Chrf().signature)
-    assert recipe.metric.settings == {} and recipe.seed is None
-    assert len(recipe.date) == 10
-    assert sweep(*chosen, chooses=False) == {}
-    assert len(list((tmp_path / "out" / "previous").rglob("*-erasure-*.json"))) >= 1, "those of another run"
+    assert (recipe.beyond.value, recipe.metric.settings, recipe.seed, len(recipe.date)) == (None, {}, 7, 10)
+    stored = pq.read_table(next((tmp_path / "cache").rglob("sample.de-en.parts/*.parquet"))).to_pydict()
+    by_key = dict(zip(stored["key"], stored["hypothesis_attributions"], strict=True))
+    for one in bmx_grid.load(recipe=recipe).explain(*texts).explanations[:20]:
+        assert by_key[one.key] == one.attributions["hypothesis"].tolist()
 
 
-def test_recipes_of_a_sweep_that_was_killed_are_moved_aside(sweep, tmp_path, monkeypatch):
-    def killed(*_, **__):
-        raise KeyboardInterrupt
-
-    chosen = ("metric=[chrf]", "explainer=[erasure]")
-    monkeypatch.setattr("bmx_grid.report.analysis_files.analyse_sweep", killed)
-    with pytest.raises(KeyboardInterrupt):
-        sweep(*chosen, "analysis=true", boosts=BOOSTS)
-    left = {path.name for path in (tmp_path / "out" / "recipes").iterdir()}
-    assert left
-    assert sweep(*chosen, chooses=False) == {}
-    assert {path.name for path in (tmp_path / "out" / "previous").rglob("recipes/*")} == left
-
-
-def test_recipes_are_artifacts_of_the_run_of_the_sweep(sweep, tmp_path, template):
-    from mlflow import MlflowClient
-
-    shutil.copy(template, tmp_path / "mlflow.db")  # in place of the seconds that making it takes
-    found = sweep("metric=[chrf]", "explainer=[erasure]", "tracking=mlflow", boosts=BOOSTS)
-    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
-    (experiment,) = client.search_experiments(filter_string="name = 'bmx_grid'")
-    (parent,) = client.search_runs([experiment.experiment_id], "tags.kind = 'sweep'")
-    artifacts = {one.path for one in client.list_artifacts(parent.info.run_id, "recipes")}
-    assert artifacts == {f"recipes/{name}.json" for name in found} != set()
-
-
-def test_without_an_evaluation_that_chooses_there_is_no_folder(sweep, tmp_path):
-    assert sweep("metric=[chrf]", "explainer=[erasure]", chooses=False) == {}
-    assert not (tmp_path / "out" / "recipes").exists()
-
-
-def test_boosts_that_abstain_have_no_recipe(sweep):
+def test_boosts_that_hurt_or_abstain_have_no_recipe_and_those_of_another_run_are_moved_aside(sweep, tmp_path):
+    erasure = ("metric=[chrf]", "explainer=[erasure]")
     assert sweep("metric=[random]", "explainer=[random]", "limit=2", boosts=["share_negative"]) == {}
-
-
-def test_boosts_that_hurt_have_no_recipe(sweep):
-    assert sweep("metric=[chrf]", "explainer=[erasure]", boosts=["mean"], verdict="hurts") == {}
+    assert sweep(*erasure, boosts=["mean"], verdict="hurts") == {}
+    assert not (tmp_path / "out" / "recipes").exists()
+    left = set(sweep(*erasure, boosts=["learned", "sum"]))
+    assert left and sweep(*erasure, chooses=False) == {}
+    assert {path.stem for path in (tmp_path / "out" / "previous").rglob("recipes/*")} == left
 
 
 def test_a_metric_that_is_fitted_to_its_data_sets_has_no_recipe():

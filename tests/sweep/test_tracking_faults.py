@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from fakes import ROOT, composed
@@ -49,14 +49,6 @@ def server(answer):
         connection.close()
 
 
-@contextmanager
-def nobody():
-    """The port of a server that is not running."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # held, and not listened at, so that no other process opens it
-        yield held.getsockname()[1]
-
-
 def page(status, body):
     return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
@@ -67,7 +59,7 @@ def given_up(tracker, folder):
         tracker.start("s", CONFIG, folder)
     (warning,) = [str(entry.message) for entry in caught if "MLflow cannot use" in str(entry.message)]
     assert warning.startswith(tracker.failure) and "tracking=none" in warning and warning.isprintable()
-    assert "secret" not in warning and tracker.where() == ""
+    assert "secret" not in warning + repr(tracker) + tracker.store(folder) and tracker.where() == ""
     return warning
 
 
@@ -76,7 +68,6 @@ def given_up(tracker, folder):
     [
         pytest.param(b"garbage garbage\r\n\r\n", "BadStatusLine", id="garbage"),
         pytest.param(page("200 OK", "<html>a wiki</html>"), "JSON", id="a page"),
-        pytest.param(page("200 OK", '{"experiment": 5}'), "", id="JSON of another kind"),
         pytest.param(page("401 Unauthorized", "who are you"), "401", id="401"),
     ],
 )
@@ -91,7 +82,7 @@ def test_a_server_that_answers_wrongly_is_named(tmp_path, monkeypatch, answer, s
     ("listening", "said"),
     [
         pytest.param(lambda: server(None), "it did not answer within 1 s", id="accepts and never answers"),
-        pytest.param(nobody, "Connection refused", id="is not there"),
+        pytest.param(lambda: nullcontext(9), "Connection refused", id="is not there"),
     ],
 )
 def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
@@ -111,22 +102,14 @@ def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
     assert (tmp_path / "out" / "tables" / "grid.parquet").is_file() and (tmp_path / "out" / "settings.csv").is_file()
 
 
-def test_a_server_is_not_asked_which_store_it_is(tmp_path):
-    tracker = MlflowTracker(uri="http://me:secret@127.0.0.1:9")
-    assert tracker.store(tmp_path) == "http://me:***@127.0.0.1:9 bmx_grid"
-    assert "secret" not in repr(tracker)
-
-
 @pytest.mark.parametrize(
     ("address", "said"),
     [
         pytest.param("{here}/file/mlflow.db", "File exists", id="a file where a folder should be"),
         pytest.param("{here}/folder", "not a permanent file", id="a folder where the file should be"),
         pytest.param("{here}/text.db", "not a database", id="not a database"),
-        pytest.param(":memory:", "not a permanent file", id="no file"),
         pytest.param("{here}/100%/mlflow.db", "not a permanent file", id="a name that MLflow reads as another"),
         pytest.param("{here}/nul\0.db", "not a permanent file", id="a NUL"),
-        pytest.param("{here}/" + "x" * 6000, "File name too long", id="a name of 6,000 characters"),
         pytest.param("/proc/nothing/mlflow.db", "No such file", id="a folder that cannot be made"),
         pytest.param("{here}/foreign.db", "a database of another program", id="a database of something else"),
     ],
@@ -157,26 +140,11 @@ def _refused(*_given, **_options):
     raise MlflowException(long) from ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
 
 
-def _full_store(*_given, **_options):
-    from mlflow.exceptions import MlflowException
-
-    raise MlflowException("(sqlite3.OperationalError) database or disk is full\n[SQL: INSERT INTO metrics ...]")
-
-
-@pytest.mark.parametrize(
-    ("call", "fault", "said"),
-    [
-        pytest.param("log_batch", _refused, "Connection refused", id="server ended"),
-        pytest.param("set_terminated", _full_store, "database or disk is full", id="store full"),
-    ],
-)
-def test_a_fault_in_mid_sweep_is_one_short_warning_and_the_same_command_completes(
-    folder, monkeypatch, call, fault, said
-):
+def test_a_fault_in_mid_sweep_is_one_short_warning_and_the_same_command_completes(folder, monkeypatch):
     tracker = started(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(f"mlflow.MlflowClient.{call}", fault)
-        with pytest.warns(UserWarning, match=re.escape(said)) as caught:
+        patch.setattr("mlflow.MlflowClient.log_batch", _refused)
+        with pytest.warns(UserWarning, match="Connection refused") as caught:
             tracker.log(make_result())
         with warnings.catch_warnings():
             warnings.simplefilter("error")
