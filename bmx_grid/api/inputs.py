@@ -152,9 +152,9 @@ def _part(group: str, item: Any, name: str | None = None) -> Any:
     if isinstance(item, str):
         return None
     if isinstance(item, Scorer):
-        if item.recipe is not None:
+        if item.boost is not None and not isinstance(item.boost, Component):
             raise ConfigError("metric: a metric boosted by a recipe is judged in a sweep by boost=['recipe'].")
-        item = item.metric
+        item = item.boost or item.metric
     if isinstance(item, Component):
         return item
     if group == "metric" and callable(item) and not isinstance(item, type):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,81 +23,53 @@ from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
-from bmx_grid.metrics.base import Cost, Metric, ground_truths
+from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
 
-@dataclass(frozen=True)
-class Explained:
-    """Scores with a metric, and explains its scores where there is an explainer.
+def count_within(metric: Metric, explainer: Explainer | None, item: Item, max_texts: int, copies: int = 1) -> int:
+    """The most texts of the innermost metric that `copies` versions of an item need, repeats counted again.
 
-    seed: of the explainer's draws. max_texts: the most texts for one item.
-    Raises ConfigError for a negative seed or a max_texts below 1.
+    Raises ExplainError above max_texts.
     """
+    count = count_texts(metric, explainer, item, copies)
+    if count > max_texts:
+        raise ExplainError(
+            f"{counted(count, 'text')} would be scored for this segment, above max_texts = {max_texts:,}: choose an "
+            "explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
+        )
+    return count
 
-    metric: Metric
-    explainer: Explainer | None = None
-    seed: int = 0
-    max_texts: int = 100_000
 
-    def __post_init__(self) -> None:
-        check_seed(self.seed)
-        if self.max_texts < 1:
-            raise ConfigError(f"max_texts must be at least 1, got {self.max_texts}.")
+def explained_in_parts(
+    metric: Metric, explainer: Explainer | None, sizes: Mapping[Item, int], seed: int, texts_at_once: int
+) -> Iterator[list[Explanation]]:
+    """The explanations of items, in parts of at most `texts_at_once` texts (but at least one item).
 
-    @property
-    def drawn_with(self) -> int | None:
-        """The seed where something is random, else None: part of every signature."""
-        return self.seed if self.explainer is not None and self.explainer.stochastic else None
+    sizes: how many texts each item needs. An item's explanation is the same in any part. Texts that items of one part
+    share are scored once.
+    """
+    part: list[Item] = []
+    room = texts_at_once
+    for item, size in sizes.items():
+        if part and size > room:
+            yield explain_items(metric, explainer, part, seed)
+            part, room = [], texts_at_once
+        part.append(item)
+        room -= size
+    if part:
+        yield explain_items(metric, explainer, part, seed)
 
-    def check(self) -> None:
-        """Raise UnavailableError, with the remedy, when metric or explainer are unavailable here."""
-        self.metric.check()
-        if self.explainer is not None:
-            self.explainer.check()
 
-    def count_texts(self, item: Item, copies: int = 1) -> int:
-        """The most texts of the innermost metric that `copies` versions of `item` need, repeats counted again.
-
-        Raises ExplainError above max_texts.
-        """
-        count = count_texts(self.metric, self.explainer, item, copies)
-        if count > self.max_texts:
-            raise ExplainError(
-                f"{counted(count, 'text')} would be scored for this segment, above max_texts = {self.max_texts:,}: "
-                "choose an explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
-            )
-        return count
-
-    def explain(self, items: Sequence[Item], texts_at_once: int) -> Iterator[list[Explanation]]:
-        """The explanations of items, in parts of at most `texts_at_once` texts (but at least one item).
-
-        An item's explanation is the same in any part. Texts that items of one part share are scored once.
-        Raises ExplainError, before anything is scored, for the first item above max_texts.
-        """
-        parts: list[list[Item]] = []
-        room = 0
-        for item in items:
-            size = self.count_texts(item)
-            if size > room:
-                parts.append([])
-                room = texts_at_once
-            parts[-1].append(item)
-            room -= size
-        for part in parts:
-            yield explain_items(self.metric, self.explainer, part, self.seed)
-
-    def attributions(self, explanations: Sequence[Explanation]) -> AttributionSet:
-        """Base scores and attributions of n explained items, as arrays."""
-        base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
-        roles = () if self.explainer is None else (*ground_truths(self.metric), "hypothesis")
-        rows = {
-            role: Ragged.from_rows(explanation.attributions[role] for explanation in explanations) for role in roles
-        }
-        return AttributionSet(base, rows)
+def as_arrays(explanations: Sequence[Explanation]) -> AttributionSet:
+    """Base scores and attributions of n explained items."""
+    base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
+    roles = explanations[0].attributions if explanations else ()
+    rows = {role: Ragged.from_rows(explanation.attributions[role] for explanation in explanations) for role in roles}
+    return AttributionSet(base, rows)
 
 
 LOWER = "lower scores are better, and boosts are made for metrics whose higher scores are; use it without an explainer."
@@ -124,20 +96,21 @@ class BoostedMetric(Metric):
     aggregation: Aggregation = identity(PowerMean())
     side: Words = identity("both")
     seed: int = identity(0)
-    max_texts: int = runtime(100_000)
+    max_texts: int = runtime(100_000, least=1)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        check_seed(self.seed)
         checked = GridSpec((self.p,), (self.w,), self.side, self.aggregation)
         object.__setattr__(self, "p", checked.p[0] + 0.0)  # floats, without -0.0: one identity for one number
         object.__setattr__(self, "w", checked.w[0] + 0.0)
         if not self.metric.higher_is_better:
             raise ConfigError(f"{type(self.metric).__name__}: {LOWER}")
-        _ = self.explained  # which checks the two numbers
 
     @property
-    def explained(self) -> Explained:
-        """The metric with its explainer, without p and w."""
-        return Explained(self.metric, self.explainer, self.seed, self.max_texts)
+    def drawn_with(self) -> int | None:
+        """The seed where something is random, else None: part of every signature."""
+        return self.seed if self.explainer.stochastic else None
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -156,15 +129,16 @@ class BoostedMetric(Metric):
         return (
             f"boosted|metric:({self.metric.signature})|explainer:({self.explainer.signature})"
             f"|aggregation:{type(self.aggregation).__name__}|side:{self.side}|p:{self.p}|w:{self.w}"
-            f"|seed:{self.explained.drawn_with}|version:{self.VERSION}"
+            f"|seed:{self.drawn_with}|version:{self.VERSION}"
         )
 
     def fingerprint(self) -> dict[str, Any]:
         # JSON has no infinity, and the extremes are powers like any other.
-        return {**super().fingerprint(), "p": repr(self.p), "seed": self.explained.drawn_with}
+        return {**super().fingerprint(), "p": repr(self.p), "seed": self.drawn_with}
 
     def check(self) -> None:
-        self.explained.check()
+        self.metric.check()
+        self.explainer.check()
 
     def fitted(self, segments: SegmentSet) -> BoostedMetric:
         return dataclasses.replace(self, metric=self.metric.fitted(segments))
@@ -175,19 +149,22 @@ class BoostedMetric(Metric):
         Repeats are counted again; two iterations of Erasure on 15 words count 324 texts where 121 differ.
         Raises ExplainError above max_texts.
         """
-        return self.explained.count_texts(item, copies)
+        return count_within(self.metric, self.explainer, item, self.max_texts, copies)
 
     def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
         """float64[n] boosted scores. Nothing is scored when an item needs more than max_texts texts (ExplainError)."""
-        parts = [self.boost(part) for part in self.explained.explain(items, self.max_texts)]
-        return np.concatenate(parts) if parts else np.empty(0)
+        sizes = {item: self.count_texts(item) for item in items}
+        scores: dict[Item, float] = {}
+        for part in explained_in_parts(self.metric, self.explainer, sizes, self.seed, self.max_texts):
+            scores |= zip([explanation.item for explanation in part], self.boost(part).tolist(), strict=True)
+        return np.array([scores[item] for item in items], dtype=np.float64)
 
     def boost(self, explanations: Sequence[Explanation]) -> NDArray[np.float64]:
         """float64[n] boosted scores of n explained items.
 
         Raises BmxError for an item whose base score or attributions are not finite.
         """
-        stored = self.explained.attributions(explanations)
+        stored = as_arrays(explanations)
         base, ground_truth, hypothesis = stored.base_scores, stored.ground_truth, stored.hypothesis
         scores = boosted_scores(self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis)
         words = hypothesis.lengths + (ground_truth.lengths if self.side == "both" else 0)
@@ -206,7 +183,7 @@ def _refuse(broken: NDArray[np.bool_], metric: Metric, explanations: Sequence[Ex
 
 
 def boosted_by(
-    recipe: Recipe, explained: Explained, explanations: Sequence[Explanation]
+    recipe: Recipe, metric: Metric, explanations: Sequence[Explanation]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """float64[n] boosted scores of n explained items, and the rows of those that keep the score of the metric.
 
@@ -215,7 +192,7 @@ def boosted_by(
     Raises BmxError for an item whose score or attributions are not finite, DataError for one whose attributions the
     boost cannot be made of.
     """
-    stored = explained.attributions(explanations)
+    stored = as_arrays(explanations)
     base, truth, hypothesis = stored.base_scores, stored.ground_truth, stored.hypothesis
     has_words = (truth.lengths > 0, hypothesis.lengths > 0)
     broken = ~np.isfinite(base) | (has_words[0] & ~defined_rows(truth)) | (has_words[1] & ~defined_rows(hypothesis))
@@ -224,6 +201,6 @@ def boosted_by(
     except DataError as error:  # which numbers rows from 0
         raise DataError(re.sub(r"^row (\d+)", lambda row: f"segment {int(row[1]) + 1}", str(error))) from error
     undefined = ~np.isfinite(scores)
-    _refuse(broken | (undefined & has_words[0] & has_words[1]), explained.metric, explanations)
+    _refuse(broken | (undefined & has_words[0] & has_words[1]), metric, explanations)
     scores[undefined] = base[undefined]
     return scores, np.flatnonzero(undefined)

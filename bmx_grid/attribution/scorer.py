@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.boosted import BoostedMetric, Explained, boosted_by
+from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within, explained_in_parts
 from bmx_grid.attribution.explain import Explanation, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
-from bmx_grid.core.configure import build, convert, load_option
+from bmx_grid.core.configure import build, check_seed, convert, load_option
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
 from bmx_grid.core.wording import counted
+from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Role
 
@@ -53,13 +54,21 @@ class Scored:
 class Scorer:
     """Scores texts with a metric, boosted or not. Build it with `bmx_grid.load`.
 
-    metric: what scores, a BoostedMetric where p and w are given. explained: the metric alone with its explainer, if
-    any. recipe: the boost that is applied to what is explained.
+    metric: what is explained, where there is an explainer. seed: of the explainer's draws. max_texts: the most texts
+    for one segment. boost: what is applied to scores and attributions: by p and w, or a recipe; None for no boost.
+    Raises ConfigError for a negative seed or a max_texts below 1.
     """
 
     metric: Metric
-    explained: Explained
-    recipe: Recipe | None = None
+    explainer: Explainer | None = None
+    seed: int = 0
+    max_texts: int = 100_000
+    boost: BoostedMetric | Recipe | None = None
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        if self.max_texts < 1:
+            raise ConfigError(f"max_texts: expected a number at least 1, got {self.max_texts}.")
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -67,28 +76,27 @@ class Scorer:
         return self.metric.reads
 
     @property
-    def boosts(self) -> bool:
-        """Whether scores are boosted: by p and w, or by a recipe."""
-        return isinstance(self.metric, BoostedMetric) or self.recipe is not None
-
-    @property
     def unexplained(self) -> Scorer:
         """One with the same scores, without attributions beside those that are not boosted."""
-        return self if self.boosts else Scorer(self.metric, Explained(self.metric))
+        return Scorer(self.metric) if self.boost is None else self
 
     @property
     def signature(self) -> str:
         """The settings behind a score, in one line that travels with every number."""
-        if self.recipe is None:
-            return self.metric.signature
-        return f"{self.recipe.signature}|name:{self.recipe.name}|seed:{self.explained.drawn_with}"
+        if isinstance(self.boost, Recipe):
+            return f"{self.boost.signature}|name:{self.boost.name}|seed:{self._drawn_with}"
+        return (self.boost or self.metric).signature
 
     @property
     def explanation_signature(self) -> str | None:
         """The settings behind attributions that are shown beside scores of the metric alone; else None."""
-        if self.explained.explainer is None or self.boosts:
+        if self.explainer is None or self.boost is not None:
             return None
-        return f"{self.explained.explainer.signature}|seed:{self.explained.drawn_with}"
+        return f"{self.explainer.signature}|seed:{self._drawn_with}"
+
+    @property
+    def _drawn_with(self) -> int | None:
+        return self.seed if self.explainer is not None and self.explainer.stochastic else None
 
     def items(self, *texts: Sequence[Any]) -> list[Item]:
         """The segments as the metric reads them. Raises as `score` does."""
@@ -116,20 +124,21 @@ class Scorer:
         items = self.items(*texts)
         sizes = self._sizes(items)
         by_item: dict[Item, Explanation] = {}
+        at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
         with component_errors():
-            for part in self.explained.explain(list(sizes), texts_at_once(self.metric, TEXTS_AT_ONCE)):
-                if not self.boosts and not all(math.isfinite(explanation.base_score) for explanation in part):
+            for part in explained_in_parts(self.metric, self.explainer, sizes, self.seed, at_once):
+                if self.boost is None and not all(math.isfinite(explanation.base_score) for explanation in part):
                     raise BmxError(f"{self.metric.signature}: a score is not finite.")
                 by_item |= {explanation.item: explanation for explanation in part}
                 if progress is not None:
                     progress(sum(sizes[explanation.item] for explanation in part))
             explanations = [by_item[item] for item in items]
             base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
-            if self.recipe is not None:
-                scores, unboosted = boosted_by(self.recipe, self.explained, explanations)
+            if isinstance(self.boost, Recipe):
+                scores, unboosted = boosted_by(self.boost, self.metric, explanations)
                 return Scored(scores, base, explanations, tuple(unboosted.tolist()))
-            scores = self.metric.boost(explanations) if isinstance(self.metric, BoostedMetric) else base
-        return Scored(scores, base, () if self.explained.explainer is None else explanations)
+            scores = base if self.boost is None else self.boost.boost(explanations)
+        return Scored(scores, base, () if self.explainer is None else explanations)
 
     def _sizes(self, items: Sequence[Item]) -> dict[Item, int]:
         """The distinct items, and how many texts each needs."""
@@ -137,7 +146,7 @@ class Scorer:
         for number, item in enumerate(items, start=1):
             if item not in sizes:
                 try:
-                    sizes[item] = self.explained.count_texts(item)
+                    sizes[item] = count_within(self.metric, self.explainer, item, self.max_texts)
                 except ExplainError as error:
                     raise ExplainError(f"segment {number}: {error}") from error
         return sizes
@@ -166,7 +175,7 @@ def make_scorer(
     if recipe is not None:
         for group, of_recipe, named in (("metric", recipe.metric, metric), ("explainer", recipe.explainer, explainer)):
             node[group] = of_recipe.node(group) if named in (None, ...) else named
-    cls: Any = BoostedMetric if by_point else Explained
+    cls: Any = BoostedMetric if by_point else Scorer
     node |= {"seed": seed, **({"aggregation": "power_mean", **_point(node["explainer"], p, w)} if by_point else {})}
     for key, value in settings.items():
         if key != "seed":
@@ -174,16 +183,16 @@ def make_scorer(
     if node["explainer"] is None:
         del node["explainer"]
     built = build({"_target_": f"{cls.__module__}.{cls.__qualname__}", **node}, cls, "settings")
-    scorer = Scorer(built, built.explained) if by_point else Scorer(built.metric, built, recipe)
-    asked, how = scorer.explained.metric, scorer.explained.explainer
-    if recipe is not None and how is not None:
+    parts = built.metric, built.explainer
+    if recipe is not None:
         recipe.check(
-            Identity.of("metric", _called(metric, recipe.metric.name), asked, asked.signature),
-            Identity.of("explainer", _called(explainer, recipe.explainer.name), how, how.signature),
+            Identity.of("metric", _called(metric, recipe.metric.name), parts[0], parts[0].signature),
+            Identity.of("explainer", _called(explainer, recipe.explainer.name), parts[1], parts[1].signature),
         )
     with component_errors():
-        scorer.explained.check()
-    return scorer
+        for part in filter(None, parts):
+            part.check()
+    return Scorer(*parts, built.seed, built.max_texts, built if by_point else recipe)
 
 
 def _check_arguments(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.scorer import Scored, Scorer
+from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.wording import number, visible
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.significance import compare_sums
@@ -48,7 +49,7 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> Values:
     values: Values = {"signature": scorer.signature, "scale": scale}
     values |= {"explainer": scorer.explanation_signature} if words and scorer.explanation_signature else {}
     values |= {"mean": scale * float(scored.scores.mean())}
-    values |= {"unboosted": [row + 1 for row in scored.unboosted]} if scorer.recipe is not None else {}
+    values |= {"unboosted": [row + 1 for row in scored.unboosted]} if isinstance(scorer.boost, Recipe) else {}
     return {**values, "scores": rows}
 
 
@@ -62,7 +63,7 @@ def systems(
 ) -> Values:
     """The scores of systems with intervals, and paired tests of every two; texts, scores: by system."""
     metric = scorer.metric
-    corpus, scale = not scorer.boosts and metric.has_statistics, scale_of(metric)
+    corpus, scale = scorer.boost is None and metric.has_statistics, scale_of(metric)
     combine = metric.combine if corpus else mean
     terms = {name: by_mean(of_system) for name, of_system in scores.items()}
     if corpus:

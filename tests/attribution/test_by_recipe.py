@@ -87,7 +87,7 @@ def test_own_settings_and_the_seed_come_with_the_recipe():
     recipe = recipe_of(metric=Chrf(lowercase=True), explainer=Lime(num_samples=30), seed=5)
     assert (recipe.metric.settings, recipe.explainer.settings) == ({"lowercase": True}, {"num_samples": 30})
     scorer = bmx_grid.load(recipe=recipe)
-    assert (scorer.metric, scorer.explained.explainer) == (Chrf(lowercase=True), Lime(num_samples=30))
+    assert (scorer.metric, scorer.explainer) == (Chrf(lowercase=True), Lime(num_samples=30))
     assert scorer.signature == f"{recipe.signature}|name:mine|seed:5"
     other = bmx_grid.load(recipe=recipe, settings={"seed": 6})
     assert other.signature.endswith("|seed:6")

@@ -110,7 +110,7 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
         pytest.param({"settings": {"nope.x": 1}}, "nope.x: unknown part 'nope'.*explainer, metric", id="unknown part"),
         pytest.param({"settings": {"seed": "x"}}, "seed: expected a whole number", id="a seed in words"),
         pytest.param({"settings": {"seed": -1}}, "seed must be 0 or more", id="a negative seed"),
-        pytest.param({"settings": {"max_texts": 0}}, "max_texts must be at least 1", id="no texts"),
+        pytest.param({"settings": {"max_texts": 0}}, "max_texts: expected a number at least 1", id="no texts"),
         pytest.param({"p": 10**400, "w": 0.5}, "p: 10+… is beyond the largest number", id="p beyond float64"),
     ],
 )
@@ -131,7 +131,7 @@ def test_the_seed_and_settings_reach_the_parts():
     ]
     assert scores[0] == scores[1] != scores[2]
     scorer = bmx_grid.load("chrf", "erasure", p=2.0, settings={"metric.char_order": 3, "side": "hypothesis"})
-    assert (scorer.metric.p, scorer.metric.side, scorer.metric.metric.char_order) == (2.0, "hypothesis", 3)
+    assert (scorer.boost.p, scorer.boost.side, scorer.metric.char_order) == (2.0, "hypothesis", 3)
 
 
 @pytest.mark.parametrize("explainer", [None, "erasure"])

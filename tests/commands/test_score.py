@@ -141,7 +141,7 @@ def test_the_papers_median_stands_for_the_one_that_is_not_given(explainer):
 def test_settings_reach_every_part():
     settings = {"metric.lowercase": True, "explainer.num_samples": 7, "seed": 3, "side": "hypothesis"}
     expected = BoostedMetric(Chrf(lowercase=True), Lime(num_samples=7), -1.4, 0.4, side="hypothesis", seed=3)
-    assert bmx_grid.load("chrf", "lime", p=-1.4, settings=settings).metric == expected
+    assert bmx_grid.load("chrf", "lime", p=-1.4, settings=settings).boost == expected
     nested = bmx_grid.load("boosted", None, settings={"metric.metric": "random", "metric.p": 2, "seed": 3}).metric
     assert nested.settings()["p"] == 2.0
     assert nested.settings()["metric"].settings()["seed"] == 3

@@ -11,6 +11,7 @@ from fakes import composed
 from some_results import make_result
 
 import bmx_grid
+from bmx_grid.attribution.boosted import as_arrays
 from bmx_grid.boosts.recipe import Chosen, Identity, read_recipe
 from bmx_grid.commands.score import main
 from bmx_grid.commands.sweep import run
@@ -76,7 +77,7 @@ def test_recipes_of_a_sweep_score_as_the_sweep_did(sweep, texts, tmp_path, capsy
         path = tmp_path / "out" / "recipes" / f"{name}.json"
         scorer = bmx_grid.load(recipe=path)
         scored = scorer.explain(*texts)
-        explained = scorer.explained.attributions(scored.explanations)
+        explained = as_arrays(scored.explanations)
         features = recipe.boost.features(explained.ground_truth, explained.hypothesis)
         expected = recipe.fitted().scores(explained.base_scores, features)
         assert scored.scores.tobytes() == expected.tobytes()
