@@ -132,9 +132,9 @@ def test_without_a_boost_nothing_is_explained_unless_words_are_shown(score, monk
 @pytest.mark.parametrize("explainer", ["erasure", "lime", "shap"])
 def test_the_papers_median_stands_for_the_one_that_is_not_given(explainer):
     median = load_option("grid", "paper")["fixed"][explainer]
-    made = bmx_grid.load("chrf", explainer, w=0.0).metric
+    made = bmx_grid.load("chrf", explainer, w=0.0).boost
     assert (made.p, made.w) == (median["p"], 0.0)
-    made = bmx_grid.load("chrf", explainer, p=0.0).metric
+    made = bmx_grid.load("chrf", explainer, p=0.0).boost
     assert (made.p, made.w) == (0.0, median["w"])
 
 
