@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 
 NAMES = ("id", "system", "language_pair")
 SCORE_ROLES = ("score", *NAMES)
-WORD_VALUES = ("scores", "labels")  # the roles of which a table of words has one
-WORD_ROLES = (*WORD_VALUES, "words", "side", *NAMES)
+WORD_ROLES = ("scores", "labels", "words", "side", *NAMES)
 HEADER = 3  # lines of a submission before its rows: disk footprint, parameters, ensembled models
 MISSING = "write None for what has no score"
 # What files call the side that a row is of.
@@ -196,16 +195,7 @@ def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _score_table(path: Path, option: FromFile) -> ImportedFile:
     table = open_table(path)
-    columns = _columns(table, option)
-    if "score" not in columns and option.name in table.names:
-        columns["score"] = option.name
-    if "score" not in columns:
-        free = [name for name in table.names if name not in columns.values()]
-        proposed = override(f"{option.KEY}.columns.score", free[0] if len(free) == 1 else "NAME")
-        raise DataError(
-            f"{path}: no column for the score. The file has the columns {listed(table.names)}; name it 'score' or "
-            f"'{option.name}', or write {proposed}"
-        )
+    columns, _ = _columns(table, option, ("score",))
     rows = _with_scores(path, _named_rows(table, columns, "score"), f"the score in column '{columns['score']}'")
     # Without ids, a table that names each system once (in each language pair) is of systems.
     names = [name for name in ("system", "language_pair") if name in rows]
@@ -215,16 +205,10 @@ def _score_table(path: Path, option: FromFile) -> ImportedFile:
 
 def _word_table(path: Path, option: FromFile) -> ImportedFile:
     table = open_table(path)
-    columns = _columns(table, option)
-    kinds = [role for role in WORD_VALUES if role in columns]
-    if len(kinds) != 1:
-        raise DataError(
-            f"{path}: {'columns for both scores and' if kinds else 'no column for scores or'} labels. It has "
-            f"{listed(table.names)}; name one, as {option.KEY}.columns.scores=NAME or {option.KEY}.columns.labels=NAME."
-        )
-    rows = _named_rows(table, columns, kinds[0])
-    rows["value"] = _lists(path, rows, "value", columns[kinds[0]])
-    rows = _with_numbers(path, rows, kinds[0])
+    columns, kind = _columns(table, option, ("scores", "labels"))
+    rows = _named_rows(table, columns, kind)
+    rows["value"] = _lists(path, rows, "value", columns[kind])
+    rows = _with_numbers(path, rows, kind)
     if "words" in rows:
         rows["words"] = [tuple(map(str, words or ())) for words in _lists(path, rows, "words", columns["words"])]
         refuse(
@@ -235,11 +219,15 @@ def _word_table(path: Path, option: FromFile) -> ImportedFile:
                 "one value per word."
             ),
         )
-    return ImportedFile(path, _with_sides(path, rows) if "side" in rows else rows, are_labels=kinds[0] == "labels")
+    return ImportedFile(path, _with_sides(path, rows) if "side" in rows else rows, are_labels=kind == "labels")
 
 
-def _columns(table: Table, option: FromFile) -> dict[str, str]:
-    """role -> its column, of the roles that have one. Raises DataError for a named column that is not there."""
+def _columns(table: Table, option: FromFile, kinds: Sequence[str]) -> tuple[dict[str, str], str]:
+    """role -> its column, of the roles that have one; and which of the kinds of values the table has.
+
+    The column of a score may be called as the metric. Raises DataError for a named column that is not there, and where
+    there is not one column of values.
+    """
     named = {role: name for role, name in option.columns.items() if name is not None}
     for role, name in named.items():
         if name not in table.names:
@@ -247,7 +235,18 @@ def _columns(table: Table, option: FromFile) -> dict[str, str]:
                 f"{table.path}: no column '{name}' for the {role}. The file has the columns {listed(table.names)}; "
                 f"correct {option.KEY}.columns.{role}."
             )
-    return {role: role for role in option.ROLES if role in table.names} | named
+    columns = {role: role for role in option.ROLES if role in table.names} | named
+    if kinds == ("score",) and option.name in table.names:
+        columns.setdefault("score", option.name)
+    there = [kind for kind in kinds if kind in columns]
+    if len(there) != 1:
+        free = [name for name in table.names if name not in columns.values()]
+        proposed = override(f"{option.KEY}.columns.{kinds[0]}", free[0] if len(free) == 1 else "NAME")
+        raise DataError(
+            f"{table.path}: {len(there) or 'no'} columns for {' or '.join(kinds)} among {listed(table.names)}; one is "
+            f"needed, named so or with {proposed}"
+        )
+    return columns, there[0]
 
 
 def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataFrame:

@@ -94,8 +94,19 @@ class MlqePe(Published):
         return SegmentSet(self.name, language_pair, segments, judgements, where)
 
 
-class _Test21(Published):
-    """Direct assessments (`da`), higher is better, of an archive of 2021. Ids are line numbers from 0."""
+@dataclass(frozen=True, kw_only=True)
+class MlqePe21(Published):
+    """Standardised direct assessments (`da`), higher is better. Ids are line numbers from 0.
+
+    Words have tags, derived from post-edits; they belong to the tokenised texts.
+    """
+
+    PAIRS: ClassVar[tuple[str, ...]] = (*MlqePe.PAIRS, *ZERO_SHOT)
+
+    def needs(self, language_pair: str) -> list[str]:
+        """The archive of the pair."""
+        folder = "zero-shot/" if language_pair in ZERO_SHOT else ""
+        return [f"mlqe-pe/data/test21_goldlabels/{folder}{language_pair}-test21.tar.gz"]
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The sentences in file order."""
@@ -109,27 +120,12 @@ class _Test21(Published):
         return SegmentSet(self.name, language_pair, segments, judgements, str(archive))
 
     def _tags(self, archive: Path, language_pair: str) -> dict[Role, WordTags]:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, kw_only=True)
-class MlqePe21(_Test21):
-    """Standardised scores. Words have tags, derived from post-edits; they belong to the tokenised texts."""
-
-    PAIRS: ClassVar[tuple[str, ...]] = (*MlqePe.PAIRS, *ZERO_SHOT)
-
-    def needs(self, language_pair: str) -> list[str]:
-        """The archive of the pair."""
-        folder = "zero-shot/" if language_pair in ZERO_SHOT else ""
-        return [f"mlqe-pe/data/test21_goldlabels/{folder}{language_pair}-test21.tar.gz"]
-
-    def _tags(self, archive: Path, language_pair: str) -> dict[Role, WordTags]:
         return mlqe_pe_test21_tags(archive, language_pair)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Eval4nlp21(_Test21):
-    """Means of raw 0 to 100 judgements of tokenised sentences. Words have tags, given by people.
+class Eval4nlp21(MlqePe21):
+    """Means (`da`) of raw 0 to 100 judgements of tokenised sentences. Words have tags, given by people.
 
     first: keep the first `first` segments of each pair; the paper's Table 1 has 1000 of each, the
         released pairs have 1000, 1000, 1180 and 1410. None keeps all.

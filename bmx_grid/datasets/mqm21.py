@@ -11,7 +11,7 @@ Annotations have one row per error, marked by <v> and </v> in the source or in t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -76,7 +76,9 @@ class Mqm21(Published):
         rows = _numbered(texts, published)
         references: dict[tuple[str, str], str] = {}
         if not self.human_systems:
-            references = {(text.document, text.source): text.target for text in texts if text.system == REFERENCE}
+            of_reference = texts[texts.system == REFERENCE]
+            places = zip(of_reference.document, of_reference.source, strict=True)
+            references = dict(zip(places, of_reference.target, strict=True))
             rows = rows[~rows.system.str.startswith("ref-")]
         segments = tuple(
             Segment(
@@ -91,15 +93,15 @@ class Mqm21(Published):
         )
         averages: Any = published.loc[list(zip(rows.system, rows.number, strict=True))]
         judgements = Judgements({"mqm": averages.to_numpy()}, tags=_tags(rows))
-        everyone = tuple(dict.fromkeys(text.system for text in texts))
+        everyone = tuple(texts.system.unique())
         return SegmentSet(self.name, language_pair, segments, judgements, str(scores), all_systems=everyone)
 
 
 def _tags(rows: Any) -> dict[Role, WordTags]:
-    sides: dict[Role, list[str]] = {"source": rows.source.tolist(), "hypothesis": rows.target.tolist()}
+    sides: dict[Role, str] = {"source": "source", "hypothesis": "target"}
     return {
-        side: tags_of_spans(lines, [spans[side] for spans in rows.spans], list(map(split_words, lines)))[0]
-        for side, lines in sides.items()
+        role: tags_of_spans(rows[side], [spans[side] for spans in rows.spans], list(map(split_words, rows[side])))[0]
+        for role, side in sides.items()
     }
 
 
@@ -111,16 +113,13 @@ def _published(path: Path) -> pd.Series[float]:
     return rows.assign(score=scores, number=rows.number.astype(int)).set_index(["system", "number"]).score
 
 
-def _numbered(texts: Sequence[Annotated], published: pd.Series[float]) -> Any:
+def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
     """The annotated texts of all places that machine systems were judged on, under their published numbers.
 
     Some human translations are numbered in a third way (ref-C and ref-D of en-de) and cover more
     documents: they are joined through the source text, and what the machines lack is left out.
     Raises ValueError when a document finds no shift, or two, or shares numbers with another one.
     """
-    import pandas as pd
-
-    judged = pd.DataFrame([vars(text) for text in texts])
     place = ["document", "source"]
     places = judged[~judged.system.str.startswith("ref-")][[*place, "number"]].drop_duplicates()
     rows = judged.drop(columns="number").merge(places, on=place, validate="many_to_one")
@@ -141,45 +140,33 @@ def _numbered(texts: Sequence[Annotated], published: pd.Series[float]) -> Any:
     return rows
 
 
-@dataclass(eq=False)
-class Annotated:
-    """One system's translation of one segment and its errors.
+def annotated(lines: Sequence[str]) -> pd.DataFrame:
+    """The annotated translations of a TSV with the columns of MQM, in order of first appearance: a row for each.
 
-    source, target: the texts without marks, and without blanks at the edges. points: of all errors. spans: of those
-    that are marked, by side.
-    """
-
-    system: str
-    document: str
-    number: int
-    source: str
-    target: str
-    points: float = 0.0
-    spans: dict[Role, list[ErrorSpan]] = field(default_factory=lambda: {"source": [], "hypothesis": []})
-
-
-def annotated(lines: Sequence[str]) -> list[Annotated]:
-    """The annotated translations of a TSV with the columns of MQM, in order of first appearance.
-
+    Its columns: system, document, number; source and target, without marks and without blanks at the edges; points, of
+    all errors; spans, by side those that are marked.
     Systems are named as the published scores name them, severities in lower case. Some texts differ between the rows of
     a segment, mostly in blanks: the first row's text is taken and the spans of the others are carried to it by the
     characters that both have.
     Raises ValueError for a mark that is closed before it is opened, more than one mark, or a text that shares less than
     half of its characters with the segment's first row.
     """
-    texts: dict[tuple[str, str, str], Annotated] = {}
+    import pandas as pd
+
+    texts: dict[tuple[str, str, str], dict[str, Any]] = {}
     for line in lines[1:]:  # a last column, of comments, may be left out
         system, document, _, number, _, source, target, category, severity = line.split("\t")[: len(COLUMNS)]
-        marked: dict[Role, tuple[str, Span | None]] = {"source": _marked(source), "hypothesis": _marked(target)}
+        marked = {"source": _marked(source), "target": _marked(target)}
+        first = {side: bare for side, (bare, _) in marked.items()}
         name = system.removeprefix("hyp.").replace("ref.", "ref-")
-        first = Annotated(name, document, int(number), marked["source"][0], marked["hypothesis"][0])
-        text = texts.setdefault((system, document, number), first)
-        text.points += error_points(category, severity)
+        new = {"system": name, "document": document, "number": int(number), **first, "points": 0.0}
+        text = texts.setdefault((system, document, number), new | {"spans": {"source": [], "target": []}})
+        text["points"] += error_points(category, severity)
         for side, (bare, span) in marked.items():
             if span is not None and severity != NO_ERROR:
-                start, end = _carried(bare, span, text.source if side == "source" else text.target)
-                text.spans[side].append(ErrorSpan(start, end, severity.strip().lower(), category))
-    return list(texts.values())
+                start, end = _carried(bare, span, text[side])
+                text["spans"][side].append(ErrorSpan(start, end, severity.strip().lower(), category))
+    return pd.DataFrame(texts.values())
 
 
 def error_points(category: str, severity: str) -> float:

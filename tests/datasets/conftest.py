@@ -75,16 +75,14 @@ def checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
 
 class Publisher:
-    """A local web server with one file.
+    """A local web server with one file, `content`; redirect: where every request is sent on to.
 
-    redirect: where every request is sent on to.
-    faults: what goes wrong, one for each request until used up. A number is an HTTP status to
-    answer with; "cut" sends half of the file and closes the connection; "drop" closes it without an answer.
-    requests: how many there were.
+    faults: what goes wrong, one for each request until used up: a status, "cut" (half of the file is sent) or "drop".
+    requests: how many there were. chunked: whether the length is not told.
     """
 
-    def __init__(self, content: bytes = b"") -> None:
-        self.content = content
+    def __init__(self) -> None:
+        self.content = b""
         self.chunked = False
         self.redirect: str | None = None
         self.faults: list[int | str] = []
@@ -113,23 +111,18 @@ class Publisher:
         if isinstance(fault, int):
             handler.send_error(fault)
             return
+        handler.send_response(200 if self.redirect is None else 302)
         if self.redirect is not None:
-            handler.send_response(302)
             handler.send_header("Location", self.redirect)
             handler.end_headers()
             return
-        handler.send_response(200)
-        body = self.content
-        if self.chunked:
-            handler.send_header("Transfer-Encoding", "chunked")
-        else:
-            handler.send_header("Content-Length", str(len(body)))
+        length = ("Transfer-Encoding", "chunked") if self.chunked else ("Content-Length", str(len(self.content)))
+        handler.send_header(*length)
         handler.end_headers()
-        sent = body[: len(body) // 2] if fault == "cut" else body
+        sent = self.content[: len(self.content) // 2] if fault == "cut" else self.content
         if self.chunked:
-            handler.wfile.write(b"%x\r\n%s\r\n" % (len(sent), sent) + (b"" if fault == "cut" else b"0\r\n\r\n"))
-        else:
-            handler.wfile.write(sent)
+            sent = b"%x\r\n%s\r\n" % (len(sent), sent) + (b"" if fault == "cut" else b"0\r\n\r\n")
+        handler.wfile.write(sent)
 
 
 @pytest.fixture

@@ -133,11 +133,11 @@ def of_one_segment(*rows):
 
 
 def test_mqm_rows_of_one_segment():
-    (found,) = annotated(
+    found = annotated(
         of_one_segment([" a <v>b</v>  c", "X", "Major"], ["a b <v>c</v>", "Y", "Minor"], ["a <v>b  c", "Z", "Minor"])
-    )
+    ).iloc[0]
     assert (found.system, found.number, found.target, found.points) == ("S", 1, "a b  c", 7.0)
-    assert [(found.target[one.start : one.end], one.category) for one in found.spans["hypothesis"]] == [
+    assert [(found.target[one.start : one.end], one.category) for one in found.spans["target"]] == [
         ("b", "X"),
         ("c", "Y"),
         ("b  c", "Z"),

@@ -12,8 +12,11 @@ from real_data import read
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.datasets.base import manifest
 from bmx_grid.datasets.download import check
+from bmx_grid.datasets.summeval import ASPECTS
 from bmx_grid.measures.correlation import correlate
+from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.imported import Imported
+from bmx_grid.metrics.sentence_bleu import SentenceBleu
 
 PUBLISHED = ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21", "wmt19", "wmt22_task1", "wmt22_words", "mlqe_pe21")
 SIDES = ("source", "hypothesis")
@@ -206,3 +209,26 @@ def test_every_official_correlation_of_wmt22_is_reproduced_from_the_submissions(
         for row in official.itertuples()
     ]
     assert ours == [f"{float(value):.4f}" for value in official.official]
+
+
+def test_summeval_has_100_articles_of_16_systems_with_11_references(data_dir):
+    summaries = read(data_dir, "summeval", "en")
+    assert len(summaries) == 1600 and len(summaries.systems) == 16
+    assert {len(one.further_references) for one in summaries.segments} == {10}
+    assert len({one.source for one in summaries.segments}) == 100
+    assert summaries.judgements.aspects == ASPECTS
+    assert tuple(read(data_dir, "summeval", "en", aspect="fluency").judgements.scores) == ("fluency",)
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        pytest.param(SentenceBleu(smooth_method="exp", references="all"), [0.2217, 0.1229, 0.1364, 0.2766], id="BLEU"),
+        pytest.param(Chrf(), [0.1439, 0.1645, 0.1026, 0.3221], id="chrF with the first reference"),
+    ],
+)
+def test_correlations_with_summeval_are_those_measured_with_sacrebleu(data_dir, metric, expected):
+    summaries = read(data_dir, "summeval", "en")
+    scores = metric.score(summaries.items(("reference", "hypothesis"), all_references=True))
+    correlations = [correlate("pearson", scores, summaries.judgements.scores[aspect]) for aspect in ASPECTS]
+    assert correlations == pytest.approx(expected, abs=5e-5)  # four decimals are published

@@ -86,7 +86,7 @@ def test_columns_of_other_names(write):
 
 MISTAKES = {
     "empty-scores": ("x.seg.score", "", PLAIN, ["empty"]),
-    "no-header": ("x.tsv", table("0 .1|1 .2|2 .3"), PLAIN, ["no column for the score", "0, .1"]),
+    "no-header": ("x.tsv", table("0 .1|1 .2|2 .3"), PLAIN, ["no columns for score among 0, .1"]),
     "proposed": ("x.tsv", table("id COMET|0 1"), PLAIN, ["metric.imported.columns.score=COMET"]),
     "two-it-could-be": ("x.tsv", table("id a b|0 1 2"), PLAIN, ["columns.score=NAME", "id, a, b"]),
     "decimal-comma": ("x.tsv", table("id score|0 1|1 1,5|2 3"), PLAIN, ["line 3", "'1,5'"]),

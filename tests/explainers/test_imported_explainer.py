@@ -167,7 +167,7 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
         pytest.param("w.jsonl", lines({"id": 0, "scores": 1}), "the column 'scores' holds '1'", id="number"),
         pytest.param("w.jsonl", lines(ALL[0]), "no score for segment '1'", id="sentence missing"),
         pytest.param("w.jsonl", lines(*ALL, ALL[0]), "line 3: segment '0' was already in line 1", id="doubled"),
-        pytest.param("w.jsonl", lines({"id": 0, "text": "x"}), "no column for scores or labels", id="no column"),
+        pytest.param("w.jsonl", lines({"id": 0, "text": "x"}), "no columns for scores or labels", id="no column"),
         pytest.param("w.jsonl", lines({**ALL[0], "side": "left"}, {**ALL[1], "side": "source"}),
                      "line 1: unknown side 'left'", id="side"),
         pytest.param("w.txt", "1 2 3\n", "1 score, but toy xx-yy has 2 segments", id="lines"),

@@ -124,12 +124,11 @@ def test_mqm_spans_are_words(data_dir, name):
         member = f"mqm-newstest2021_{name.replace('-', '')}.tsv"
         lines = read_archive(train / f"{name}_mqm" / f"{name}-train-2021-news.tar.gz", [member])[member]
     found = annotated(lines)
-    spans = {side: [one.spans[side] for one in found] for side in ("hypothesis", "source")}
+    spans = {side: [marked[side] for marked in found.spans] for side in ("target", "source")}
     counts = tuple(sum(map(len, spans[side])) for side in spans)
     assert (len(found), *counts) == MQM[name]
-    targets = [one.target for one in found]
-    tags, _ = tags_of_spans(targets, spans["hypothesis"], [target.split(" ") for target in targets])
-    for row, own in enumerate(spans["hypothesis"]):
+    tags, _ = tags_of_spans(found.target, spans["target"], [target.split(" ") for target in found.target])
+    for row, own in enumerate(spans["target"]):
         assert tags.labels[row].any() == bool(own)
     assert tags.severity is not None
     assert {sign for row in tags.severity for sign in row} == {"", "minor", "major"}
