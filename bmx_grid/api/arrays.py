@@ -240,9 +240,7 @@ def _vector(values: ArrayLike, what: str, count: int | None = None) -> Floats:
     if numbers.ndim != 1 or count not in (None, len(numbers)):
         raise DataError(f"{what} has the shape {numbers.shape}; give {count or 'a list of'} numbers.")
     if (too_large := np.flatnonzero(np.abs(numbers) > LARGEST)).size:
-        raise DataError(
-            f"{what}: number {too_large[0]} is {numbers[too_large[0]]}; give one within ±{LARGEST:g}, or NaN."
-        )
+        raise DataError(f"{what}: number {too_large[0]} is beyond ±{LARGEST:g}; give a smaller one, or NaN.")
     return numbers
 
 

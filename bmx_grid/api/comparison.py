@@ -63,8 +63,6 @@ Grouping = Literal["item", "system", "none"]
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": (), "segment": ()}
 FEWEST_RESAMPLES = 40  # of tests
 
-UNDEFINED_IN_GROUPS = "n/a: a correlation within a group needs 3 rated segments; accuracy with ties (acc eq) needs 2."
-
 
 @dataclass(frozen=True, eq=False)
 class Compared:
@@ -72,14 +70,12 @@ class Compared:
 
     correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
     of metrics: difference with interval, p, and p adjusted for the number of pairs; clusters of segments (or at system
-    level whole systems) are swapped between the metrics and drawn with replacement for the interval. ranking: ranks
-    with clusters of metrics that no test tells apart, as the WMT metrics tasks print them; none with a grouping.
+    level whole systems) are swapped between the metrics and drawn with replacement for the interval.
     columns: role -> columns that play it. n_clusters: of segments.
     """
 
     correlations: pd.DataFrame
     tests: pd.DataFrame
-    ranking: pd.DataFrame
     level: Level
     grouping: Grouping
     statistic: Kind
@@ -103,7 +99,6 @@ class Compared:
             f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {counted(self.n_clusters, 'cluster')} of "
             f"segments (of one id, source, reference or document), {self.resamples:,} resamples."
         ]
-        notes += [UNDEFINED_IN_GROUPS] if grouped and frame["value"].isna().all() else []
         title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
         shown = [*pair, Column("metric"), *columns]
         tables = [Table.of("agreement", title, frame, shown, notes, by=["language_pair"], names=len(pair) + 1)]
@@ -179,8 +174,7 @@ def compare(
     missing = [role for role in NEEDED[level if level == "system" else by] if role not in roles]
     if missing:
         raise DataError(
-            f"{'level' if level == 'system' else 'by'}: systems are compared, and {table.path} has no column for "
-            f"{' and '.join(missing)}; name it: columns={{'{missing[0]}': 'COLUMN'}}."
+            f"{table.path} has no column for {' and '.join(missing)}, which this needs; name it in columns."
         )
     settings = list(_settings(table, {name: _scores(table, name) for name in names}, roles, language_pair))
     how: dict[str, Any] = {"resamples": resamples, "seed": seed}
@@ -188,16 +182,15 @@ def compare(
     correlations = correlations[(correlations["grouping"] == by) | (level == "system")]
     grid = build(load_option("evaluation", "grid", seed), GridEvaluation, "grid")
     by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
-    tested = _frame(by_pairs, settings)
-    tests, ranking = tested["tests"], tested["ranking"]
+    tests = _frame(by_pairs, settings)["tests"]
     if level == "segment" and by != "none":
         tests = pd.DataFrame(_grouped_tests(settings, by, statistic, how)).assign(level=level)
         tests = tests.assign(p_holm=holm(tests["p"])) if len(tests) else tests
-    correlations, tests, ranking = (
-        of[of["level"] == level].reset_index(drop=True) if len(of) else of for of in (correlations, tests, ranking)
+    correlations, tests = (
+        of[of["level"] == level].reset_index(drop=True) if len(of) else of for of in (correlations, tests)
     )
     n_clusters = len({label for setting in settings for label in setting.clusters})
-    return Compared(correlations, tests, ranking, level, by, statistic, resamples, seed, roles, n_clusters)
+    return Compared(correlations, tests, level, by, statistic, resamples, seed, roles, n_clusters)
 
 
 def _roles(table: File, metrics: Sequence[str], human: str | None, columns: Mapping[str, Any]) -> Roles:

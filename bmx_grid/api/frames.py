@@ -57,9 +57,7 @@ def frame_table(frame: object) -> Table:
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
-        raise ConfigError(
-            f"frame: expected a pandas DataFrame, got a {type(frame).__name__}; pandas.DataFrame makes one."
-        )
+        raise ConfigError(f"frame: expected a pandas DataFrame, got a {type(frame).__name__}.")
     if not len(frame):
         raise DataError("the frame has no rows.")
     named = frame.set_axis([str(name).strip(INVISIBLE) for name in frame.columns], axis=1)
@@ -86,10 +84,7 @@ def numbers(table: Table, name: str) -> Floats:
     parsed = [parse_number(value, visible(table.where(row)), what, way_out) for row, value in enumerate(values)]
     count = int(np.isfinite(parsed).sum())
     if count < FEWEST:
-        raise DataError(
-            f"the column {name!r} of {table.path} has {count} numbers in {len(table)} rows; a correlation needs "
-            f"{FEWEST}."
-        )
+        raise DataError(f"the column {name!r} of {table.path} has {count} numbers; a correlation needs {FEWEST}.")
     return np.array(parsed)
 
 
@@ -100,10 +95,7 @@ def segment_sets(table: Table, roles: Roles, language_pair: str | None) -> list[
     is given twice.
     """
     if "language_pair" in roles and language_pair is not None:
-        raise ConfigError(
-            f"language_pair={language_pair!r}: {table.path} has a column for it, {roles['language_pair'][0]!r}; leave "
-            "one out."
-        )
+        raise ConfigError(f"language_pair: {table.path} has a column for it, {roles['language_pair'][0]!r}; omit one.")
     for name in roles["score"]:
         numbers(table, name)
     pairs = () if "language_pair" in roles else (str(language_pair or NO_PAIR),)

@@ -202,10 +202,7 @@ class Run:
 
         tables = self._tables()
         if name not in tables:
-            raise DataMissingError(
-                f"{self.folder}: {unknown('table', name, tables)} Each evaluation writes its own; name it in "
-                "evaluation, and run the sweep again."
-            )
+            raise DataMissingError(f"{self.folder}: {unknown('table', name, tables)} Choose its evaluation.")
         if name != "settings":
             return read_frame(tables[name])
         import pandas as pd
@@ -285,10 +282,7 @@ class Run:
         names = (dataset, language_pair, metric, explainer)
         setting = explained[chosen_setting([item.names for item in explained], names)]
         if setting.missing:
-            raise DataMissingError(
-                f"{setting.label}: the attributions of {len(setting.missing)} segments are not in the cache; run the "
-                "sweep again with the same cache_dir."
-            )
+            raise DataMissingError(f"{setting.label}: attributions are not in the cache; run the sweep again with it.")
         finished = setting.finished()
         stored = finished.scores
         texts = {role: finished.words_of(role) for role in stored.by_role}

@@ -35,10 +35,7 @@ def composed(
     for override in overrides:
         check_references(override.value(), shown(override.input_line or ""))
         if re.split(r"[./]", override.key_or_group)[0] == "hydra":
-            raise ConfigError(
-                f"{shown(override.input_line or '')}: Hydra itself is not configured here, because it could run code; "
-                "leave it out (options of your own: --config-dir DIR)."
-            )
+            raise ConfigError(f"{shown(override.input_line or '')}: Hydra itself is not configured here; leave it out.")
     check_references(values, "settings")
     config = _by_hydra(overrides, place, values or {})
     _check(config, place)
@@ -52,10 +49,7 @@ def options_folder(name: str) -> Path:
         raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
     for group, option, file in _user_files(folder):
         if option in options(group):
-            raise ConfigError(
-                f"{file}: an option {group}={option} comes with bmx_grid and would be used instead; give yours "
-                "another name."
-            )
+            raise ConfigError(f"{file}: {group}={option} comes with bmx_grid; give yours another name.")
     return folder.absolute()
 
 
@@ -112,9 +106,7 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
         raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")
     if "hydra" in keys or any("hydra" in str(entry) for entry in keys.get("defaults", [])):
-        raise ConfigError(
-            f"{file}: hydra: files of options cannot configure Hydra, which could run code; leave it out."
-        )
+        raise ConfigError(f"{file}: hydra: files of options cannot configure Hydra; leave it out.")
     check_references(keys, str(file))
     if group in SEVERAL and (not keys or not {*keys} <= {name, "defaults"}):
         raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
@@ -123,17 +115,11 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
 
 def check_references(value: Any, where: str) -> None:
     """Refuse ${…} that reads anything but keys of the configuration. Raises ConfigError."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
+    if isinstance(value, Mapping | list | tuple):
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
             check_references(inner, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            check_references(inner, where)
     elif isinstance(value, str) and "${" in KEY.sub("", value):
-        raise ConfigError(
-            f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else, such as the "
-            "environment; write the value."
-        )
+        raise ConfigError(f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else.")
 
 
 def parse(line: str) -> Override:
@@ -145,8 +131,7 @@ def parse(line: str) -> Override:
         override: Override = OverridesParser.create().parse_override(line)
     except (HydraException, ValueError, RecursionError) as error:
         raise ConfigError(
-            f"{shown(line)} cannot be read as KEY=VALUE; put a value with spaces, commas, brackets, quotes or letters "
-            "beyond ASCII in quotes of its own: KEY='\"VALUE\"'."
+            f"{shown(line)} cannot be read as KEY=VALUE; quote a value with special characters: KEY='\"VALUE\"'."
         ) from error
     return override
 
@@ -156,10 +141,7 @@ def parse_one(line: str) -> Override:
     override = parse(line)
     if override.is_sweep_override():
         key, _, text = masked_argument(line).partition("=")
-        raise ConfigError(
-            f"{shown(line)}: several values; write {key}=[{text}] for a list, {key}='\"{text}\"' for a text with "
-            "commas, or add --multirun to run one sweep per value."
-        )
+        raise ConfigError(f"{shown(line)}: several values; write {key}=[{text}] for a list, or add --multirun.")
     return override
 
 
@@ -253,9 +235,7 @@ def _check(config: Mapping[str, Any], folder: Path | None) -> None:
         node = config.get(group)
         for name, option in node.items() if isinstance(node, Mapping) else ():
             if isinstance(option, Mapping) and "_target_" not in option and name in options(group):
-                raise ConfigError(
-                    f"{group}.{name}: {name} is not chosen, so it has no keys yet; choose it: {group}=[{name}]."
-                )
+                raise ConfigError(f"{group}.{name}: {name} is not chosen; choose it: {group}=[{name}].")
     grid = config["grid"]
     if isinstance(grid, Mapping):
         _check_keys(grid, load_option("grid", "paper"), "grid.")

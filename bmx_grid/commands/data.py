@@ -144,12 +144,6 @@ def _show(reader: DatasetReader, data_dir: Path, limit: int) -> None:
     labels = clusters(sets)
     for segments, of_pair in zip(sets, labels, strict=True):
         _show_pair(segments, len(set(of_pair)), limit)
-    if len(sets) > 1:
-        pairs = Counter(label for of_pair in labels for label in set(of_pair))
-        print(
-            f"{reader.name}: {len(pairs):,} clusters of segments that share a source, a reference or a document, "
-            f"{sum(count > 1 for count in pairs.values()):,} of them in several language pairs"
-        )
     print(f"\nto run it:\n{to_run}" if to_run else "", end="\n" if to_run else "")
 
 
@@ -166,11 +160,7 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
         values = "these segments are unrated"
         if not np.isnan(scores).all():
             values = f"{np.nanmin(scores):g} to {np.nanmax(scores):g}, mean {np.nanmean(scores):.4f}"
-        ratings, raters = judgements.raters.get(name), ""
-        if ratings is not None and ratings.size:
-            counts = np.isfinite(ratings).sum(axis=1)
-            raters = f", {' to '.join(map(str, sorted({counts.min(), counts.max()})))} raters per segment"
-        print(f"  {visible(name)}{primary}: {values}{raters}")
+        print(f"  {visible(name)}{primary}: {values}")
     if empty := segments.empty_texts():
         print(f"  empty texts in {counted(len(empty), 'segment')}, the first is {visible(empty[0])}")
     for row, segment in enumerate(segments.segments[:limit]):

@@ -6,7 +6,7 @@ import datetime
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.settings import Refused
 
-LOG = "log.txt"
+LOG = "log.txt"  # what was said
+Log = list[str]
 READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
 
@@ -36,18 +37,6 @@ class Ended:
     n_failed: int
     n_done: int = 0
     failed: tuple[Refused, ...] = ()
-
-
-@dataclass
-class Log:
-    """What a sweep says, on the terminal and at its end in log.txt."""
-
-    lines: list[str] = field(default_factory=list)
-
-    def say(self, text: str, how: Callable[[str], None] = say) -> None:
-        """Say it by `how`, and keep it."""
-        how(text)
-        self.lines.append(text)
 
 
 @dataclass(frozen=True)
@@ -101,11 +90,13 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     tracker.finish(failed)
     scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
     seconds = time.perf_counter() - start
-    log.say(f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {settings.output_dir}/{tracker.where()}")
+    _say(
+        log, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {settings.output_dir}/{tracker.where()}"
+    )
     if tracker.failure is not None:
-        log.say(f"not tracked: {tracker.failure}")
+        _say(log, f"not tracked: {tracker.failure}")
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
-    write_text(settings.output_dir / LOG, "\n".join([*log.lines, *details, ""]))  # and tracebacks of what failed
+    write_text(settings.output_dir / LOG, "\n".join([*log, *details, ""]))  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
         tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
@@ -122,25 +113,32 @@ def _announce(sweep: Sweep, log: Log) -> None:
     n_cached = sum(setting.cached for setting in plan.settings)
     has_grid = sweep.grid is not None and any(setting.explainer is not None for setting in plan.settings)
     grid = f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each" if has_grid and sweep.grid else ""
-    log.say(
+    _say(
+        log,
         f"{settings.name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
-        f"at most {counted(plan.n_texts, 'text')} to score"
+        f"at most {counted(plan.n_texts, 'text')} to score",
     )
     for line in cautions(plan):
-        log.say(line, _warn)
+        _say(log, line, _warn)
     if plan.repeats:
         seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
         n_repeated = len(plan.repeats) // len(seeds)
-        log.say(f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
+        _say(log, f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
     elif settings.seeds:
-        log.say(f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
+        _say(log, f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
     chosen = {*sweep.evaluations, *sweep.left_out} != set(default_options("evaluation"))
     for name, reason in sweep.left_out.items():  # said only where a person chose it
-        log.say(f"evaluation {name} left out: {reason}", say if chosen else lambda _: None)
+        _say(log, f"evaluation {name} left out: {reason}", say if chosen else lambda _: None)
     for one in plan.left_out:
-        log.say(f"left out: {one.label}: {one.reason}")
+        _say(log, f"left out: {one.label}: {one.reason}")
     for one in plan.failed:
-        log.say(f"failed: {one.label}: {one.reason}", _warn)
+        _say(log, f"failed: {one.label}: {one.reason}", _warn)
+
+
+def _say(log: Log, text: str, how: Callable[[str], None] = say) -> None:
+    """Say a line by `how`, and keep it for log.txt."""
+    how(text)
+    log.append(text)
 
 
 def _warn(line: str) -> None:
@@ -165,7 +163,7 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
                 outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
-                log.say(setting_line(outcome, len(outcomes), n_settings, reasons), progress.say)
+                _say(log, setting_line(outcome, len(outcomes), n_settings, reasons), progress.say)
                 if outcome.result is not None and outcome.repeated_with is None:
                     sweep.tracker.log(outcome.result)
         with working("comparing metrics and language pairs"):
@@ -211,9 +209,9 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     sweep.tracker.headline(known, counts, written, answers)
     summary = "\n\n".join(part for part in (sentences(lines), note, failures(ran.failed)) if part)
     if summary:
-        log.say(f"\n{summary}\n")
+        _say(log, f"\n{summary}\n")
     if moved:
-        log.say(f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
+        _say(log, f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     return summary, written
 
 

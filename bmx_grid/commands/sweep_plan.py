@@ -67,8 +67,7 @@ class Settings:
             raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {self.limit}.")
         if "/" in self.name or not self.name.strip(". ") or not self.name.isprintable():
             raise ConfigError(
-                f"name: {self.name[:60]!r} cannot name a sweep, whose folder and runs bear it; write a name without "
-                "slashes, and another folder as output_dir=DIR."
+                f"name: {self.name[:60]!r} cannot name a sweep and its folder; write one without slashes."
             )
         check_seed(self.seed)
         for seed in self.seeds:
@@ -120,10 +119,8 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     named = {reader.name: key for key, reader in datasets.items()}
     for key, reader in datasets.items():
         if named[reader.name] != key:
-            raise ConfigError(
-                f"the datasets {key} and {named[reader.name]} are both named '{reader.name}', which would mix their "
-                f"results; give one of them another name, as dataset.{named[reader.name]}.name=NAME."
-            )
+            both = f"{key} and {named[reader.name]} are both named '{reader.name}'"
+            raise ConfigError(f"the datasets {both}; give one another name, as dataset.{key}.name=NAME.")
     metrics = built_options(config, "metric", Metric)
     explainers = built_options(config, "explainer", Explainer, least=0)
     evaluations = built_options(config, "evaluation", Evaluation)
@@ -180,10 +177,7 @@ def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[st
     left_out = {name: reason for name, reason in reasons.items() if reason}
     if len(left_out) == len(evaluations):
         each = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise ConfigError(
-            f"evaluation=[{','.join(evaluations)}] would write nothing: {each}. Add grid or levels to evaluation, or "
-            "another data set."
-        )
+        raise ConfigError(f"evaluation=[{','.join(evaluations)}] would write nothing: {each}. Add grid or levels.")
     return left_out
 
 

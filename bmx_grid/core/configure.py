@@ -95,10 +95,7 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
         raise ConfigError(f"{where}._target_: {cls.__name__} is not a {expected.__name__}.")
     missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
     if missing:
-        raise ConfigError(
-            f"{where}._target_: '{node['_target_']}' is abstract, the base class of every {expected.__name__}; name "
-            f"a class that implements {', '.join(missing)}."
-        )
+        raise ConfigError(f"{where}._target_: {cls.__name__} is abstract; name one with {', '.join(missing)}.")
     return typing.cast(Built, _fill(cls, {key: node[key] for key in node if key != "_target_"}, where))
 
 
@@ -158,10 +155,8 @@ def _allowed_class(target: str, where: str) -> type:
     module_name, _, class_name = target.rpartition(".")
     allowed = ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]
     if module_name.split(".")[0] not in allowed:
-        raise ConfigError(
-            f"{where}._target_: {shown(target)} is outside the packages that may be built from a configuration "
-            f"({', '.join(allowed)}). Name its package in the environment variable {ALLOWED_PACKAGES} if you trust it."
-        )
+        way_out = f"name its package in the environment variable {ALLOWED_PACKAGES} if you trust it"
+        raise ConfigError(f"{where}._target_: {shown(target)} is outside the packages {', '.join(allowed)}; {way_out}.")
     try:
         cls = getattr(importlib.import_module(module_name), class_name, None)
     except ModuleNotFoundError as error:

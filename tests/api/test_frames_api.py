@@ -54,7 +54,6 @@ def test_correlations_are_those_of_the_columns(judged):
     r = found.correlations.query("statistic == 'pearson'").set_index("metric")["value"]
     for name in ("good one", "poor, (v2) ü"):
         assert r[name] == pytest.approx(scipy.stats.pearsonr(judged[name], judged["mqm"])[0], abs=1e-12)
-    assert found.ranking.set_index("metric")["rank"]["good one"] == 1
     assert (found.tests["clusters"] == ITEMS).all(), "segments of one id are one cluster"
 
 
@@ -120,7 +119,7 @@ def test_system_level_tests_are_of_systems(judged):
         (lambda f, j: bmx.grid(f.assign(DA="x")), "the frame, row 1.*'x'.*number"),
         (lambda f, j: bmx.grid(f.to_dict()), "expected a pandas DataFrame, got a dict"),
         (lambda f, j: bmx.compare(j, [], human="mqm"), "at least one column"),
-        (lambda f, j: bmx.compare(j.assign(**{"good one": np.nan}), ["good one"], human="mqm"), "0 numbers in 48 rows"),
+        (lambda f, j: bmx.compare(j.assign(**{"good one": np.nan}), ["good one"], human="mqm"), "has 0 numbers"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", resamples=5), "^resamples must lie between 40 and"),
         (lambda f, j: bmx.compare(j.drop(columns="sys"), ["good one"], human="mqm", by="item"), "no column for system"),
         (lambda f, j: bmx.compare(j, ["mqm", "good one"]), "no column for score"),
@@ -132,7 +131,7 @@ def test_system_level_tests_are_of_systems(judged):
             lambda f, j: bmx.compare(j.assign(far=[1e308, -1e308] * 24), ["far", "good one"], human="mqm"),
             "row 1: the score in column 'far' is beyond",
         ),
-        (lambda f, j: bmx.grid(f.assign(lp="de-en"), language_pair="de-en"), "leave one out"),
+        (lambda f, j: bmx.grid(f.assign(lp="de-en"), language_pair="de-en"), "omit one"),
         (lambda f, j: bmx.compare(j, ["god one"]), "Did you mean 'good one'"),
         (lambda f, j: bmx.compare(j, ["good one"], human="mqm", by="document"), "by: unknown value 'document'"),
         (lambda f, j: bmx.compare(j, ["good one"], human="good one"), "human: the column 'good one' is one of"),
@@ -150,7 +149,7 @@ def test_segments_without_a_score_are_counted(judged):
     some = judged.assign(**{"good one": judged["good one"].where(judged.index >= 20)})
     with pytest.warns(UserWarning, match="the frame: 20 of 48 segments have no score in column 'good one'"):
         found = bmx.compare(some, ["good one"], human="mqm", resamples=50)
-    assert len(found.correlations) and found.tests.empty and found.ranking.empty, "one metric has no other to test"
+    assert len(found.correlations) and found.tests.empty, "one metric has no other to test"
     assert "good one" in found.summary()
 
 

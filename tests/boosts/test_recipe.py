@@ -86,7 +86,7 @@ def edited(good, *path_and_value):
         pytest.param(("metric", []), "recipe.metric: expected keys below it", id="no identity"),
         pytest.param(("correlation", "mean"), "recipe.correlation: unknown value 'mean'", id="no correlation"),
         pytest.param(("chosen_on", 0, "segments", 1.5), "expected a whole number, got 1.5", id="half a segment"),
-        pytest.param(("boost", "_target_", "os.system"), "outside the packages that may be built", id="foreign code"),
+        pytest.param(("boost", "_target_", "os.system"), "is outside the packages", id="foreign code"),
         pytest.param(("boost", "_target_", "bmx_grid.metrics.chrf.Chrf"), "Chrf is not a Boost", id="no boost"),
         pytest.param(("boost", "feature", "signs"), "feature: unknown value 'signs'", id="no such feature"),
         pytest.param(("gain", "how", None), "recipe.gain.how: expected a text", id="nothing said"),

@@ -71,7 +71,7 @@ def own(sweep, tmp_path):
         ),
         pytest.param(
             ["dataset=[sample,tabular]", "dataset.tabular.name=sample"],
-            "datasets sample and tabular are both named 'sample'.*dataset.tabular.name=NAME",
+            "datasets sample and tabular are both named 'sample'; give one another name",
             id="two data sets of one name",
         ),
         pytest.param(["~executor"], "executor: expected an option with a `_target_`, got None", id="no executor"),

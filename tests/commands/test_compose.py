@@ -99,8 +99,7 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         pytest.param("~metric", "Could not delete 'metric'", id="~group"),
         pytest.param(
             "metric.sentence_bleu.lowercase=true",
-            "metric.sentence_bleu: sentence_bleu is not chosen, so it has no keys yet; choose it: "
-            "metric=[sentence_bleu].",
+            "metric.sentence_bleu: sentence_bleu is not chosen; choose it: metric=[sentence_bleu].",
             id="a key of an option that is not chosen",
         ),
         pytest.param("~seed", "seed: the key is missing if it is deleted; write seed=VALUE.", id="deleted"),

@@ -54,16 +54,14 @@ def test_show(run, data_dir):
     assert "wmt17 cs-en: 560 segments of 12 systems in 524 clusters, 560 rated, with source and reference" in out
     assert "  [33:online-A.0] da 0.492423\n" in out
     assert out.count("hypothesis ") == 4
-    assert re.search(r"^wmt17: 976 clusters of segments .*, 38 of them in several language pairs$", out, re.M)
 
 
 def test_show_names_all_judgements_and_raters(run, data_dir):
     status, out, _ = run("show", "mlqe_pe", "language_pair=ru-en", "limit=1", f"data_dir={data_dir}")
     assert status == 0
-    assert re.search(r"^  z_mean \(primary\): .* to .*, mean .*, 3 raters per segment$", out, re.M)
-    assert re.search(r"^  mean: .*, 3 raters per segment$", out, re.M)
+    assert re.search(r"^  z_mean \(primary\): .* to .*, mean .*$", out, re.M)
+    assert re.search(r"^  mean: .*$", out, re.M)
     assert re.search(r"^  \[9965\] z_mean 0.749183, mean 90$", out, re.M)
-    assert "clusters of" not in out, "one language pair shares with no other"
 
 
 def test_show_takes_settings_of_a_table(run, write):
