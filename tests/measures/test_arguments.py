@@ -6,13 +6,11 @@ import pytest
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.aggregation import PowerMean
-from bmx_grid.measures.annotators import krippendorff_alpha, reliability
+from bmx_grid.measures.annotators import krippendorff_alpha
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid
-from bmx_grid.measures.multiplicity import cluster_mean, holm
+from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.significance import compare, compare_sums, williams
-from bmx_grid.measures.systems import rank_ranges
-from bmx_grid.measures.word_labels import label_measures, statistics
 from bmx_grid.measures.word_scores import cross_fitted_labels
 from bmx_grid.words.tags import Labels
 
@@ -39,18 +37,9 @@ def ones(count):
     [
         pytest.param(lambda: williams(1.25, 0.5, 0.5, 9), "between -1 and 1, not 1.25, 0.5", id="no correlation"),
         pytest.param(lambda: compare_sums(ONES, ONES[:3], first), r"shapes \(4, 2\) and \(3, 2\)", id="segments"),
-        pytest.param(lambda: compare_sums(ONES, ONES, first, range(3)), r"shape \(3,\)", id="labels"),
-        pytest.param(lambda: compare(X, Y, HUMAN, unit="both"), "systems", id="both without systems"),
         pytest.param(lambda: compare(X, Y, HUMAN, unit="rows"), "rows", id="an unknown unit"),
         pytest.param(lambda: compare(X, Y, HUMAN, [1, 2]), "one length", id="clusters of another length"),
         pytest.param(lambda: correlate("pearson", [1, 2, 3], [1, 2]), r"\(3,\) and \(2,\)", id="arrays of two lengths"),
-        pytest.param(lambda: cross_fitted_labels(GOLD, VALUES, folds=1), "at least 2 are needed, not 1", id="one fold"),
-        pytest.param(lambda: cross_fitted_labels(GOLD, VALUES, [0]), "1 clusters but 2 texts", id="clusters of texts"),
-        pytest.param(lambda: statistics(GOLD, Labels(GOLD.bad, OTHER.offsets)), "same numbers of words", id="labels"),
-        pytest.param(lambda: label_measures(np.ones((2, 18)), [1, 2, 3]), "3 clusters but 2 texts", id="more clusters"),
-        pytest.param(lambda: cluster_mean([1.0, 2.0], ["a"]), "one cluster per value", id="a mean of other clusters"),
-        pytest.param(lambda: rank_ranges(np.zeros(3), np.zeros((5, 4))), "shape", id="resamples of other systems"),
-        pytest.param(lambda: reliability([1.0, 2.0]), "segments x raters", id="ratings without raters"),
         pytest.param(
             lambda: compute_grid(GridSpec(), ones(3), rows(2), rows(3), ones(3)), "3 base .* 2 and 3", id="side"
         ),

@@ -82,17 +82,9 @@ def test_unrated_pairs_are_left_out(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("x", "y"),
-    [
-        pytest.param([1.0, 2.0], [1.0, 2.0], id="two pairs"),
-        pytest.param([], [], id="no pairs"),
-        pytest.param([0.1] * 10, list(range(10)), id="equal scores"),
-        pytest.param(list(range(10)), [0.1] * 10, id="equal human scores"),
-    ],
-)
-def test_undefined_correlations_are_nan(kind, x, y):
-    assert np.isnan(correlate(kind, x, y))
+def test_undefined_correlations_are_nan(kind):
+    few, scores, equal = [1.0, 2.0], list(range(10)), [0.1] * 10
+    assert np.isnan([correlate(kind, *pair) for pair in ((few, few), ([], []), (scores, equal), (equal, scores))]).all()
 
 
 def setting(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -105,8 +97,6 @@ def setting(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lengths = np.maximum(1, rng.lognormal(3, 0.5, n)).astype(int)
     centre = np.where(rng.random(n) < 0.5, 0.5, 0.02)  # about half of the segments have to be shifted
     rows = [rng.normal(mid, 0.05, length) for mid, length in zip(centre, lengths, strict=True)]
-    if name == "no change for any word":
-        rows = [np.zeros_like(row) for row in rows]
     means = PowerMean().aggregate(shift_positive(Ragged.from_rows(rows))[0], P)
     digits = 10.0 ** (12 - np.floor(np.log10(means)))
     means = np.round(means * digits) / digits  # means tie exactly, or differ by more than their rounding
@@ -129,19 +119,9 @@ def setting(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return means, base, human
 
 
-SETTINGS = [
-    "natural",
-    "three segments",
-    "no change for any word",
-    "many equal scores",
-    "base near rounding",
-    "base and mean cancel",
-    "means far above their spread",
-    "one segment carries all variance",
-    "equal human scores",
-    "nothing carries over from p to p",
-    "neighbours in p reversed",
-]
+SETTINGS = ["natural", "three segments", "many equal scores", "base near rounding", "base and mean cancel"]
+SETTINGS += ["equal human scores", "means far above their spread", "one segment carries all variance"]
+SETTINGS += ["nothing carries over from p to p", "neighbours in p reversed"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -285,7 +265,6 @@ C = np.array([2.0, 1.0, 4.0, 3.0])  # r with A: 0.6; with B: 0
     ("columns", "raw", "notes"),
     [
         pytest.param([A, B, C], [1.4, 0.8, 0.6], [], id="sums of correlations"),
-        pytest.param([A, 100 * B - 7, C], [1.4, 0.8, 0.6], [], id="another scale"),
         pytest.param([[*A, 9], [*B, np.nan], [*C, 1]], [1.4, 0.8, 0.6], [], id="a row without a score"),
         pytest.param([A], [1.0], [], id="a single column"),
         pytest.param([A, np.full(4, 0.1), B, C], [1.4, 0, 0.8, 0.6], ["b: the same score for all 4"], id="a constant"),

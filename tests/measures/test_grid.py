@@ -136,14 +136,7 @@ def test_segments_without_a_rating_a_word_or_a_number_are_left_out_and_counted()
     assert np.flatnonzero(missing).tolist() == [5, 8, 11, 12]
 
 
-@pytest.mark.parametrize(
-    "human",
-    [
-        pytest.param([70.0] * 4, id="equal human scores"),
-        pytest.param([NAN, 1.0, NAN, 2.0], id="two rated segments"),
-        pytest.param([NAN] * 4, id="nobody rated anything"),
-    ],
-)
+@pytest.mark.parametrize("human", [[70.0] * 4, [NAN, 1.0, NAN, 2.0], [NAN] * 4], ids=["equal", "two rated", "none"])
 def test_a_grid_without_any_correlation_says_so(human):
     words = rows([0.1], [0.2, 0.3], [0.4], [0.5, -0.1])
     result = compute_grid(GridSpec(FEW_P), np.arange(4.0), words, words, np.array(human))
@@ -154,23 +147,6 @@ def test_a_grid_without_any_correlation_says_so(human):
 
 EQUAL_WORDS = rows([0.0], [0.0, 0.0], [0.0], [0.0, 0.0, 0.0])
 ONE_WORD = rows([0.4], [0.3], [0.2], [0.1])
-
-
-@pytest.mark.parametrize(
-    ("words", "correlation", "where", "plateau", "undefined"),
-    [
-        # Every mean is 1e-9: w = 0 is constant, every other w leaves the order of the base score.
-        pytest.param(EQUAL_WORDS, "kendall", (-2.0, 0.2), 20, 5, id="a flat grid gives the lowest p, the lowest w"),
-        # One word falls as the human score rises: any weight on it hurts, so w = 1 ties over all p.
-        pytest.param(ONE_WORD, "pearson", (-2.0, 1.0), 5, 0, id="a grid that only hurts gives w = 1 at the lowest p"),
-    ],
-)
-def test_ties_go_to_the_first_point_with_w_running_fastest(words, correlation, where, plateau, undefined):
-    human, base = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.3, 0.2, 0.4])
-    result = compute_grid(GridSpec(FEW_P, correlation=correlation), base, words, words, human)
-    assert (result.best_p, result.best_w) == where
-    assert (result.plateau, result.n_undefined) == (plateau, undefined)
-    assert result.best == result.baseline == correlate(correlation, base, human)
 
 
 @pytest.mark.parametrize("side", ["both", "hypothesis"])

@@ -63,18 +63,11 @@ def test_undefined_groups_are_counted_and_never_zero():
     assert (found.value, found.n_groups, found.n_undefined, found.n_segments) == (pytest.approx(1.0), 5, 4, 12)
 
 
-@pytest.mark.parametrize(
-    ("scores", "human"),
-    [
-        pytest.param(np.arange(30.0), np.ones(30), id="constant-judgements"),
-        pytest.param(np.arange(30.0), np.full(30, np.nan), id="nobody-rated"),
-        pytest.param(np.empty(0), np.empty(0), id="no-segments"),
-    ],
-)
+@pytest.mark.parametrize("human", [np.ones(30), np.full(30, np.nan), np.empty(0)], ids=["equal", "none", "no segments"])
 @pytest.mark.parametrize("kind", SCIPY)
-def test_what_is_undefined_has_no_interval_either(kind, scores, human):
-    groups = np.arange(len(scores)) % 3
-    found = grouped_correlation(kind, scores, human, groups, np.arange(len(scores)), 50)
+def test_what_is_undefined_has_no_interval_either(kind, human):
+    rows = np.arange(len(human))
+    found = grouped_correlation(kind, rows.astype(float), human, rows % 3, rows, 50)
     assert np.isnan([found.value, found.low, found.high]).all()
     assert found.n_undefined == found.n_groups
 
@@ -123,21 +116,18 @@ def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.03)
 
 
-def test_columns_are_as_if_alone_and_draws_do_not_depend_on_blocks(monkeypatch):
-    """Bit for bit: what else is computed, and how many resamples fit a block, changes nothing."""
+@pytest.mark.parametrize("grouping", ["none", "item", "system"])
+def test_columns_are_as_if_alone_and_draws_do_not_depend_on_blocks(grouping, monkeypatch):
     scores, human, items, systems = some()
+    arrays = human, {"none": np.zeros_like(items), "item": items, "system": systems}[grouping], items, 100, 3
     columns = np.stack([scores, np.round(scores), -human], axis=1)
-    for groups in (np.zeros_like(items), items, systems):
-        together = grouped_correlations(list(SCIPY), columns, human, groups, items, 100, 3)
-        agreed = levels.grouped_acc_eq(columns, human, groups, items, 100, 3)
-        monkeypatch.setattr(resampling, "CELLS", 7 * len(human))
-        for column, (by_kind, (agreement, _)) in enumerate(zip(together, agreed, strict=True)):
-            for kind, found in by_kind.items():
-                alone = grouped_correlation(kind, columns[:, column], human, groups, items, 100, 3)
-                assert numbers_of(alone) == pytest.approx(numbers_of(found), abs=1e-14)
-            alone = grouped_acc_eq(columns[:, column], human, groups, items, 100, 3)[0]
-            assert numbers_of(alone) == pytest.approx(numbers_of(agreement), abs=1e-14)
-        monkeypatch.undo()
+    together = grouped_correlations(list(SCIPY), columns, *arrays)
+    agreed = levels.grouped_acc_eq(columns, *arrays)
+    monkeypatch.setattr(resampling, "CELLS", 7 * len(human))
+    for column, by_kind, (agreement, _) in zip(columns.T, together, agreed, strict=True):
+        for kind, found in by_kind.items():
+            assert numbers_of(grouped_correlation(kind, column, *arrays)) == pytest.approx(numbers_of(found), abs=1e-14)
+        assert numbers_of(grouped_acc_eq(column, *arrays)[0]) == pytest.approx(numbers_of(agreement), abs=1e-14)
 
 
 def test_clusters_without_a_defined_group_are_not_counted_for_the_interval():

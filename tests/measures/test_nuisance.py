@@ -218,19 +218,17 @@ def test_a_metric_that_would_get_a_negative_weight_is_left_out():
 
 
 NINE, TERMS = np.arange(9.0), np.random.default_rng(0).normal(size=(9, 2))
+NOTHING = {
+    "no pair": [],
+    "as few segments as weights": [(NINE[:3], TERMS[:3], NINE[:3])],
+    "all judgements equal": [(NINE, TERMS, np.ones(9))],
+    "a term without variance": [(NINE, np.ones((9, 2)), NINE)],
+    "a perfect metric": [(NINE, TERMS, NINE)],
+    "a constant metric": [(np.ones(9), TERMS, NINE)],
+}
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        pytest.param([], id="no pair"),
-        pytest.param([(NINE[:3], TERMS[:3], NINE[:3])], id="as few segments as weights"),
-        pytest.param([(NINE, TERMS, np.ones(9))], id="all judgements equal"),
-        pytest.param([(NINE, np.ones((9, 2)), NINE)], id="a term without variance"),
-        pytest.param([(NINE, TERMS, NINE)], id="a perfect metric"),
-        pytest.param([(np.ones(9), TERMS, NINE)], id="a constant metric"),
-    ],
-)
+@pytest.mark.parametrize("parts", NOTHING.values(), ids=NOTHING)
 def test_where_nothing_can_be_gained_nothing_is_added(parts):
     own, weights = fit_term("pearson", parts)
     assert own == 1 and not weights.any()

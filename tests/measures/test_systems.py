@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from bmx_grid.measures.resampling import draws, interval
+from bmx_grid.measures.resampling import draws
 from bmx_grid.measures.systems import (
     SystemScores,
     by_mean,
     mean,
     rank_ranges,
-    system_samples,
     system_statistic,
     weighted_statistics,
 )
@@ -54,14 +53,8 @@ def test_resamples_of_two_systems_or_of_systems_without_scores_are_undefined(sta
     metric[2, :2] = np.nan
     times = np.array([[2.0, 2, 0, 0], [4, 0, 0, 0], [1, 1, 1, 1]])
     assert np.isnan(weighted_statistics([statistic], metric, human, times)[statistic]).all()
-
-
-@pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall"])
-def test_constant_systems_are_undefined(statistic):
-    value = 0.1 + 0.2
-    found = weighted_statistics([statistic], np.full((1, 5), value), np.arange(5.0)[None], np.ones((1, 5)))[statistic]
-    assert np.isnan(found).all()
-    assert np.isnan(system_statistic(statistic, np.full(5, value), np.arange(5.0)))
+    if statistic != "pairwise_accuracy":
+        assert np.isnan(system_statistic(statistic, np.full(5, 0.1 + 0.2), np.arange(5.0))), "constant"
     assert np.isnan(system_statistic("agreement_slope", np.ones(5), np.arange(5.0)))
 
 
@@ -77,37 +70,18 @@ def some_systems(corpus):
     return SystemScores(terms, combine, *where)
 
 
-ONCE = np.ones((3, 1))
-
-
-def test_a_system_is_the_mean_of_its_segments_and_the_score_of_its_sums():
-    means = [np.mean([1 / 4, 3 / 9, 5 / 6]), np.mean([2 / 5, 1 / 2, 2 / 8])]
-    assert some_systems(corpus=False)(ONCE)[0].tolist() == pytest.approx(means)
-    assert some_systems(corpus=True)(ONCE)[0].tolist() == pytest.approx([9 / 19, 5 / 15])
-
-
 def test_drawn_clusters_count_as_often_as_they_were_drawn():
-    weights = np.array([[2.0, 1, 0], [0, 0, 3]]).T
+    weights = np.array([[1.0, 1, 1], [2, 1, 0], [0, 0, 3]]).T
     assert some_systems(corpus=True)(weights).tolist() == [
+        pytest.approx([9 / 19, 5 / 15]),
         pytest.approx([(2 * 1 + 3) / (2 * 4 + 9), (2 * 2 + 1) / (2 * 5 + 2)]),
         pytest.approx([5 / 6, 2 / 8]),
     ]
-    expected = [(2 / 4 + 3 / 9) / 3, (2 * 2 / 5 + 1 / 2) / 3]
-    assert some_systems(corpus=False)(weights)[0].tolist() == pytest.approx(expected)
-
-
-def test_intervals_hold_the_value_and_come_from_the_seed():
-    rng = np.random.default_rng(1)
-    human = rng.normal(size=20)
-    metric = human + 0.5 * rng.normal(size=20)
-    both = [lambda weights, of=of: np.tile(of, (weights.shape[1], 1)) for of in (metric, human)]
-
-    def interval_of(seed):
-        return interval(system_samples(["pearson"], *both, 20, 100, resamples=500, seed=seed)["pearson"], 20)
-
-    low, high = interval_of(0)
-    assert low < stats.pearsonr(metric, human).statistic < high < 1
-    assert (low, high) == interval_of(0) != interval_of(1)
+    expected = [
+        [(1 / 4 + 3 / 9 + 5 / 6) / 3, (2 / 5 + 1 / 2 + 2 / 8) / 3],
+        [(2 / 4 + 3 / 9) / 3, (2 * 2 / 5 + 1 / 2) / 3],
+    ]
+    np.testing.assert_allclose(some_systems(corpus=False)(weights)[:2], expected)
 
 
 @pytest.mark.parametrize("human_of", [lambda x, noise: x + 2 * noise, lambda x, noise: x, lambda x, noise: -x + noise])
@@ -139,18 +113,6 @@ NAN = float("nan")
     ("scores", "samples", "expected"),
     [
         pytest.param(
-            [3, 2, 1],
-            [[3, 2, 1], [2, 3, 1]],
-            [[1, 2, 3], [1, 1, 3], [2, 2, 3], [1, 1, 2]],
-            id="two systems change places",
-        ),
-        pytest.param(
-            [3, 2, 1],
-            [[3, 2, 1], [2, 3, 1], [3, 1, 2]],
-            [[1, 2, 3], [1, 1, 2], [2, 3, 3], [1, 1, 1]],
-            id="a chain of overlaps is one cluster",
-        ),
-        pytest.param(
             [4, 3, 2, 1],
             [[4, 3, 2, 1], [2, 3, 4, 1], [4, 3, 1, 2]],
             [[1, 2, 3, 4], [1, 2, 1, 3], [3, 2, 4, 4], [1, 1, 1, 1]],
@@ -180,16 +142,10 @@ def test_rank_ranges_by_hand(scores, samples, expected):
     assert found.tolist() == expected
 
 
-def resampled(seed=0, systems=9, resamples=1000):
-    rng = np.random.default_rng(seed)
-    scores = np.sort(rng.normal(size=systems))[::-1]
-    return scores, scores + 0.2 * rng.normal(size=(resamples, systems))
-
-
 def test_25_of_1000_are_left_out_at_each_end():
     """A plain loop over the description of Koehn (2012): sort the ranks of a system, leave out 25 at each end."""
-    scores, samples = resampled()
+    scores = np.linspace(2, -2, 9)
+    samples = scores + 0.4 * np.random.default_rng(0).normal(size=(1000, 9))
     _, low, high, _ = rank_ranges(scores, samples)
-    for system in range(len(scores)):
-        ranks = sorted(stats.rankdata(-row)[system] for row in samples)
-        assert (low[system], high[system]) == (ranks[25], ranks[-26])
+    ranks = np.sort(stats.rankdata(-samples, axis=1), axis=0)
+    assert (low.tolist(), high.tolist()) == (ranks[25].tolist(), ranks[-26].tolist())
