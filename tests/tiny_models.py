@@ -137,6 +137,33 @@ def tiny_nllb(folder: Path) -> Path:
     return _saved(folder, tokenizer, "M2M100ForConditionalGeneration", 6, _TRANSLATION)
 
 
+def tiny_mbart(folder: Path, kind: str = "mbart") -> Path:
+    """An mBART (Unigram pieces, language codes behind, with which the decoder starts)."""
+    from importlib import import_module
+
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.Unigram())
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=300, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False)
+    made.train_from_iterator(SENTENCES, trainer)
+    pieces = [piece for piece in made.get_vocab() if piece != "<unk>"]
+    codes = import_module(f"transformers.models.{kind}.tokenization_{kind}").FAIRSEQ_LANGUAGE_CODES
+    names = [*_SPECIALS[:4], *pieces, *codes, "<mask>"]
+    likely = {piece: -1.0 - number / 100 for number, piece in enumerate(pieces)}
+    vocabulary = [(name, likely.get(name, 0.0)) for name in names]
+    tokenizer = getattr(transformers, kind.replace("mb", "MB") + "Tokenizer")(
+        vocab=vocabulary, model_max_length=MAX_LENGTH
+    )
+    return _saved(folder, tokenizer, "MBartForConditionalGeneration", 7, _TRANSLATION)
+
+
+def tiny_mbart50(folder: Path) -> Path:
+    """An mBART-50, whose language codes stand in front."""
+    return tiny_mbart(folder, "mbart50")
+
+
 def tiny_bart(folder: Path) -> Path:
     """A BART (byte-level BPE, no language codes), whose logits have biases."""
     tokenizer = _fast(_byte_level(_SPECIALS), _ROBERTA_TOKENS)

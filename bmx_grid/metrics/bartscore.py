@@ -27,7 +27,7 @@ Direction = Literal["source->hypothesis", "hypothesis->source", "reference->hypo
 
 @dataclass(frozen=True, kw_only=True)
 class Seq2SeqMetric(ModelMetric):
-    """A metric on one sequence-to-sequence model: M2M-100, NLLB or BART.
+    """A metric on one sequence-to-sequence model: M2M-100, NLLB, mBART or BART.
 
     model, revision, dtype, max_length, device, batch_tokens: as in `NeuralMetric`.
     source_language, target_language: of the texts, as a data set ("de") or the model ("deu_Latn") names them; None

@@ -108,18 +108,9 @@ def _best_first(segments: SegmentSet) -> list[str]:
     return sorted(segments.systems, key=lambda name: -of_system[name])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Match:
-    """A pair of texts, special tokens left out.
-
-    truth: float64[L] the best cosine of each token of the ground truth, 0 where the hypothesis has no token;
-    hypothesis: float64[M] the reverse. truth_tokens: int64[L]; hypothesis_tokens: int64[M].
-    """
-
-    truth: Floats
-    hypothesis: Floats
-    truth_tokens: Ints
-    hypothesis_tokens: Ints
+# Of a pair of texts, special tokens left out: float64[L] the best cosine of each token of the ground truth, 0 where the
+# hypothesis has no token, and float64[M] the reverse; int64[L] and int64[M] tokens
+Match = tuple[Floats, Floats, Ints, Ints]
 
 
 def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair, Match]:
@@ -131,14 +122,14 @@ def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair,
     def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
         best = best_matches(truth, hypothesis, special, match_specials=match_specials)
         cosines, counted_tokens = ([side[part].cpu().numpy() for side in best] for part in (0, 1))
-        ids = [side.ids.cpu().numpy() for side in (truth, hypothesis)]
+        ids = [side[2].cpu().numpy() for side in (truth, hypothesis)]
         for row, number in enumerate(batch.tolist()):
             used = [counts[row] for counts in counted_tokens]
             values = [side[row, keep].astype(np.float64) for side, keep in zip(cosines, used, strict=True)]
             tokens = [side[row, keep] for side, keep in zip(ids, used, strict=True)]
             if not all(map(len, tokens)):
                 values = [np.zeros(len(side)) for side in tokens]
-            made[pairs[number]] = Match(*values, *tokens)
+            made[pairs[number]] = (values[0], values[1], tokens[0], tokens[1])
 
     tokens = functools.partial(bert_score_tokens, loaded, max_length=metric.max_length)
     for_token_pairs(loaded, pairs, tokens, take, metric.batch_tokens)
@@ -275,12 +266,12 @@ class DifficultyBertScore(BertScore):
         known = prepared.matches(segments, pairs) if items else {}
         found = np.empty((len(items), _OWN + 2 * len(self.columns_of_best())))
         for row, (pair, numbers) in enumerate(zip(pairs, segments, strict=True)):
-            match = known[pair]
-            fit = prepared.fit(numbers, match.truth_tokens, known)
+            *cosines, truth_tokens, hypothesis_tokens = known[pair]
+            fit = prepared.fit(numbers, truth_tokens, known)
             scale = 1 - self.baseline
-            truth, hypothesis = ((cosines - self.baseline) / scale for cosines in (match.truth, match.hypothesis))
-            recall, precision = _mean(fit.weights * truth), _mean(fit.at(match.hypothesis_tokens) * hypothesis)
-            found[row, :_OWN] = precision[0], recall[0], 1.0, len(match.truth) > 0 and not fit.weights[0].any()
+            truth, hypothesis = ((side - self.baseline) / scale for side in cosines)
+            recall, precision = _mean(fit.weights * truth), _mean(fit.at(hypothesis_tokens) * hypothesis)
+            found[row, :_OWN] = precision[0], recall[0], 1.0, len(truth) > 0 and not fit.weights[0].any()
             found[row, _OWN::2], found[row, _OWN + 1 :: 2] = precision[1:], recall[1:]
         return found
 
@@ -389,7 +380,7 @@ class _Prepared:
                 fits = [self.fitted((row,), known) for row in rows]
                 tokens, weights = fits[0].tokens, np.mean([fit.weights for fit in fits], axis=0)
             else:
-                tokens = known[self._pairs(rows[0])[0]].truth_tokens
+                tokens = known[self._pairs(rows[0])[0]][2]
                 weights = self._weights(rows[0], len(tokens), known)
             self._fits[rows] = Fit(tokens, weights, self._metric.repeated)
         return self._fits[rows]
@@ -402,7 +393,7 @@ class _Prepared:
         for number, systems in enumerate(fits):
             texts = [text for system in systems if (text := outputs[system]) is not None]
             if texts:
-                difficulty = 1 - np.mean([known[reference, text].truth for text in texts], axis=0)
+                difficulty = 1 - np.mean([known[reference, text][0] for text in texts], axis=0)
                 kept = np.where(np.abs(difficulty) < ROUNDING, 0.0, difficulty)
                 weights[number] = kept / (1 - self._metric.baseline)
         return weights

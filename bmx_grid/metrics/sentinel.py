@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -25,12 +25,7 @@ FEWEST_FOLDS = 3  # one is predicted, one chooses the penalty, one is fitted on
 PENALTIES = np.logspace(-3, 3, 7)  # per segment, for columns of variance 1
 
 
-class Judged(NamedTuple):
-    """A segment that a sentinel is fitted on; cluster: as `datasets.segments.clusters`."""
-
-    item: Item
-    human: float
-    cluster: str
+Judged = tuple[Item, float, str]  # a segment that a sentinel is fitted on, its human score and its cluster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +65,7 @@ class Sentinel(SentenceEmbedding):
 
         items = segments.items(self.reads)
         (labels,) = clusters([segments])
-        judged = tuple(map(Judged, items, segments.human_scores.tolist(), labels.tolist()))
+        judged = tuple(zip(items, segments.human_scores.tolist(), labels.tolist(), strict=True))
         content = [[*item.texts().values(), repr(human), cluster] for item, human, cluster in judged]
         return dataclasses.replace(self, judged=judged, set=digest(content)[:16])
 

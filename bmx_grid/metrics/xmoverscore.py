@@ -118,8 +118,8 @@ class XMoverScore(NeuralMetric):
 
         # the faster way through a matrix product is off by 1e-4 where two vectors are the same
         mode = "donot_use_mm_for_euclid_dist"
-        costs = torch.cdist(truth.vectors, hypothesis.vectors, compute_mode=mode).cpu().numpy()
-        sizes = [side.mask.sum(dim=1).tolist() for side in (truth, hypothesis)]
+        costs = torch.cdist(truth[0], hypothesis[0], compute_mode=mode).cpu().numpy()
+        sizes = [mask.sum(dim=1).tolist() for _, mask, _ in (truth, hypothesis)]
         moved = [
             moved_distance(cost[:rows, :columns].astype(np.float64), self.flow_dropout)
             for cost, rows, columns in zip(costs, *sizes, strict=True)
@@ -236,8 +236,8 @@ class AuthorsXMoverScore(XMoverScore):
 
     def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> NDArray[np.float64]:
         left, right = (
-            [vectors[mask].double().cpu().numpy() for vectors, mask in zip(side.vectors, side.mask, strict=True)]
-            for side in (truth, hypothesis)
+            [vectors[mask].double().cpu().numpy() for vectors, mask in zip(texts, masks, strict=True)]
+            for texts, masks, _ in (truth, hypothesis)
         )
         return np.array([1 - rounded_distance(*pair, self.flow_dropout) for pair in zip(left, right, strict=True)])
 

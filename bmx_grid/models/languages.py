@@ -4,6 +4,8 @@
 |---|---|---|---|
 | M2M-100 | m2m_100 | de | before the source and before the target |
 | NLLB | m2m_100 | deu_Latn | before (with `legacy_behaviour` behind) the source and the target |
+| mBART | mbart | de_DE | behind both; the decoder starts with that of the target |
+| mBART-50 | mbart | de_DE | before both |
 | BART | bart | none | nowhere: both texts are of one language |
 
 A language is named by its code in a data set ("de") or by the model's own ("deu_Latn").
@@ -20,7 +22,7 @@ from bmx_grid.models.files import check_model, find_file, read_object
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 
 _NLLB_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
-FAMILIES = ("m2m_100", "bart")
+FAMILIES = ("m2m_100", "mbart", "bart")
 # ISO 639-1 -> NLLB's code, in the script that the language is mostly written in today
 _NLLB_TABLE = """
 af:afr_Latn am:amh_Ethi ar:arb_Arab as:asm_Beng az:azj_Latn ba:bak_Cyrl be:bel_Cyrl bg:bul_Cyrl bn:ben_Beng
@@ -60,7 +62,7 @@ def check_translator(model: str, revision: str | None = None) -> None:
     kind, known = settings.get("model_type"), settings.get("is_encoder_decoder")
     if kind not in FAMILIES or not known:
         why = "whose language codes are not known here" if known else "without an encoder for the source"
-        raise UnavailableError(f"model '{model}' is a {kind}, {why}; name M2M-100, NLLB or BART.")
+        raise UnavailableError(f"model '{model}' is a {kind}, {why}; name M2M-100, NLLB, mBART or BART.")
 
 
 def load_translator(model: str, revision: str | None, dtype: Dtype, device: Device) -> LoadedModel:
@@ -111,7 +113,9 @@ def _code(loaded: LoadedModel, known: dict[str, int], language: str | None, role
             f"model '{loaded.name}' needs to know the language of the {role}: in a sweep it is taken from the "
             f"language pair; elsewhere give {role}_language, such as {role}_language=de."
         )
-    code = language if language in known else NLLB.get(language)
-    if code not in known:
+    alike = [code for code in known if code.partition("_")[0] == language]  # de_DE of de
+    candidates = [language, NLLB.get(language, ""), *(alike if len(alike) == 1 else ())]
+    codes: list[str] = [code for code in candidates if code in known]
+    if not codes:
         raise ConfigError(f"model '{loaded.name}': " + unknown("language", language, known))
-    return code
+    return codes[0]

@@ -124,17 +124,13 @@ def forced(
     lengths, source_lengths = lengths_of(labels), lengths_of(source_ids)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)]).astype(np.int64)
-    start = int(network.config.decoder_start_token_id)
-    entered = [[start, *tokens[:-1].tolist()] for tokens in labels]
+    fixed = None if network.config.model_type == "mbart" else network.config.decoder_start_token_id
+    starts = [tokens[-1] if fixed is None else fixed for tokens in labels]  # as `shift_tokens_right` of the families
+    entered = [[int(start), *tokens[:-1].tolist()] for start, tokens in zip(starts, labels, strict=True)]
     questions = _Questions(network, source_of, entered, flat, with_entropies)
 
-    def encode(some: TokenIds) -> tuple[Any, Any]:
-        tokens, there = tensors(loaded, some)
-        with torch.inference_mode():
-            return network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0], there
-
     def score_window(window: Ints) -> None:
-        held = HeldStates(loaded, [source_ids[source] for source in window], encode, batch_tokens)
+        held = _encoded(loaded, [source_ids[source] for source in window], batch_tokens)
         place = np.full(len(source_ids), -1)
         place[window] = np.arange(len(window))
         chosen = questions.rows[place[source_of[questions.rows]] >= 0]
@@ -156,6 +152,18 @@ def forced(
     is_code = np.zeros(len(flat), dtype=np.bool_) if languages.code is None else flat == languages.code
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     return Forced(Ragged(questions.likely, offsets), Ragged(questions.entropies[questions.of_token], offsets), is_code)
+
+
+def _encoded(loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> HeldStates:
+    """The encoder's states of some sources."""
+    import torch
+
+    def encode(some: TokenIds) -> tuple[Any, Any]:
+        tokens, there = tensors(loaded, some)
+        with torch.inference_mode():
+            return loaded.network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0], there
+
+    return HeldStates(loaded, ids, encode, batch_tokens)
 
 
 class _Questions:
@@ -255,6 +263,9 @@ def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> 
 
     network, tokenizer = loaded.network, loaded.tokenizer
     tokens, there = tensors(loaded, ids)
+    first = {"forced_bos_token_id": languages.code}
+    if tokenize(loaded, [""], None, target=True)[0][-1] == languages.code:  # mBART's stands behind a text
+        first = {"decoder_start_token_id": languages.code, "forced_bos_token_id": None}
     limits = [int(_LONGER * len(one)) + _MORE for one in ids]
     ends = _ends(np.array(limits), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))
     options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "length_penalty": None, "min_length": 0}
@@ -268,7 +279,7 @@ def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> 
             early_stopping=False,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
-            forced_bos_token_id=languages.code,
+            **first,
             **options,
         )
     marks = set(known_languages(tokenizer).values())  # M2M-100's tokenizer does not count them as special ones

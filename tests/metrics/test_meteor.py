@@ -42,8 +42,8 @@ def test_equal_to_the_program_for_segments_and_for_their_sum(references):
     counts = metric.statistics(ITEMS)
     program = meteor._program(str(meteor._java()), str(meteor._jar()), "1G", meteor.os.getpid())
     lines = [" ".join(map(str, row)) for row in counts.tolist()]
-    first = program.ask("EVAL ||| " + " ||| ".join(lines))
-    expected = [float(first), *(float(program._process.stdout.readline()) for _ in lines)]
+    first = meteor._ask(program, "EVAL ||| " + " ||| ".join(lines))
+    expected = [float(first), *(float(program.stdout.readline()) for _ in lines)]
     assert metric.score(ITEMS).tolist() == pytest.approx(expected[:-1], abs=1e-12)
     assert metric.combine(counts.sum(axis=0)) == pytest.approx(expected[-1], abs=1e-12)
     assert metric.score(ITEMS[:2]).tolist() == [metric.score([item])[0] for item in ITEMS[:2]]

@@ -14,6 +14,8 @@ from bmx_grid.models.translation import forced, translate
 CODES = {  # as the family writes German to English, and the tokens that the labels of "" consist of
     "m2m100": ("de", "en", ["__en__", "</s>"]),
     "nllb": ("deu_Latn", "eng_Latn", ["eng_Latn", "</s>"]),
+    "mbart": ("de_DE", "en_XX", ["</s>", "en_XX"]),
+    "mbart50": ("de_DE", "en_XX", ["en_XX", "</s>"]),
     "bart": (None, None, ["<s>", "</s>"]),
 }
 PAIRS = [
@@ -124,15 +126,16 @@ def test_a_translation_is_the_same_in_any_batch(model, monkeypatch):
     found = translate(loaded, SOURCES, languages)
     assert found == [translate(loaded, [source], languages)[0] for source in SOURCES]
     assert found[SOURCES.index("")] == ""
-    assert not any(code in text for text in found for code in ("__", "_Latn"))
+    assert not any(code in text for text in found for code in ("__", "_Latn", "_XX"))
 
 
 def test_greedy_equals_generate_for_one_text(model):
-    _, loaded, languages = model
+    name, loaded, languages = model
     use(loaded.tokenizer, languages)
     entered = loaded.tokenizer(SOURCES[1], return_tensors="pt")
     texts = {name: entered[name] for name in ("input_ids", "attention_mask")}
-    made = loaded.network.generate(**texts, max_new_tokens=10, num_beams=1, forced_bos_token_id=languages.code)
+    first = "decoder_start_token_id" if name == "mbart" else "forced_bos_token_id"
+    made = loaded.network.generate(**texts, max_new_tokens=10, num_beams=1, **{first: languages.code})
     (found,) = translate(loaded, SOURCES[1:2], languages)
     expected = [token for token in made[0].tolist() if token != languages.code]
     assert found.startswith(loaded.tokenizer.decode(expected, skip_special_tokens=True).strip()[:6])
@@ -143,6 +146,7 @@ def test_greedy_equals_generate_for_one_text(model):
     [
         pytest.param("m2m100", ("de", "xq"), "unknown language 'xq'", id="M2M-100"),
         pytest.param("nllb", ("dau", "en"), "unknown language 'dau'", id="NLLB"),
+        pytest.param("mbart", ("si", "gl"), "unknown language 'gl'", id="mBART"),
         pytest.param("bart", ("de", "en"), "reads and writes one language, not de and en", id="BART"),
         pytest.param("m2m100", (None, "en"), "give source_language", id="no language"),
     ],
