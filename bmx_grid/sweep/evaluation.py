@@ -91,11 +91,6 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     return result, finished
 
 
-def in_turn(evaluations: Evaluations) -> list[Evaluation]:
-    """The evaluations in the order they are asked: those that declare points before those that read them."""
-    return sorted(evaluations.values(), key=lambda one: type(one).points is Evaluation.points)
-
-
 def fingerprint(setting: Setting, evaluations: Evaluations) -> str:
     """SHA-256 of all that the result of a setting alone depends on; known before anything is computed."""
     asked = [one.fingerprint() for one in evaluations.values()]
@@ -122,11 +117,15 @@ def complete(
 
     executor: whose workers evaluate where that takes longer than they start.
     """
-    done = sorted((one for one in outcomes if one.result is not None), key=lambda one: one.label)
-    results = [one.result for one in done if one.result is not None]
-    settings = [one.finished for one in done if one.finished is not None]
+    ended = sorted(outcomes, key=lambda outcome: outcome.label)
+    known = [(outcome.result, outcome.finished) for outcome in ended]
+    done = [(result, finished) for result, finished in known if result is not None and finished is not None]
+    settings = [finished for _, finished in done]
+    evaluated = [dict(result.evaluated) for result, _ in done]
     failed: list[Refused] = []
-    for evaluation in in_turn(evaluations) if settings else ():
+    # those that declare points before those that read them
+    in_turn = sorted(evaluations.values(), key=lambda part: type(part).points is Evaluation.points)
+    for evaluation in in_turn if settings else ():
         cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
         try:
             with component_errors():
@@ -134,18 +133,14 @@ def complete(
         except BmxError as error:
             failed.append(Refused(f"evaluation {evaluation.key}", str(error)))
             continue
-        results = [
-            replace(result, evaluated={**result.evaluated, evaluation.key: of})
-            for result, of in zip(results, found, strict=True)
-        ]
+        for of_setting, of_evaluation in zip(evaluated, found, strict=True):
+            of_setting[evaluation.key] = of_evaluation
         settings = [setting.with_points(evaluation.points(of)) for setting, of in zip(settings, found, strict=True)]
-    for place, (setting, result) in enumerate(zip(settings, results, strict=True)):
-        columns = [
-            one.segment_columns(result.evaluated[one.key])
-            for one in evaluations.values()
-            if one.key in result.evaluated
-        ]
-        results[place] = replace(result, scores=segment_rows(setting, columns))
+    results = []
+    for (result, _), setting, of_setting in zip(done, settings, evaluated, strict=True):
+        parts = [part for part in evaluations.values() if part.key in of_setting]
+        columns = [part.segment_columns(of_setting[part.key]) for part in parts]
+        results.append(replace(result, evaluated=of_setting, scores=segment_rows(setting, columns)))
     return results, failed
 
 

@@ -180,14 +180,15 @@ class _Expansion:
         items, keys, sizes = self._texts_of(segments, metric, is_explained=asked is not None)
         n_texts, refused = ((), {}) if given is not None else _counted(metric, asked, items, sizes, words)
         refused |= {} if imported is None else imported.refused
-        first, more = next(iter(refused.items()), (0, "")), len(refused) - 1
-        others = f" ({counted(more, 'more segment')} likewise)" if more > 0 else ""
-        refusals = f"segment '{segments.segments[first[0]].id}': {first[1]}{others}" if refused else ""
-        if len(refused) == len(segments) > 0:
-            raise ExplainError(refusals)
-        if refused and imported is None:  # else they were named when the file was read
-            label = setting_label(segments.dataset, segments.language_pair, *names)
-            warnings.warn(f"{label}: not explained: {refusals}", stacklevel=2)
+        if refused:
+            position, reason = next(iter(refused.items()))
+            others = f" ({counted(len(refused) - 1, 'more segment')} likewise)" if len(refused) > 1 else ""
+            refusals = f"segment '{segments.segments[position].id}': {reason}{others}"
+            if len(refused) == len(segments):
+                raise ExplainError(refusals)
+            if imported is None:  # else they were named when the file was read
+                label = setting_label(segments.dataset, segments.language_pair, *names)
+                warnings.warn(f"{label}: not explained: {refusals}", stacklevel=2)
         for seed in self._seeds if explainer is not None and explainer.stochastic else self._seeds[:1]:
             identity = explanation_identity(metric, asked, seed, words)
             pair = segments.dataset, segments.language_pair
