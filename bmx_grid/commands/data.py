@@ -8,8 +8,8 @@ settings:
   KEY=VALUE              any other key of the data set's YAML file:
                          columns.score=quality
 
-exit status: 0 done; 1 something is missing, differs or could not be fetched;
-  2 a mistake in the command or its file.
+exit status: 0 done; 1 something is missing or differs; 2 a mistake in the
+  command or its file, or a publisher that cannot be reached.
 
 examples:
   bmx-grid data download wmt17 data_dir=data
@@ -31,7 +31,7 @@ import numpy as np
 
 from bmx_grid.commands.compose import parse_one
 from bmx_grid.core.configure import build, load_option, options
-from bmx_grid.core.errors import BmxError, ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
@@ -83,9 +83,9 @@ def _run(act: str, settings: Sequence[str]) -> int:
             _show(reader, data_dir, int(limit))
         return 0
     if act == "download":
-        return _download(readers, data_dir)
+        print(f"{counted(download(readers, data_dir), 'file')} written below {data_dir}")
     status = _list(readers, data_dir)
-    return status if act == "verify" else 0
+    return 0 if act == "list" else status
 
 
 def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
@@ -121,18 +121,6 @@ def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
                 print(f"{'':16}differs from the published file: {data_dir / entry.path}")
         wrong += len(states) - count["verified"]
     return 1 if wrong else 0
-
-
-def _download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
-    try:
-        written = download(readers, data_dir)
-    except ConfigError:
-        raise
-    except BmxError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(f"{counted(written, 'file')} written below {data_dir}")
-    return _list(readers, data_dir)
 
 
 def _show(reader: DatasetReader, data_dir: Path, limit: int) -> None:
