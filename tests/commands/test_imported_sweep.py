@@ -31,21 +31,14 @@ def run(quiet_sweep):
     return call
 
 
-OWN = (
-    "dataset=[tabular]",
-    "dataset.tabular.path=mine.tsv",
-    "dataset.tabular.language_pairs=[de-en]",
-    "explainer=[]",
-    "evaluation=[grid]",
-)
+PAIR = "dataset.tabular.language_pairs=[de-en]"
+OWN = ("dataset=[tabular]", "dataset.tabular.path=mine.tsv", PAIR, "explainer=[]", "evaluation=[grid]")
+TOY = ("dataset=[mt_metrics_eval]", "dataset.mt_metrics_eval.test_set=toy", "metric.imported.file=trees/toy")
 
 
 def test_several_imported_metrics_beside_one_that_scores_texts(run):
-    status, said, rows = run(
-        *OWN,
-        "metric=[chrf,imported]",
-        "metric.imported.files={comet: scores.tsv, gemba: scores.tsv}",
-    )
+    files = "metric.imported.files={comet: scores.tsv, gemba: scores.tsv}"
+    status, said, rows = run(*OWN, "metric=[chrf,imported]", files)
     assert status == 0, said
     assert set(rows) == {("chrf", "de-en"), ("comet", "de-en"), ("gemba", "de-en")}
     human = [row * 0.1 + own for row in range(1, 6) for own in (0, 1)]
@@ -56,11 +49,7 @@ def test_several_imported_metrics_beside_one_that_scores_texts(run):
 
 def test_a_file_that_does_not_fit_fails_its_own_settings_only(run):
     Path("short.tsv").write_text("".join(SCORES.splitlines(keepends=True)[:-1]))
-    status, said, rows = run(
-        *OWN,
-        "metric=[imported]",
-        "metric.imported.files={comet: scores.tsv, gemba: short.tsv}",
-    )
+    status, said, rows = run(*OWN, "metric=[imported]", "metric.imported.files={comet: scores.tsv, gemba: short.tsv}")
     assert status == 1
     assert set(rows) == {("comet", "de-en")}
     assert "failed: tabular · de-en · gemba: short.tsv: no score for segment '5:B'" in said
@@ -76,26 +65,15 @@ def test_two_metrics_of_one_name_are_refused(run):
 def test_limit_takes_the_first_ids_of_a_file_in_the_order_of_the_sources(run):
     lines = [f"{system}\t{row}" for system in ("A", "B") for row in range(1, 6)]
     Path("mine.seg.score").write_text("".join(f"{line}\n" for line in lines))
-    status, said, rows = run(
-        *OWN,
-        "metric=[imported]",
-        "metric.imported.file=mine.seg.score",
-        "limit=3",
-    )
+    status, said, rows = run(*OWN, "metric=[imported]", "metric.imported.file=mine.seg.score", "limit=3")
     assert status == 0, said
     assert rows["imported", "de-en"]["n_used"] == "6"
 
 
 def test_a_tree_of_mt_metrics_eval_with_its_metrics(run, tmp_path):
     plant(tmp_path / "trees" / "toy", TREE)
-    status, said, rows = run(
-        "dataset=[mt_metrics_eval]",
-        "dataset.mt_metrics_eval.test_set=toy",
-        f"dataset.mt_metrics_eval.folder={tmp_path}/trees",
-        "metric=[chrf,imported]",
-        "metric.imported.file=trees/toy",
-        "explainer=[]",
-    )
+    folder = f"dataset.mt_metrics_eval.folder={tmp_path}/trees"
+    status, said, rows = run(*TOY, folder, "metric=[chrf,imported]", "explainer=[]")
     assert status == 0, said
     assert ("COMET-refA", "en-de") in rows and ("chrf", "en-de") in rows
     assert rows["COMET-refA", "en-de"]["n_used"] == "4", "two of six are not rated"
@@ -121,16 +99,8 @@ def test_published_scores_of_systems_are_what_the_system_level_rests_on(run, tmp
         "metric-scores/en-de/BLEU-refA.sys.score": "sys0 40\nsys1 30\nsys2 25\nsys3 24\n",
     }
     plant(tmp_path / "trees/toy", files | {f"system-outputs/en-de/sys{n}.txt": f"o{n}\np{n}\n" for n in range(4)})
-    status, said, _ = run(
-        "dataset=[mt_metrics_eval]",
-        "dataset.mt_metrics_eval.test_set=toy",
-        f"dataset.mt_metrics_eval.folder={tmp_path}/trees",
-        "metric=[imported]",
-        "metric.imported.file=trees/toy",
-        "explainer=[]",
-        "evaluation=[levels]",
-        "evaluation.levels.resamples=0",
-    )
+    chosen = (f"dataset.mt_metrics_eval.folder={tmp_path}/trees", "metric=[imported]", "explainer=[]")
+    status, said, _ = run(*TOY, *chosen, "evaluation=[levels]", "evaluation.levels.resamples=0")
     assert status == 0, said
     found = correlations("system")["en-de", "BLEU-refA", "pearson"]
     assert found["value"] == pytest.approx(np.corrcoef([40, 30, 25, 24], [0, -1, -2, -3])[0, 1])

@@ -35,8 +35,6 @@ HEADERS = {
         "Language-Pair|Sys|Seg ID|Source Text|Human Reference|MT output|DA score",
         "Source Text|Human Reference|MT output|DA score|Language-Pair|Seg ID|Sys|-",
     ),
-    "ESA": ("langs|item_id|src|tgt|esa_score|team", "src - tgt esa_score langs item_id team -"),
-    "post-editing": ("source_sentence|pe|mt_segment|rating", "source_sentence pe mt_segment rating - - - -"),
     "a role's own name comes first": ("src|source|mt|score|da", "source - mt score - - - -"),
 }
 
