@@ -226,33 +226,28 @@ def _matched(
         ),
     )
     matched = wanted.merge(rows, how="left", on=keys)
-    missing = matched[matched.place.isna()]
-    if len(missing):
-        left = rows[~rows.place.isin(matched.place)]  # the first is perhaps meant for it
-        held = f"; {left.place.iloc[0]} has {_named(left.iloc[0], keys)}" if len(left) else ""
-        raise DataError(
-            f"{file.path}: no score for {_named(missing.iloc[0], keys)}{_more(missing)} of {_set(segments)}{held}. "
-            "Correct the name, add it, or write None for what has no score."
-        )
+    left = rows[~rows.place.isin(matched.place)]  # the first is perhaps meant for what is missing
+    held = f"; {left.place.iloc[0]} has {_named(left.iloc[0], keys)}" if len(left) else ""
+    refuse(
+        matched,
+        matched.place.isna(),
+        lambda row: (
+            f"{file.path}: no score for {_named(row, keys)} of {_set(segments)}{held}. Correct the name, add it, or "
+            "write None for what has no score."
+        ),
+    )
     for role, known in (("id", segments.all_ids), ("system", segments.all_systems)):
         if role in rows and known and option.extra == "refuse":  # where the data set names no systems, ids are enough
-            strange = rows[~rows[role].isin(known)]
-            if len(strange):
-                name = strange[role].iloc[0]
+            for name, place in rows.loc[~rows[role].isin(known), [role, "place"]].values:
                 raise DataError(
-                    f"{file.path}, {strange.place.iloc[0]}: the {role} {name[:60]!r}{_more(strange, ' rows')} is none "
-                    f"of {_set(segments)}{close_match(name, known)}; correct it, take the rows out, or set "
-                    f"{option.KEY}.extra=ignore."
+                    f"{file.path}, {place}: the {role} {name[:60]!r} is none of {_set(segments)}"
+                    f"{close_match(name, known)}; correct it, take such rows out, or set {option.KEY}.extra=ignore."
                 )
     return matched
 
 
 def _named(row: Any, keys: Sequence[str]) -> str:
     return f"{'system' if keys == ['system'] else 'segment'} {':'.join(str(row[key]) for key in keys)[:60]!r}"
-
-
-def _more(rows: pd.DataFrame, what: str = "") -> str:
-    return f" (and {len(rows) - 1:,} more{what})" if len(rows) > 1 else ""
 
 
 def _with_ids(file: ImportedFile, segments: SegmentSet, rows: pd.DataFrame) -> pd.DataFrame:

@@ -87,7 +87,6 @@ def member(kind, target="", name=WANTED):
         pytest.param({f"{TOP}/../../evil": "x"}, (), "outside of its folder", id="climbs-out"),
         pytest.param({"/tmp/bmx-evil": "x"}, (), "outside of its folder", id="absolute"),
         pytest.param({}, (member(tarfile.SYMTYPE, "/etc/passwd"),), "link or a device", id="symlink"),
-        pytest.param({}, (member(tarfile.LNKTYPE, f"{TOP}/LICENSE"),), "link or a device", id="hard-link"),
         pytest.param({}, (member(tarfile.CHRTYPE),), "link or a device", id="device"),
     ],
 )
@@ -114,7 +113,6 @@ def test_links_that_nobody_wants_are_not_made(get, publisher, pack, tmp_path):
     [
         pytest.param(lambda raw: raw[: len(raw) // 2], "damaged|lacks", id="truncated"),
         pytest.param(lambda raw: b"<html>rate limit</html>", "damaged", id="a-web-page-instead"),
-        pytest.param(lambda raw: raw[:40] + bytes([raw[40] ^ 255]) + raw[41:], "damaged|SHA-256", id="flipped-bits"),
     ],
 )
 def test_damaged_archive(get, publisher, pack, spoil, reason):

@@ -7,7 +7,7 @@ import pytest
 from real_data import read as read_published
 from score_trees import TREE, convert, plant
 
-from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.metrics.imported import Imported
 
 
@@ -48,7 +48,7 @@ def test_pairs_are_those_with_human_scores(reader, tree):
     assert found.human_name == "da-sqm"
 
 
-SEG = "human-scores/en-de.mqm.seg.score"
+SEG, SYS = "human-scores/en-de.mqm.seg.score", "human-scores/en-de.mqm.sys.score"
 JUDGED = {
     "machines-only": ({}, ("sysA", "sysB"), {"sysA": ("a1", ("b1",))}),
     "a-person-is-not-its-own-reference": (
@@ -87,64 +87,47 @@ def test_details_of_the_layout(read, tree):
     assert found.texts("source") == ["s1", "s2", "s3", "s1", "s3"], "CR LF and a byte-order mark are no text"
 
 
-DAMAGED = {
+ONE_TWO = {f"references/en-de.ref{name}.txt": None for name in "AB"}
+ONE_TWO |= {f"references/en-de.{name}.txt": "r1\nr2\nr3\n" for name in ("one", "two")}
+# changed files, settings, pair, and what the message says
+REFUSED = {
     "too-few-rows": (
         {SEG: "sysA -1\nsysA None\nsysB 0\nsysB -0.1\nsysB None\n"},
+        {},
+        "en-de",
         ["mqm.seg.score", "2 scores of the system 'sysA'", "3"],
     ),
-    "unknown-system": ({SEG: "sysC -1\n"}, ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
-    "a-system-twice": (
-        {"human-scores/en-de.mqm.sys.score": "sysA 1\nsysA 2\n"},
-        ["mqm.sys.score", "2 scores", "'sysA'"],
-    ),
+    "unknown-system": ({SEG: "sysC -1\n"}, {}, "en-de", ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
+    "a-system-twice": ({SYS: "sysA 1\nsysA 2\n"}, {}, "en-de", ["mqm.sys.score", "2 scores", "'sysA'"]),
     "another-number-of-lines": (
         {"sources/en-de.txt": "s1\ns2\n"},
+        {},
+        "en-de",
         ["sources/en-de.txt has 2 lines", "references/en-de.refA.txt has 3 lines"],
     ),
+    "no-usual-reference": (ONE_TWO, {}, "en-de", ["references of en-de are one, two", "mt_metrics_eval.reference=one"]),
+    "no-test-set": ({}, {"test_set": None}, "en-de", ["has toy", "dataset.mt_metrics_eval.test_set=wmt23"]),
+    "leaves-the-folder": ({}, {"test_set": "../toy"}, "en-de", ["'../toy'", "name a folder"]),
+    "not-fetched": ({}, {"test_set": "wmt23"}, "en-de", ["wmt23", "has toy", "--download"]),
+    "unknown-pair": ({}, {}, "en-fr", ["unknown language pair 'en-fr'", "en-de"]),
+    "no-human-scores": ({}, {}, "en-zh", ["no human scores of en-zh"]),
+    "unknown-reference": ({}, {"reference": "refC"}, "en-de", ["unknown reference 'refC'", "refA, refB"]),
+    "nothing-to-name": ({}, {"reference": "refA"}, "cs-uk", ["cs-uk: unknown reference 'refA'", "{PAIR: NAME}"]),
+    "a-pair-mistyped": ({}, {"reference": {"en-dd": "refA"}}, "en-de", ["unknown language pair 'en-dd'"]),
+    "unknown-human-score": ({}, {"human": "mqn"}, "en-de", ["'mqn'", "Did you mean 'mqm'"]),
+    "unknown-outlier": ({}, {"leave_out": ["sysC"]}, "en-de", ["unknown system 'sysC'"]),
+    "nobody-left": ({}, {"leave_out": ["sysA", "sysB"]}, "en-de", ["none of the systems"]),
 }
 
 
-@pytest.mark.parametrize(("change", "words"), DAMAGED.values(), ids=DAMAGED)
-def test_damaged_trees(read, tree, change, words):
-    plant(tree / "toy", change)
-    with pytest.raises(DataError) as raised:
-        read()
-    assert all(word in str(raised.value) for word in words), raised.value
-
-
-REFUSED = {
-    "no-test-set": (
-        {"test_set": None},
-        "en-de",
-        ["has toy", "name a test set, as dataset.mt_metrics_eval.test_set=wmt23"],
-    ),
-    "leaves-the-folder": ({"test_set": "../toy"}, "en-de", ["'../toy'", "name a folder"]),
-    "not-fetched": ({"test_set": "wmt23"}, "en-de", ["wmt23", "has toy", "--download"]),
-    "unknown-pair": ({}, "en-fr", ["unknown language pair 'en-fr'", "en-de"]),
-    "no-human-scores": ({}, "en-zh", ["no human scores of en-zh"]),
-    "unknown-reference": ({"reference": "refC"}, "en-de", ["unknown reference 'refC'", "refA, refB"]),
-    "nothing-to-name": ({"reference": "refA"}, "cs-uk", ["cs-uk: unknown reference 'refA'", "{PAIR: NAME}"]),
-    "a-pair-mistyped": ({"reference": {"en-dd": "refA"}}, "en-de", ["unknown language pair 'en-dd'"]),
-    "unknown-human-score": ({"human": "mqn"}, "en-de", ["'mqn'", "Did you mean 'mqm'"]),
-    "unknown-system": ({"leave_out": ["sysC"]}, "en-de", ["unknown system 'sysC'"]),
-    "nobody-left": ({"leave_out": ["sysA", "sysB"]}, "en-de", ["none of the systems"]),
-}
-
-
-@pytest.mark.parametrize(("settings", "pair", "words"), REFUSED.values(), ids=REFUSED)
-def test_settings_that_cannot_be(read, settings, pair, words):
-    with pytest.raises((ConfigError, DataMissingError)) as raised:
+@pytest.mark.parametrize(("change", "settings", "pair", "words"), REFUSED.values(), ids=REFUSED)
+def test_damaged_trees_and_settings_that_cannot_be(read, tree, change, settings, pair, words):
+    plant(tree / "toy", {name: text for name, text in change.items() if text is not None})
+    for name in [name for name, text in change.items() if text is None]:
+        (tree / "toy" / name).unlink()
+    with pytest.raises((ConfigError, DataError)) as raised:
         read(pair, **settings)
     assert all(word in str(raised.value) for word in words), raised.value
-
-
-def test_several_references_none_of_a_usual_name(read, tree):
-    for one, other in (("refA", "one"), ("refB", "two")):
-        (tree / f"toy/references/en-de.{one}.txt").rename(tree / f"toy/references/en-de.{other}.txt")
-    with pytest.raises(
-        ConfigError, match=r"references of en-de are one, two, .* dataset\.mt_metrics_eval\.reference=one"
-    ):
-        read()
 
 
 @pytest.mark.parametrize(

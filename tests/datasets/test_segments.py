@@ -89,38 +89,35 @@ CASES = [
 ]
 
 
+DOCUMENTS = [
+    # id, source, document of each segment; groups of row numbers
+    pytest.param([("1", "a", "x"), ("2", "b", "x"), ("3", "c", "y")], [{0, 1}, {2}], id="one document"),
+    pytest.param([("1", "a", "x"), ("2", "a", "y"), ("3", "a", None)], [{0}, {1}, {2}], id="boilerplate"),
+    pytest.param([("1", "a", "x"), ("2", "b", None), ("3", "a", None)], [{0, 2}, {1}], id="some documents"),
+    pytest.param([("1", "a", "x/A"), ("1", "b", "x/B"), ("2", "c", "z")], [{0, 1}, {2}], id="named by system"),
+    pytest.param([("1", "a", "x"), ("2", "b", "x"), ("3", "b", "x")], [{0}, {1, 2}], id="one for all says nothing"),
+    pytest.param([("1", "a", ""), ("2", "b", "")], [{0}, {1}], id="empty names link nothing"),
+]
+
+
+def grouped(*sets):
+    labels = np.concatenate(clusters(sets)).tolist()
+    return sorted(({row for row, label in enumerate(labels) if label == one} for one in set(labels)), key=min)
+
+
 @pytest.mark.parametrize(("texts", "groups"), CASES)
 def test_clusters_by_hand(texts, groups):
     rows = [
-        Segment(str(i), f"h{i}", source, reference, further_references=more)
-        for i, (source, reference, more) in enumerate(texts)
+        Segment(str(row), f"h{row}", source, reference, further_references=more)
+        for row, (source, reference, more) in enumerate(texts)
     ]
-    first, second = segments_of(*rows[:1]), segments_of(*rows[1:], pair="fr-en")
-    parts = clusters([first, second])
-    labels = np.concatenate(parts).tolist()
-    found = [{row for row, label in enumerate(labels) if label == one} for one in dict.fromkeys(labels)]
-    assert sorted(found, key=min) == groups
+    assert grouped(segments_of(*rows[:1]), segments_of(*rows[1:], pair="fr-en")) == groups
 
 
-@pytest.mark.parametrize(
-    ("rows", "groups"),
-    [
-        # id, source, document of each segment; groups of row numbers
-        pytest.param([("1", "a", "x"), ("2", "b", "x"), ("3", "c", "y")], [{0, 1}, {2}], id="one document"),
-        pytest.param([("1", "a", "x"), ("2", "a", "y"), ("3", "a", None)], [{0}, {1}, {2}], id="boilerplate"),
-        pytest.param([("1", "a", "x"), ("2", "b", None), ("3", "a", None)], [{0, 2}, {1}], id="some documents"),
-        pytest.param([("1", "a", "x/A"), ("1", "b", "x/B"), ("2", "c", "z")], [{0, 1}, {2}], id="named by system"),
-        pytest.param([("1", "a", "x"), ("2", "b", "x"), ("3", "b", "x")], [{0}, {1, 2}], id="one for all says nothing"),
-        pytest.param([("1", "a", ""), ("2", "b", "")], [{0}, {1}], id="empty names link nothing"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "groups"), DOCUMENTS)
 def test_segments_of_a_document_are_a_cluster(rows, groups):
-    of = [
-        Segment(name, f"h{row}", source, None, f"s{row}", document) for row, (name, source, document) in enumerate(rows)
-    ]
-    (labels,) = clusters([segments_of(*of)])
-    found = [{row for row, label in enumerate(labels) if label == one} for one in dict.fromkeys(labels)]
-    assert sorted(found, key=min) == groups
+    segments = [Segment(name, f"h{row}", text, None, f"s{row}", of) for row, (name, text, of) in enumerate(rows)]
+    assert grouped(segments_of(*segments)) == groups
 
 
 def test_cluster_labels_do_not_depend_on_the_order():

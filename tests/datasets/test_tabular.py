@@ -128,14 +128,9 @@ def record(**changed):
 # file name, content, what the message must name
 MISTAKES = {
     "score-is-text": ("my.tsv", HEAD + "de-en\ta\tb\tgood\n", ["line 2", "'score'", "'good'"]),
-    "decimal-comma": ("my.tsv", HEAD + "de-en\ta\tb\t0,5\n", ["line 2", "'0,5'", "-0.25"]),
     "infinity": ("my.tsv", HEAD + "de-en\ta\tb\t1\nde-en\ta\tb\tinf\n", ["line 3", "'inf'"]),
     "beyond-1e150": ("my.tsv", HEAD + "de-en\ta\tb\t2e150\n", ["line 2", "beyond ±1e+150", "'2e150'"]),
-    "underscore": ("my.tsv", HEAD + "de-en\ta\tb\t1_000\n", ["line 2", "'1_000'"]),
-    "row-too-short": ("my.tsv", HEAD + "de-en\ta\tb\n", ["line 2", "3 fields", "header has 4"]),
     "blank-line-inside": ("my.tsv", HEAD + "de-en\ta\tb\t1\n\nde-en\ta\tb\t1\n", ["line 3", "1 fields"]),
-    "header-only": ("my.tsv", HEAD, ["no rows"]),
-    "empty-file": ("my.tsv", "", ["empty"]),
     "needed-column-twice": ("my.tsv", TSV[:-1] + "\tscore\na\tb\t1\t2\n", ["'score' is there 2 times"]),
     "no-ground-truth": ("my.tsv", "hypothesis\tscore\na\t1\n", ["no column for source or reference"]),
     "no-score-in-a-list": ("my.tsv", TSV[:-1] + "\tmqm\na\tb\t1\t\n", ["'mqm' holds no score", "leave it out"]),
@@ -147,22 +142,16 @@ MISTAKES = {
     ),
     "not-utf8": ("my.tsv", TSV.encode() + b"M\xfcller\tb\t1\n", ["line 2", "0xfc"]),
     "csv-open-quote": ("my.csv", CSV + '"a,b,1\n', ["line 2"]),
-    "csv-bare-comma": ("my.csv", CSV + "a,b,c,1\n", ["line 2", "4 fields"]),
     "csv-huge-field": ("my.csv", CSV + "a" * 200_000 + ",b,1\n", ["line 2", "131072"]),
     "csv-cr-in-a-field": ("my.csv", CSV + "a\rb,c,1\n", ["line 2", "new-line character"]),
-    "xlsx-called-csv": ("my.csv", b"PK\x03\x04\0rest", ["line 1", "a workbook"]),
     "jsonl-broken": ("my.jsonl", '{"source": "a"\n', ["line 1", "not a JSON object"]),
-    "jsonl-no-object": ("my.jsonl", '{"a": 1}\n[1]\n', ["line 2", "[1]"]),
     "jsonl-field-missing": ("my.jsonl", record() + '{"source": "a", "score": 1}', ["line 2", "'hypothesis' is"]),
     "jsonl-field-twice": ("my.jsonl", '{"a": "a", "a": "b"}\n', ["line 1", "'a' is there several times"]),
     "json-array": ("my.jsonl", f"[\n  {record()}]\n", ["line 1", "write one per line"]),
     "a-truth-value-as-id": ("my.jsonl", record(id=True), ["line 1", "'True' (bool)", "write a text"]),
     "a-list-as-text": ("my.jsonl", record(source=["a"]), ["line 1", "'source'", "(list)"]),
     "half-a-character": ("my.jsonl", record(source="a\ud800"), ["line 1", "'source' holds half of a character"]),
-    "null-text": ("my.jsonl", record(source=None), ["line 1", "'source'", "None"]),
-    "truth-for-score": ("my.jsonl", record(score=True), ["line 1", "True"]),
     "tsv-called-jsonl": ("my.jsonl", tsv(), ["line 1", ".tsv or .csv"]),
-    "tsv-of-commas": ("my.tsv", CSV + "a,b,1\n", ["among source,hypothesis,score"]),
     "tsv-old-mac": ("my.tsv", tsv(end="\r"), ["no rows", "ended by LF"]),
     "utf-16": ("my.tsv", tsv().encode("utf-16"), ["line 1", "another encoding", "as UTF-8"]),
     "nul": ("my.tsv", tsv().replace("hi", "h\0i"), ["line 2", "0x00"]),
@@ -252,12 +241,6 @@ def test_all_missing_roles_in_one_message(read, header, words):
     with pytest.raises(DataError) as error:
         read(f"{header}\n" + "x\t" * header.count("\t") + "1\n", language_pairs=["de-en"])
     assert all(word in str(error.value) for word in words), error.value
-
-
-def test_a_column_that_has_a_role_is_not_proposed_for_another(read):
-    with pytest.raises(DataError, match=r"no column for hypothesis among .* Name them: .*\.hypothesis=NAME") as error:
-        read("source\tmt\ta\n1\t2\t3\n", columns={"score": "mt"}, language_pairs=["de-en"])
-    assert "hypothesis=mt" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["it's", 'a"b', "a b", "a\\b", "ü", "=x", "[1]"])

@@ -45,14 +45,6 @@ def test_the_option_names_no_file():
             ask()
 
 
-def test_one_file_is_one_metric(files):
-    files({"mine.txt": lines(1, 2, 3)})
-    made = Imported(file="mine.txt", language_pairs=("en-de",))
-    (member,) = made.members("imported", [segments_of(), segments_of("en-cs")]).values()
-    assert member.given(segments_of()).segments.tolist() == [1, 2, 3]
-    assert member.given(segments_of()).systems == {}
-
-
 def test_several_files_are_metrics_of_their_own(files):
     files(
         {
@@ -94,18 +86,14 @@ def test_names_come_from_the_paths(files, pattern, names):
 
 
 def test_each_pair_and_data_set_has_its_file(files):
+    files({"scores[1].txt": lines(1, 2, 3)})  # a file may be called like a pattern
+    assert Imported(file="scores[1].txt", language_pairs=("en-de",)).given(segments_of()).segments.tolist() == [1, 2, 3]
     files({"one/en-de.txt": lines(1, 2, 3), "one/en-cs.txt": lines(4, 5, 6), "two/en-de.txt": lines(7, 8, 9)})
     made = Imported(file="{dataset}/{language_pair}.txt")
     asked = [("one", "en-de"), ("one", "en-cs"), ("two", "en-de")]
     assert [made.given(segments_of(pair, name)).segments[0] for name, pair in asked] == [1, 4, 7]
     with pytest.raises(DataMissingError, match=r"no file fits '\{dataset\}/\{language_pair\}\.txt'"):
         made.given(segments_of("en-cs", "two"))
-
-
-def test_a_file_may_be_called_like_a_pattern(files):
-    files({"scores[1].txt": lines(1, 2, 3)})
-    made = Imported(file="scores[1].txt", language_pairs=("en-de",))
-    assert made.given(segments_of()).segments.tolist() == [1, 2, 3]
 
 
 def test_two_files_that_fit_are_named(files):
@@ -159,12 +147,6 @@ def test_segments_and_systems_of_one_metric(files):
     np.testing.assert_equal(dict(given.systems), {"A": 10.0, "B": math.nan})
 
 
-def test_segments_without_a_score_are_warned_of(files):
-    files({"mine.txt": lines(1, None, 3)})
-    with pytest.warns(UserWarning, match=r"mine\.txt: 1 of 3 segments have no score"):
-        Imported(file="mine.txt", language_pairs=("en-de",)).given(segments_of())
-
-
 def test_the_identity_is_the_scores_wherever_they_lie(files):
     files({"a.txt": lines(1, 2, 3), "b/c.tsv": "id\tscore\n2\t3\n1\t2\n0\t1\n", "d.txt": lines(1, 2, 3.5)})
     files({"m.sys.score": "A 1\nB 2\n", "n.sys.score": "A 1\nB 3\n"})
@@ -180,14 +162,9 @@ def test_the_identity_is_the_scores_wherever_they_lie(files):
     assert pickle.loads(pickle.dumps(a)) == a
 
 
-def test_a_changed_file_is_read_again(files):
-    files({"mine.txt": lines(1, 2, 3)})
-    made = Imported(file="mine.txt", language_pairs=("en-de",))
-    before = made.given(segments_of()).segments.tolist()
-    files({"mine.txt": lines(1, 2, 33)})
-    assert (before, made.given(segments_of()).segments.tolist()) == ([1, 2, 3], [1, 2, 33])
-
-
-def test_it_scores_no_texts():
+def test_segments_without_a_score_are_warned_of_and_no_other_text_is_scored(files):
+    files({"mine.txt": lines(1, None, 3)})
+    with pytest.warns(UserWarning, match=r"mine\.txt: 1 of 3 segments have no score"):
+        Imported(file="mine.txt", language_pairs=("en-de",)).given(segments_of())
     with pytest.raises(ConfigError, match="a file of scores made elsewhere, and cannot score other texts"):
         Imported(file="mine.txt").score([Item(hypothesis="h")])
