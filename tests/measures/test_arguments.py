@@ -11,7 +11,7 @@ from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.significance import compare, compare_sums, williams
-from bmx_grid.measures.word_scores import cross_fitted_labels
+from bmx_grid.measures.word_scores import cross_fitted_labels, rank_words
 from bmx_grid.words.tags import Labels
 
 ONES = np.ones((4, 2))
@@ -35,6 +35,7 @@ def ones(count):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
+        pytest.param(lambda: rank_words(GOLD, OTHER), "the same numbers of words", id="words of others"),
         pytest.param(lambda: williams(1.25, 0.5, 0.5, 9), "between -1 and 1, not 1.25, 0.5", id="no correlation"),
         pytest.param(lambda: compare_sums(ONES, ONES[:3], first), r"shapes \(4, 2\) and \(3, 2\)", id="segments"),
         pytest.param(lambda: compare(X, Y, HUMAN, unit="rows"), "rows", id="an unknown unit"),
@@ -62,6 +63,7 @@ def test_what_cannot_be_is_refused(call, said):
     ("call", "said"),
     [
         pytest.param(lambda: krippendorff_alpha([[1, 2]], "ratio"), "unknown level 'ratio'", id="level"),
+        pytest.param(lambda: rank_words(GOLD, VALUES, "expectd"), "Did you mean 'expected'", id="ties"),
         pytest.param(lambda: compare(X, Y, HUMAN, statistic="person"), "Did you mean 'pearson'", id="correlation"),
         pytest.param(lambda: correlate_grid("pearsn", ONES, X, Y, [1.0]), "Did you mean 'pearson'", id="of a grid"),
         pytest.param(

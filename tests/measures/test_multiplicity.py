@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.boost_evidence import over_pairs
 from bmx_grid.measures.multiplicity import (
     BOOTSTRAPPED,
     cluster_mean,
@@ -78,16 +76,6 @@ def test_the_kind_of_interval_is_named(clusters, kind):
     found = [cluster_mean(np.arange(clusters) ** 2, np.arange(clusters), seed=seed) for seed in (1, 2)]
     assert np.isnan(found[0].low if found else 0) == (kind == "")
     assert (found[0].low != found[1].low) == (kind in ("bootstrap", "")), "Student's t draws nothing"
-
-
-def test_the_interval_of_a_verdict_is_that_of_the_headline():
-    for count in (2, 3, 7, 14):
-        gains = np.random.default_rng(count).normal(size=count)
-        here, there = (
-            over_pairs(gains.tolist(), Estimate(0, 0, 0, 0)),
-            cluster_mean(gains, [f"wmt17 {at:02}" for at in range(count)]),
-        )
-        assert (here.value, here.low, here.high) == pytest.approx((there.mean, there.low, there.high), nan_ok=True)
 
 
 def test_coverage_with_the_papers_eighteen_clusters():

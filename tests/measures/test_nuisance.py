@@ -36,7 +36,6 @@ def columns(clusters, score=SCORE, log_words=LOG_WORDS):
     [
         pytest.param(2, SCORE, 3, id="the linear ones at least"),
         pytest.param(40, SCORE, 4, id="one for every ten"),
-        pytest.param(125, SCORE, 12, id="125 clusters"),
         pytest.param(5000, SCORE, FULL, id="all there are"),
         pytest.param(5000, np.sign(SCORE - 3), FULL - 5, id="two scores have no spline"),
     ],

@@ -7,12 +7,10 @@ from scipy import stats
 from bmx_grid.measures import ordered, resampling
 from bmx_grid.measures.resampling import (
     blocks,
-    codes,
     draws,
     fitting,
     interval,
     interval_levels,
-    number_of,
     pair_columns,
     pearson_of_sums,
     pearson_two_pass,
@@ -167,10 +165,3 @@ def test_seeded_draws_are_those_of_the_seed_in_blocks_of_any_size(monkeypatch):
     parts = list(seeded_draws(10, 50, 3, width=20))
     assert [part.shape for part in parts] == [(10, 10)] * 5
     assert (np.concatenate(parts, axis=1) == expected).all()
-
-
-@pytest.mark.parametrize("labels", [[], ["a"], ["b", "a", "b"]], ids=len)
-def test_codes_number_equal_labels_alike(labels):
-    numbers = codes(labels)
-    assert [sorted(set(labels))[number] for number in numbers] == labels
-    assert number_of(numbers) == len(set(labels))
