@@ -91,20 +91,6 @@ def test_it_asks_no_metric(quick):
     completed(quick, dataclasses.replace(made, metric=Silent(), explainer=Erasure()))
 
 
-def test_judgements_are_not_changed(quick):
-    made = finished()
-    before = made.segments.human_scores.copy(), made.scores.base_scores.copy()
-    completed(quick, made)
-    assert np.array_equal(made.segments.human_scores, before[0])
-    assert np.array_equal(made.scores.base_scores, before[1])
-
-
-def test_its_cost_is_known_and_grows_with_the_segments_and_the_resamples(evaluation):
-    assert 0 < evaluation.cost(10) < evaluation.cost(1000)
-    if hasattr(evaluation, "resamples"):
-        assert evaluation.cost(1000) < dataclasses.replace(evaluation, resamples=2000).cost(1000)
-
-
 @pytest.mark.parametrize(
     ("option", "n_segments", "seconds"),
     [

@@ -56,7 +56,6 @@ def test_words_of_a_span_have_minus_its_weight(explained, answer, hypothesis, so
     "answer",
     [
         pytest.param("No errors.", id="no JSON"),
-        pytest.param('{"errors": "none"}', id="no list"),
         pytest.param(errors(("blue", "minor")), id="a part of no text"),
         pytest.param(errors(("green", "awful")), id="an unknown severity"),
         pytest.param('{"errors": ["green"]}', id="no object"),

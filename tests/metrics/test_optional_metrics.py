@@ -44,12 +44,6 @@ def test_comet_is_asked_with_source_and_translation(monkeypatch):
     assert asked["options"] == {"batch_size": 3, "gpus": 0, "progress_bar": False}
 
 
-def test_transquest_that_is_installed_but_does_not_load_says_so(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transquest", stand_in("transquest", __path__=[]))
-    with pytest.raises(UnavailableError, match="does not load beside the libraries here"):
-        score(TransQuest(model="fake"), PAIRS)
-
-
 def test_transquest_is_asked_with_pairs(monkeypatch):
     class Model:
         def __init__(self, kind, name, **options):

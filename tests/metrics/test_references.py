@@ -13,7 +13,6 @@ from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.combined import Combined
 from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter, Wer, WordMatch
@@ -106,15 +105,6 @@ def test_by_hand(metric, reference, further, hypothesis, expected):
     assert dataclasses.replace(metric, references="all").score([item])[0] == pytest.approx(expected, abs=1e-15)
 
 
-@pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
-def test_a_metric_of_the_first_reference_does_not_see_the_others(metric):
-    items = drawn(9, 3)
-    single = dataclasses.replace(metric, references="first")
-    alone = [item._replace(further_references=()) for item in items]
-    assert single.score(items).tolist() == single.score(alone).tolist() == metric.score(alone).tolist()
-    assert metric.score(items).tolist() != single.score(items).tolist()
-
-
 @pytest.mark.parametrize("explained", [SentenceBleu, Chrf], ids=lambda kind: kind.__name__)
 def test_explainers_perturb_the_first_reference_and_the_hypothesis_against_all(explained):
     metric = explained(references="all")
@@ -180,12 +170,3 @@ def test_metrics_on_embeddings_take_the_best_reference():
     ]
     assert embedded.score(items).tolist() == pytest.approx([max(scores) for scores in each], abs=1e-6)
     assert embedded.fitted(segments(("b",))).signature.endswith("|nrefs:2")
-
-
-def test_a_combination_gives_them_to_those_that_read_them():
-    items = drawn(5, 2)
-    parts = ({"chrf": {"references": "all"}}, "ter")
-    metric = Combined(metrics=parts, weights="equal", scale="raw")
-    expected = (Chrf(references="all").score(items) - Ter().score(items)) / 2
-    assert metric.reads_all_references
-    assert metric.score(items).tolist() == pytest.approx(expected.tolist(), abs=1e-15)
