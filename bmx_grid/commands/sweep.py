@@ -217,7 +217,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     """Every table of the sweep by its name; none where all settings failed."""
-    from bmx_grid.sweep.repeats import seeds_table
+    from bmx_grid.sweep.evaluation import seeds_table
     from bmx_grid.sweep.results import ceilings_table, evaluation_tables, scores_table, settings_table
 
     if not ran.results:
@@ -235,8 +235,7 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
 def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folder: OutputFolder) -> list[Path]:
     """Write each table, that of settings as CSV, too, and a recipe for each boost that an evaluation chose."""
     from bmx_grid.boosts.recipe import write_recipe
-    from bmx_grid.sweep.output import TABLES
-    from bmx_grid.sweep.recipes import FOLDER, recipes_of
+    from bmx_grid.sweep.output import RECIPES, TABLES, recipes_of
     from bmx_grid.sweep.results import write_csv, write_parquet
 
     recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=today())
@@ -244,7 +243,7 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
         _warn(sentence)
     paths = {name: folder.path / TABLES / f"{name}.parquet" for name in tables}
     csv = [folder.path / "settings.csv"] if tables else []
-    files = {folder.path / FOLDER / f"{recipe.name}.json": recipe for recipe in recipes}
+    files = {folder.path / RECIPES / f"{recipe.name}.json": recipe for recipe in recipes}
     folder.begin([*paths.values(), *csv, *files])
     for name, path in paths.items():
         write_parquet(tables[name], path)

@@ -1,4 +1,7 @@
-"""How settings are evaluated: the grid of each as it ends, the other evaluations once all have ended."""
+"""How settings are evaluated: the grid of each as it ends, the other evaluations once all have ended.
+
+And how far the gain of a random explainer depends on its draws, from settings that were repeated with other seeds.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,28 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from bmx_grid.core.errors import BmxError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
+from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting
+from bmx_grid.measures.correlation import correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
-from bmx_grid.sweep.results import SettingResult, Spent, segment_rows
+from bmx_grid.sweep.results import SettingResult, Spent, in_order, repeated, segment_rows
 from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
 Evaluations = Mapping[str, Evaluation]
+BEST = "best"  # the best point of each seed's own grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +152,52 @@ def complete(
         columns = [part.segment_columns(of_setting[part.key]) for part in parts]
         results.append(replace(result, evaluated=of_setting, scores=segment_rows(setting, columns)))
     return results, failed
+
+
+def gains(result: SettingResult, grid: GridEvaluation) -> dict[str, float]:
+    """The gain at each declared point of a setting, and at the best one of its grid; NaN where undefined."""
+    of_grid: GridOfSetting = result.evaluated[grid.key]
+    human, base = np.asarray(result.scores["human"]), np.asarray(result.scores["base"])
+    by_point = {}
+    for point, boosted in of_grid.boosted.items():
+        used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
+        value, alone = (correlate(grid.correlation, scores[used], human[used]) for scores in (boosted, base))
+        by_point[point] = value - alone
+    return {**by_point, BEST: result.gain}
+
+
+def seeds_table(outcomes: Sequence[Outcome], results: Iterable[SettingResult], grid: GridEvaluation) -> pa.Table | None:
+    """NAMES, seed, point, gain: one row per setting, seed and point; settings in the order of every table.
+
+    outcomes: of a sweep, those of further seeds among them; results: of the settings with the sweep's own seed.
+    The folds of cross-fitted points are those of the grid, the same for all seeds. None where nothing was repeated.
+    """
+    import pyarrow as pa
+
+    by_seed: dict[int, list[SettingResult]] = {}
+    for seed in sorted({outcome.repeated_with for outcome in outcomes if outcome.repeated_with is not None}):
+        by_seed[seed], _ = complete(
+            [outcome for outcome in outcomes if outcome.repeated_with == seed], {grid.key: grid}
+        )
+    names = {result.names for found in by_seed.values() for result in found}
+    own = [result for result in results if result.names in names]
+    if not own:
+        return None
+    place = {result.names: number for number, result in enumerate(in_order(own))}
+    known = [
+        (place[result.names], result) for found in (own, *by_seed.values()) for result in found if result.names in place
+    ]
+    known.sort(key=lambda pair: (pair[0], pair[1].parameters["seed"]))
+    rows = [(result, *row) for _, result in known for row in gains(result, grid).items()]
+    ones = [1] * len(rows)
+    return pa.table(
+        {
+            **{name: repeated([getattr(result, name) for result, _, _ in rows], ones) for name in NAMES},
+            "seed": pa.array([result.parameters["seed"] for result, _, _ in rows], pa.int64()),
+            "point": repeated([point for _, point, _ in rows], ones),
+            "gain": pa.array([gain for _, _, gain in rows], pa.float64()),
+        }
+    )
 
 
 def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.sweep.recipes import recipes_of
+from bmx_grid.sweep.output import recipes_of
 from bmx_grid.words.segmentation import WHITESPACE
 
 SMALL = (
