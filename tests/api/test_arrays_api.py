@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 import bmx_grid as bmx
-from bmx_grid.core.errors import BmxError, ConfigError
+from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import number
 
 RNG = np.random.default_rng(0)
@@ -78,29 +78,12 @@ def test_what_does_not_fit_is_said(ask, said):
         ask()
 
 
-def test_numbers_of_numpy_are_numbers():
-    found = bmx.boost(BASE, ROWS, HUMAN, p=np.int64(1), w=np.float32(0.5), resamples=np.int64(50), seed=np.uint8(3))
-    plain = bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, resamples=50, seed=3)
-    assert np.array_equal(found.scores, plain.scores) and found.gain == plain.gain
-
-
-def test_a_masked_judgement_is_none():
-    masked = np.ma.masked_array(HUMAN, mask=np.arange(N) < 4)
-    found = bmx.boost(BASE, ROWS, masked, p=1, w=0.5, resamples=50)
-    assert np.flatnonzero(np.isnan(found.human)).tolist() == [0, 1, 2, 3] and found.gain.n == N - 4
-
-
 def test_clusters_may_be_named_by_texts_and_numbers():
     labels = [row // 3 for row in range(N)]
     mixed = [f"doc {label}" if label % 2 else label for label in labels]
     asked = (labels, np.array(mixed, dtype=object))
     gains = [bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=one, resamples=50).gain for one in asked]
     assert gains[0].clusters == gains[1].clusters == N // 3 and gains[0].difference == gains[1].difference
-
-
-def test_what_needs_human_scores_says_so():
-    with pytest.raises(ConfigError, match="need human scores"):
-        bmx.boost(BASE, ROWS, p=1, w=0.5).gain  # noqa: B018
 
 
 @pytest.mark.parametrize(

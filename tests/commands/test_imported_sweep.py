@@ -55,13 +55,6 @@ def test_a_file_that_does_not_fit_fails_its_own_settings_only(run):
     assert "failed: tabular · de-en · gemba: short.tsv: no score for segment '5:B'" in said
 
 
-def test_two_metrics_of_one_name_are_refused(run):
-    from bmx_grid.core.errors import ConfigError
-
-    with pytest.raises(ConfigError, match="there is another metric 'chrf'"):
-        run(*OWN, "metric=[chrf,imported]", "metric.imported.files={chrf: scores.tsv}")
-
-
 def test_limit_takes_the_first_ids_of_a_file_in_the_order_of_the_sources(run):
     lines = [f"{system}\t{row}" for system in ("A", "B") for row in range(1, 6)]
     Path("mine.seg.score").write_text("".join(f"{line}\n" for line in lines))

@@ -66,17 +66,6 @@ def test_a_metric_that_scores_texts_takes_every_explanation_and_is_scored_once(r
     assert found == pytest.approx(np.corrcoef(means, [score for *_, score in ROWS])[0, 1])
 
 
-def test_a_changed_file_is_another_result_and_the_same_one_is_not(run):
-    given = (*OWN, *QUICK, "metric=[chrf]", "explainer=[imported]", "explainer.imported.file=words.jsonl")
-    Path("words.jsonl").write_text(word_table())
-    before = run(*given)[2]["de-en", "chrf", "imported"]
-    assert "is up to date" in run(*given)[1]
-    Path("words.jsonl").write_text(word_table(-1))
-    _, said, rows = run(*given)
-    assert "0 texts scored" in said
-    assert rows["de-en", "chrf", "imported"]["fingerprint"] != before["fingerprint"]
-
-
 def test_imported_explanations_have_no_recipe_and_run_through_everything(run):
     given = ("metric=[imported]", "explainer=[imported]", *SUBMITTED, "evaluation.significance.resamples=50")
     status, said, rows = run(*OWN, *given, "evaluation=[grid,levels,significance,boosts]", "analysis=true")

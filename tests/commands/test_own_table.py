@@ -7,6 +7,7 @@ import pytest
 from fakes import composed
 
 from bmx_grid.commands.data import main
+from bmx_grid.core.configure import build
 from bmx_grid.datasets.tables import ROLES, usual_columns
 from bmx_grid.datasets.tabular import Tabular
 
@@ -16,9 +17,8 @@ def show(capsys, tmp_path, monkeypatch):
     """show(name, header, *rows, more): (exit status, standard output, standard error) of `data show`."""
     monkeypatch.chdir(tmp_path)
 
-    def call(name, header, *rows, more=(), separator="\t"):
-        lines = [header, *rows]
-        (tmp_path / name).write_text("\n".join(separator.join(line.split("|")) for line in lines) + "\n")
+    def call(name, header, *rows, more=()):
+        (tmp_path / name).write_text("".join("\t".join(line.split("|")) + "\n" for line in (header, *rows)))
         status = main(["show", name, "limit=0", *more])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
@@ -63,53 +63,37 @@ def test_what_is_recognised_unused_and_to_be_run_is_shown(show):
 
 
 @pytest.mark.parametrize(
-    ("name", "separator", "header", "row"),
+    ("name", "header", "row", "more"),
     [
+        pytest.param("my own's.tsv", "lp|src|mt output|ref|Human Rating", "de-en|q|w|r|1", [], id="quotes and blanks"),
+        pytest.param("1.tsv", "sys|seg_id|src|hyp|ref|[da]", "A|1|q|w|r|1", ["columns.score='[da]'"], id="a list"),
         pytest.param(
-            "my own's.tsv", "\t", "lp|src|mt output|ref|Human Rating", "de-en|q|w|r|1", id="quotes and blanks"
+            "my.tsv", r"src|hyp|ref|b\c|da", "q|w|r|s|1", [r"columns.reference=[ref,'b\c']"], id="two references"
         ),
-        pytest.param("1.tsv", "\t", "sys|seg_id|src|hyp|ref|[da]", "A|1|q|w|r|1", id="names that YAML reads otherwise"),
     ],
 )
-def test_the_command_that_is_shown_reads_the_table(name, separator, header, row, show, tmp_path):
-    more = ["columns.score='[da]'"] if "[da]" in header else []
-    status, out, err = show(name, header, row, row.replace("1", "2"), more=more, separator=separator)
+def test_the_command_that_is_shown_reads_the_table(name, header, row, more, show, tmp_path):
+    status, out, err = show(name, header, row, row.replace("1", "2"), more=more)
     assert status == 0, err
-    command = out.split("to run it:\n")[1].replace("\\\n", " ")
-    words = shlex.split(command)
+    words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
     assert words[:2] == ["bmx-grid", "run"]
     config = composed(*words[2:])
     assert set(config["metric"]) == {"chrf", "sentence_bleu"}
-    options = config["dataset"]["tabular"]
-    reader = Tabular(**{key: value for key, value in options.items() if key != "_target_"})
+    reader = build(config["dataset"]["tabular"], Tabular, "dataset.tabular")
     (pair,) = reader.pairs(tmp_path)
-    assert len(reader.read(tmp_path, pair)) == 2
-
-
-def test_several_columns_of_a_role_are_in_the_command_whatever_their_names(show):
-    status, out, err = show("my.tsv", "src|hyp|ref|b\\c|da", "q|w|r|s|1", more=[r"columns.reference=[ref,'b\c']"])
-    assert status == 0, err
-    words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
-    assert composed(*words[2:])["dataset"]["tabular"]["columns"]["reference"] == ["ref", "b\\c"]
-
-
-def test_all_missing_roles_are_said_at_once_with_the_columns_there_are(show):
-    status, _, err = show("my.tsv", "a|b|c", "x|y|1")
-    assert status == 2
-    assert "my.tsv has no column for hypothesis, score, source or reference among a, b, c" in err
-    assert "bmx-grid data show my.tsv columns.hypothesis=NAME" in err
+    segments = reader.read(tmp_path, pair).segments
+    assert len(segments) == 2 and (segments[0].further_references == ("s",)) == ("b\\c" in header)
 
 
 def test_named_columns_go_before_recognised_ones(show):
     _, out, _ = show("my.tsv", "src|hyp|ref|da|mqm", "q|w|r|1|2", more=["columns.score=mqm"])
     assert "  score          mqm\n" in out and "  unused         da\n" in out
-    status, _, err = show("my.tsv", "src|hyp|ref|da", "q|w|r|1", more=["columns.score=dda"])
-    assert status == 2 and "score: unknown column 'dda'. Did you mean 'da'" in err
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
+        pytest.param("abc.tsv", "no column for hypothesis, score, source or reference.*=NAME", id="roles"),
         pytest.param("none.tsv", "there is no file none.tsv", id="no such file"),
         pytest.param("table.xlsx", "the name must end in .tsv, .csv, .jsonl, .parquet", id="another kind of file"),
         pytest.param("./", "unknown data set './'.* a file that ends in .tsv, .csv", id="a folder"),
@@ -119,6 +103,7 @@ def test_named_columns_go_before_recognised_ones(show):
 def test_what_is_no_table_is_one_sentence(name, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.xlsx").write_bytes(b"PK")
+    (tmp_path / "abc.tsv").write_text("a\tb\tc\nx\ty\t1\n")
     assert main(["show", name]) == 2
     err = capsys.readouterr().err
     assert re.search(said, err) and err.count("\n") == 1

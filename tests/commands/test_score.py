@@ -4,13 +4,11 @@ import gzip
 import io
 import json
 import re
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from fakes import ROOT
 from pairs import score as score_pairs
 from scipy.stats import pearsonr
 
@@ -118,17 +116,6 @@ def test_without_a_boost_scores_are_the_metrics_and_words_are_shown(score, form)
     assert bmx_grid.load("chrf", "erasure").score(REFERENCES, HYPOTHESES).tolist() == expected.tolist()
 
 
-def test_without_a_boost_nothing_is_explained_unless_words_are_shown(score, monkeypatch):
-    def explained(*_):
-        raise AssertionError("an explanation that nobody sees")
-
-    monkeypatch.setattr("bmx_grid.attribution.explain._requests", explained)
-    assert score().status == 0
-    assert len(bmx_grid.load("chrf").score(REFERENCES, HYPOTHESES)) == 4
-    shown = score("--words")
-    assert (shown.status, "an explanation that nobody sees" in shown.err) == (2, True)
-
-
 @pytest.mark.parametrize("explainer", ["erasure", "lime", "shap"])
 def test_the_papers_median_stands_for_the_one_that_is_not_given(explainer):
     median = load_option("grid", "paper")["fixed"][explainer]
@@ -199,17 +186,3 @@ def test_a_mistake_is_one_sentence_and_status_2(arguments, files, said, score, t
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1
     assert re.search(said, done.err)
-
-
-def test_standard_input_serves_one_side_only(score):
-    done = score(reference="-", hypothesis="-")
-    assert (done.status, "one of the files only" in done.err) == (2, True)
-
-
-def test_the_command_as_a_process(tmp_path):
-    (tmp_path / "t").write_text("a b\n")
-    files = ("--reference", str(tmp_path / "t"), "--hypothesis", "-")
-    command = [sys.executable, "-m", "bmx_grid", "score", "--metric", "chrf", "-p", "-1.4", "-w", "0.4", *files]
-    done = subprocess.run(command, input="a c\n", capture_output=True, text=True, cwd=ROOT, check=True)
-    assert "  mean   " in done.stdout
-    assert done.stderr == ""

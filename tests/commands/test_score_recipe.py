@@ -48,12 +48,6 @@ def test_every_format_has_the_scores_and_names_the_recipe(score, tmp_path):
     assert f"     1  {100 * expected.scores[0]:8.4f}  {100 * expected.base[0]:8.4f}" in plain
 
 
-def test_words_are_those_of_the_explainer(score):
-    told = json.loads(score("--words", "--json").out)
-    assert [one["word"] for one in told["scores"][1]["words"]["hypothesis"]] == ["Hello", "there"]
-    assert "explainer" not in told, "the signature of the recipe names it"
-
-
 def test_segments_without_words_are_counted_and_named(score, tmp_path):
     assert score().err == "note: 1 segment without words keeps the score of the metric: 3.\n"
     for name in "rh":

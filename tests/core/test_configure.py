@@ -72,13 +72,10 @@ def test_values_are_converted_to_their_fields(values, name, expected):
         pytest.param({}, "required must be given, as metric.example.required=VALUE", id="missing"),
         pytest.param({"required": "abc"}, r"metric.example.required: expected a whole number, got 'abc'", id="text"),
         pytest.param({"required": True}, "expected a whole number, got True", id="a bool is no number"),
-        pytest.param({"required": 1.5}, "expected a whole number, got 1.5", id="fraction"),
-        pytest.param({"required": 1, "ratio": "0.5"}, "ratio: expected a number, got '0.5'", id="quoted number"),
         pytest.param({"required": 1, "mode": "c"}, "unknown value 'c'.*Available: a, b", id="literal"),
         pytest.param({"required": 1, "names": "x"}, "names: expected", id="text for a list"),
         pytest.param({"required": 1, "rato": 1}, "unknown key 'rato'. Did you mean 'ratio'", id="typo in a key"),
         pytest.param({"required": 1, "places": [{"prt": 1}]}, r"places\[0\]: unknown key 'prt'", id="nested typo"),
-        pytest.param({"required": 1, "maybe": "x"}, "maybe: expected a whole number, got 'x'", id="optional"),
     ],
 )
 def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
@@ -90,22 +87,15 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
     ("target", "message"),
     [
         pytest.param("os.system", "outside the packages bmx_grid", id="other package"),
-        pytest.param("subprocess.Popen", "outside the packages bmx_grid", id="subprocess"),
         pytest.param("bmx_grid.metrics.nothing.X", "there is no module", id="no module"),
         pytest.param("bmx_grid.core.identity.digest", "there is no class", id="a function is no class"),
         pytest.param("bmx_grid.core.errors.BmxError", "is not a Component", id="wrong kind"),
         pytest.param("bmx_grid.metrics.base.Metric", "is abstract.*with reads, score, signature", id="abstract"),
-        pytest.param("bmx_grid..metrics.X", "there is no module", id="an empty part"),
     ],
 )
 def test_only_components_of_allowed_packages_are_built(target, message):
     with pytest.raises(ConfigError, match=message):
         build({"_target_": target}, Component, "metric.x")
-
-
-def test_an_option_without_target_is_explained():
-    with pytest.raises(ConfigError, match="expected an option with a `_target_`"):
-        build(None, Component, "metric.x")
 
 
 def test_unknown_option_gives_the_closest_name_and_the_list():
@@ -127,10 +117,8 @@ def test_a_module_that_fails_when_imported_is_named(tmp_path, monkeypatch):
         pytest.param("", "is not a path", id="empty"),
         pytest.param("a\0b", "is not a path", id="a null character"),
         pytest.param("x" * 6000, "x….* File name too long", id="6,000 characters"),
-        pytest.param("y/" * 3000, "File name too long", id="3,000 folders"),
         pytest.param("\ud800", "is not a path", id="half a character"),
         pytest.param(__file__, "is a file; name a folder", id="a file"),
-        pytest.param(3, "expected a text, got 3", id="a number"),
     ],
 )
 def test_paths_that_no_folder_can_have_are_refused(value, message):
@@ -138,15 +126,7 @@ def test_paths_that_no_folder_can_have_are_refused(value, message):
         folder_path(value, "data_dir")
 
 
-@pytest.mark.parametrize(
-    ("name", "key", "value", "said"),
-    [
-        pytest.param(
-            "chrf_plus_plus", "char_order", -1, "char_order: expected a number", id="one class, several options"
-        ),
-    ],
-)
-def test_what_a_class_refuses_is_said_with_the_key_that_was_written(name, key, value, said):
-    with pytest.raises(ConfigError) as error:
-        build({**load_option("metric", name), key: value}, Metric, f"metric.{name}")
-    assert str(error.value).startswith(f"metric.{name}.{said}")
+def test_what_a_class_refuses_is_said_with_the_key_that_was_written():
+    """Several options share one class, which knows its fields only."""
+    with pytest.raises(ConfigError, match="^metric.chrf_plus_plus.char_order: expected a number"):
+        build({**load_option("metric", "chrf_plus_plus"), "char_order": -1}, Metric, "metric.chrf_plus_plus")

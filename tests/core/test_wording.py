@@ -7,13 +7,10 @@ import pytest
 
 from bmx_grid.core.wording import (
     LONGEST_STEM,
-    counted,
     file_stem,
     named,
     number,
     point_in_words,
-    setting_label,
-    shortened,
     visible,
     with_interval,
 )
@@ -74,16 +71,6 @@ def test_points(w, p, expected):
     assert point_in_words(w, p) == expected
 
 
-def test_settings_and_counts():
-    assert setting_label("wmt17", "de-en", "chrf", "lime") == "wmt17 · de-en · chrf · lime"
-    assert [counted(count, "setting") for count in (0, 1, 2, 1000)] == [
-        "0 settings",
-        "1 setting",
-        "2 settings",
-        "1,000 settings",
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -114,8 +101,3 @@ def test_file_names_fit_and_tell_names_apart():
 @pytest.mark.parametrize("name", ["../../x", "a\nb", "<script>", "a\u202eb", "half\udc80", 'a"b', "a\0b"])
 def test_no_sign_in_a_file_name_can_do_harm(name):
     assert re.fullmatch(r"[\w+.,() -]+", file_stem(name, "y"))
-
-
-@pytest.mark.parametrize(("length", "shown"), [(0, ""), (60, "x" * 60), (61, "x" * 57 + "…"), (900, "x" * 57 + "…")])
-def test_a_long_text_is_shown_in_part(length, shown):
-    assert shortened("x" * length, 60) == shown
