@@ -109,16 +109,14 @@ class MlflowTracker(Tracker):
     uri: str | None = field(default=None, repr=False, metadata={"role": RUNTIME})  # it may hold a password
     experiment: str = runtime("bmx_grid")
     timeout: float = runtime(30.0)
-    _address: str = field(default="", init=False, repr=False, compare=False)
-    _client: Any = field(default=None, init=False, repr=False, compare=False)  # None when there is nothing to track to
-    _sweep: str = field(default="", init=False, repr=False, compare=False)
-    _parent: Any = field(default=None, init=False, repr=False, compare=False)
-    _settings: Any = field(default=None, init=False, repr=False, compare=False)  # runs by fingerprint of their result
-    _note: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= LONGEST_WAIT:
             raise ConfigError(f"tracking.timeout: {self.timeout} is outside (0, {LONGEST_WAIT:g}] seconds.")
+        self._address = self._sweep = self._note = ""
+        self._client: Any = None  # None when there is nothing to track to
+        self._parent: Any = None
+        self._settings: dict[str, Any] = {}  # runs by fingerprint of their result
 
     def store(self, output_dir: Path) -> str:
         address = self._resolve(output_dir)

@@ -159,10 +159,10 @@ def test_a_job_that_ended_is_submitted_again_until_they_all_end_with_nothing_don
 
 def test_work_that_needs_a_device_waits_for_the_job_that_will_have_one():
     clients = {False: client(RUNNING), True: client({})}
-    cluster = Cluster(clients, 0.0, lambda has: UnavailableError(f"device {has}"), expected=True)
+    cluster = Cluster(clients, 0.0, "SLURM", "wait", expected=True)
     plain, device = cluster.lanes
     assert (plain.n_workers, device.n_workers, device.expected) == (1, 0, True)
     cluster.look()  # nothing waits for a device: its absence is no matter
     device.held = 1
-    with pytest.raises(UnavailableError, match="device True"):
+    with pytest.raises(UnavailableError, match="SLURM has had no worker that holds a device for 0 seconds.*: wait"):
         cluster.look()

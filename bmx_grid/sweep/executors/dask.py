@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -98,30 +98,26 @@ class Dask(OnDask):
                 "Start one with `dask scheduler`, or use executor=loky."
             ) from error
         try:
-            yield Cluster({False: client, True: client}, self.timeout, self._absent)
+            way_out = f"start workers (dask worker {self.address}), and run the same command"
+            where = f"the Dask scheduler at {self.address}"
+            yield Cluster({False: client, True: client}, self.timeout, where, way_out)
         finally:
-            close_client(client)
-
-    def _absent(self, has_device: bool) -> BmxError:
-        which = " that holds a device" if has_device else ""
-        return UnavailableError(
-            f"the Dask scheduler at {self.address} has had no worker{which} for {self.timeout:g} seconds. "
-            f"{KEPT}: start workers (dask worker {self.address}), and run the same command."
-        )
+            with uninterrupted():
+                client.close(timeout=CLOSE_SECONDS)
 
 
 class Cluster(Workers):
     """Dask's workers, and whether there still are those that the jobs need.
 
     clients: of the schedulers whose workers hold no device, and whose hold one; mostly the same.
-    timeout: seconds without a worker until `absent` is raised, which is asked whether it is one with a device.
+    timeout: seconds without a worker until that is an error, which says where, and the way out.
     expected: whether workers of each kind will come.
     """
 
     def __init__(
-        self, clients: dict[bool, Any], timeout: float, absent: Callable[[bool], BmxError], *, expected: bool = False
+        self, clients: dict[bool, Any], timeout: float, where: str, way_out: str, *, expected: bool = False
     ) -> None:
-        self._clients, self._timeout, self._absent = clients, timeout, absent
+        self._clients, self._timeout, self._where, self._way_out = clients, timeout, where, way_out
         resources = {False: {}, True: {DEVICE: 1}}
         super().__init__(
             [
@@ -133,7 +129,7 @@ class Cluster(Workers):
         self._count()
 
     def look(self) -> None:
-        """Count the workers, whose number may change. Raises what `absent` gives when they stay away."""
+        """Count the workers, whose number may change. Raises UnavailableError when they stay away."""
         answers = self._count()
         now = time.monotonic()
         for lane in self.lanes:
@@ -143,7 +139,10 @@ class Cluster(Workers):
             elif now - self._seen[lane.has_device] > self._timeout and not (lane.has_device and idle):
                 if not answers:  # and no open job was there to be cancelled
                     raise CancelledError
-                raise self._absent(lane.has_device)
+                kind = "worker that holds a device" if lane.has_device else "worker"
+                raise UnavailableError(
+                    f"{self._where} has had no {kind} for {self._timeout:g} seconds. {KEPT}: {self._way_out}."
+                )
 
     def result(self, future: Any) -> Any:
         """As `Workers.result`; one that was lost with the worker that holds it is computed again by another one."""
@@ -207,9 +206,3 @@ def workers_of(client: Any) -> dict[str, Any]:
     # Not client.scheduler_info, which answers from memory when the scheduler is gone.
     workers: dict[str, Any] = client.sync(client.scheduler.identity)["workers"]
     return workers
-
-
-def close_client(client: Any) -> None:
-    """Let a client go."""
-    with uninterrupted():
-        client.close(timeout=CLOSE_SECONDS)

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bmx_grid.core.devices import ASSIGNED
-from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
+from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
 from bmx_grid.sweep.executors.base import KEPT, Workers
-from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, Cluster, OnDask, close_client, quiet
+from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, Cluster, OnDask, quiet
 from bmx_grid.sweep.executors.local import THREADS
 
 COMMANDS = ("sbatch", "squeue", "scancel")
@@ -31,6 +31,7 @@ AGAIN = 3  # times in a row that ended jobs are submitted again with nothing don
 ASK_SECONDS = 10.0  # between two questions to SLURM about its queue, which all users share
 ANSWER_SECONDS = 30.0  # for a command of SLURM to answer
 CONNECT_SECONDS = 30.0
+WAY_OUT = "see why with `squeue`, and run the same command again, or ask for less (executor.memory, executor.walltime)"
 _MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[kKMGT](i?B)?")
 
 
@@ -102,13 +103,11 @@ class Slurm(OnDask):
         name = f"bmx_grid-{uuid.uuid4().hex[:8]}"
         clusters, clients = dict[bool, Any](), dict[bool, Any]()
         with ExitStack() as stack:
-            stack.callback(_cancel, name)  # whatever happens from here on
+            stack.callback(_end, name, clusters, clients)  # whatever happens from here on
             with without_interrupts(), uninterrupted():
                 for has_device in [kind for kind, count in ((False, self.jobs), (True, self.gpus)) if count]:
                     clusters[has_device] = self.cluster(name, has_device=has_device)
-                    stack.callback(_close_cluster, clusters[has_device], name)
                     clients[has_device] = distributed.Client(clusters[has_device], timeout=CONNECT_SECONDS)
-                    stack.callback(close_client, clients[has_device])
                 workers = _Jobs(name, self, clusters, clients)
                 workers.submit()
             yield workers
@@ -152,7 +151,7 @@ class _Jobs(Cluster):
     """
 
     def __init__(self, name: str, options: Slurm, clusters: dict[bool, Any], clients: dict[bool, Any]) -> None:
-        super().__init__(clients, options.timeout, _absent, expected=True)
+        super().__init__(clients, options.timeout, "SLURM", WAY_OUT, expected=True)
         self._name, self._options, self._clusters = name, options, clusters
         self._asked = time.monotonic()
         self._n_done = self._in_vain = 0  # jobs done; how often some were submitted again since
@@ -208,14 +207,6 @@ class _Jobs(Cluster):
             )
 
 
-def _absent(has_device: bool) -> BmxError:
-    which = " with a GPU" if has_device else ""
-    return UnavailableError(
-        f"no SLURM job{which} has been running for executor.timeout seconds (`squeue` says why). {KEPT}: run the same "
-        "command again, or ask for less (executor.memory, executor.walltime)."
-    )
-
-
 def _cluster_class() -> Any:
     """Of dask-jobqueue, which when it is imported makes Ctrl-C end the process with status 0: kept from that here."""
     install = signal.signal
@@ -249,19 +240,19 @@ def _ask(*command: str) -> subprocess.CompletedProcess[str] | None:
     return None
 
 
-def _cancel(name: str) -> None:
-    """Cancel the jobs of a name, until SLURM lists none; those whose submission was still under way among them."""
+def _end(name: str, clusters: dict[bool, Any], clients: dict[bool, Any]) -> None:
+    """Cancel the jobs of a name until SLURM lists none, those whose submission was under way among them, then close.
+
+    How a scheduler ends says nothing about the work, whose error must be seen.
+    """
     with uninterrupted():
+        for client in clients.values():
+            client.close(timeout=CLOSE_SECONDS)
         end = time.monotonic() + CLOSE_SECONDS
         _ask("scancel", f"--name={name}", f"--user={os.getuid()}")
         while _listed(name) and time.monotonic() < end:
             time.sleep(0.2)
             _ask("scancel", f"--name={name}", f"--user={os.getuid()}")
-
-
-def _close_cluster(cluster: Any, name: str) -> None:
-    """Cancel the jobs, then close the scheduler. How it ends says nothing about the work, whose error must be seen."""
-    with uninterrupted():
-        _cancel(name)
-        with suppress(TimeoutError, ValueError, AssertionError, RuntimeError):
-            cluster.close(timeout=CLOSE_SECONDS)
+        for cluster in clusters.values():
+            with suppress(TimeoutError, ValueError, AssertionError, RuntimeError):
+                cluster.close(timeout=CLOSE_SECONDS)
