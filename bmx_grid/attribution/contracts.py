@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -73,9 +71,8 @@ def fitted_to(metric: Metric, segments: SegmentSet) -> tuple[Metric, GivenScores
         check_metric(fitted)
     given = fitted.given(segments)
     if given is not None:
-        with _naming(f"{fitted.signature}: scores of a file"):
-            real_numbers(given.segments, (len(segments),))
-            real_numbers(list(given.systems.values()), (len(given.systems),))
+        real_numbers(f"{fitted.signature}: scores of a file", given.segments, len(segments))
+        real_numbers(f"{fitted.signature}: scores of a file", list(given.systems.values()), len(given.systems))
     return fitted, given
 
 
@@ -113,12 +110,12 @@ def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Seque
 
 def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
     """float64[words], exactly one attribution per word. Raises ComponentError for anything else."""
-    n_words, where = len(request.plan.words), f"the words of the {request.role}, for {described(request.item)}"
-    with _naming(f"{explainer.signature}: attributions of {where}"):
-        found = real_numbers(explainer.attribute(request.plan, scores), (n_words,))
-        if np.isnan(found).any() and np.isfinite(scores).all():
-            raise ComponentError(f"expected {n_words:,} real numbers, got {np.isnan(found).sum():,} NaN.")
-    return found
+    n_words = len(request.plan.words)
+    what = f"{explainer.signature}: attributions of the words of the {request.role}, for {described(request.item)}"
+    attributions = real_numbers(what, explainer.attribute(request.plan, scores), n_words)
+    if np.isnan(attributions).any() and np.isfinite(scores).all():
+        raise ComponentError(f"{what}: expected {n_words:,} real numbers, got {np.isnan(attributions).sum():,} NaN.")
+    return attributions
 
 
 def explained(
@@ -129,11 +126,10 @@ def explained(
         raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(found):,}.")
     checked = []
     for item, by_role in zip(items, found, strict=True):
-        texts = item.texts().items()
-        with _naming(f"{explainer.signature}: explain: {described(item)}"):
-            checked.append(
-                {role: real_numbers(by_role.get(role), (len(words.words(role, text)),)) for role, text in texts}
-            )
+        what, texts = f"{explainer.signature}: explain: {described(item)}", item.texts().items()
+        checked.append(
+            {role: real_numbers(what, by_role.get(role), len(words.words(role, text))) for role, text in texts}
+        )
     return checked
 
 
@@ -151,17 +147,15 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
 
 def scores_of(metric: Metric, values: object, *shape: int) -> Floats:
     """A metric's scores as float64 of this shape, NaN among them. Raises ComponentError, as `real_numbers`."""
-    with _naming(f"{metric.signature}: scores"):
-        return real_numbers(values, shape)
+    return real_numbers(f"{metric.signature}: scores", values, *shape)
 
 
 def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
     """`Metric.statistics`. Raises ComponentError unless each of the n items has a row of real numbers."""
-    with _naming(f"{metric.signature}: statistics"):
-        found = real_numbers(metric.statistics(items), (len(items), None))
-        if np.isnan(found).any() and not metric.may_be_undefined:
-            raise ComponentError("expected real numbers, got NaN.")
-    return found
+    statistics = real_numbers(f"{metric.signature}: statistics", metric.statistics(items), len(items), None)
+    if np.isnan(statistics).any() and not metric.may_be_undefined:
+        raise ComponentError(f"{metric.signature}: statistics: expected real numbers, got NaN.")
+    return statistics
 
 
 def combined(metric: Metric, sums: Floats) -> Floats:
@@ -178,19 +172,11 @@ def whole_number(component: Metric | Explainer, count: object) -> int:
     return int(count)
 
 
-@contextmanager
-def _naming(what: str) -> Iterator[None]:
-    """Name the component and what it gave in the ComponentErrors of this block."""
-    try:
-        yield
-    except ComponentError as error:
-        raise ComponentError(f"{what}: {error}") from error
-
-
-def real_numbers(values: object, shape: tuple[int | None, ...]) -> Floats:
+def real_numbers(what: str, values: object, *shape: int | None) -> Floats:
     """`values` as float64 of this shape; None stands for any length.
 
-    Raises ComponentError for another shape and for values that float64 would change: complex, masked, text, None.
+    Raises ComponentError, which says what they are, for another shape and for values that float64 would change:
+    complex, masked, text, None.
     """
     try:
         found = np.asarray(values)
@@ -201,14 +187,12 @@ def real_numbers(values: object, shape: tuple[int | None, ...]) -> Floats:
             wrong = "None" if values is None else f"values of type {found.dtype}"
         elif np.ma.is_masked(values):
             wrong = "masked values"
-        elif found.shape != tuple(
-            have if want is None else want for have, want in zip_longest(found.shape, shape, fillvalue=-1)
-        ):
+        elif found.ndim != len(shape) or any(shape[axis] not in (None, size) for axis, size in enumerate(found.shape)):
             wrong = f"{len(found):,}" if found.ndim == 1 else f"an array of shape {found.shape}"
         else:
             return found.astype(np.float64, copy=False)
     wanted = " × ".join("any number of" if length is None else f"{length:,}" for length in shape)
-    raise ComponentError(f"expected {wanted} real numbers, got {wrong}.")
+    raise ComponentError(f"{what}: expected {wanted} real numbers, got {wrong}.")
 
 
 def described(item: Item) -> str:
