@@ -19,7 +19,7 @@ from harness import Bench
 # isort: split
 import numpy as np
 
-from bmx_grid.explainers.input_marginalization import InputMarginalization, MaskedLM, load_masked_lm
+from bmx_grid.explainers.input_marginalization import InputMarginalization, MaskedLM, _plan, load_masked_lm
 
 VOCABULARY = 119_547
 COUNT = 19  # candidates above 0.05
@@ -103,11 +103,10 @@ with tempfile.TemporaryDirectory() as folder:
     explainer = InputMarginalization(model=model, revision=None, device=bench.options.device)
     for n in bench.options.words:
         texts = sides(bench.options.sides, n)
-        rngs = [np.random.default_rng(0)] * len(texts)
         bench.compare(
             f"{n} words, {lm.loaded.device}",
             {
-                "side by side": lambda texts=texts, rngs=rngs: explainer.plan_many(texts, rngs),
+                "side by side": lambda texts=texts: [_plan.__wrapped__(explainer, text) for text in texts],
                 "mixed": lambda texts=texts: mixed(lm, texts),
                 "word by word": lambda texts=texts: word_by_word(lm, texts[:1]),
             },

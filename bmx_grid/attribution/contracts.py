@@ -91,9 +91,7 @@ def explanations_of(explainer: Explainer, segments: SegmentSet, words: PairWords
 
 def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
     """One plan per side. Raises ComponentError for anything else."""
-    plans = list(explainer.plan_many(sides, rngs))
-    if len(plans) != len(sides):
-        raise ComponentError(f"{explainer.signature}: expected {len(sides)} plans, one per text, got {len(plans)}.")
+    plans = [explainer.plan(words, rng) for words, rng in zip(sides, rngs, strict=True)]
     for words, plan in zip(sides, plans, strict=True):
         if not isinstance(plan, Plan):
             raise ComponentError(f"{explainer.signature}: plan: expected a Plan, got a {type(plan).__name__}.")

@@ -64,10 +64,6 @@ class Explainer(Component):
         Raises ExplainError when the side cannot be explained (for example, too many words).
         """
 
-    def plan_many(self, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
-        """The plans of many sides, one generator each; for explainers that plan with a model, in batches."""
-        return [self.plan(words, rng) for words, rng in zip(sides, rngs, strict=True)]
-
     def check(self) -> None:
         """Raise UnavailableError, with the remedy, when this explainer is unavailable. Plans nothing."""
 

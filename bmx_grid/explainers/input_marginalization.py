@@ -73,14 +73,11 @@ class InputMarginalization(Explainer):
         return {**super().fingerprint(), **model_identity(self.model, self.revision)}
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
-        """The unchanged side, then for each word in turn the side with each of its candidates, most likely first."""
-        return self.plan_many([words], [rng])[0]
+        """The unchanged side, then for each word in turn the side with each of its candidates, most likely first.
 
-    def plan_many(self, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
-        """As `plan`. Nothing is random, and equal sides are planned once. Raises UnavailableError without the model."""
-        masked_lm = load_masked_lm(self.model, self.revision, self.dtype, self.device, self.max_length)
-        plans = {words: self._plan(words, masked_lm) for words in dict.fromkeys(sides)}
-        return [plans[words] for words in sides]
+        Nothing is random. Raises UnavailableError without the model.
+        """
+        return _plan(self, words)
 
     def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """float64[n] falls of the score, from the float64[K] scores of the plan."""
@@ -90,27 +87,35 @@ class InputMarginalization(Explainer):
 
     def count_texts(self, n_words: int) -> int:
         """At most: the side itself, and for each word fewer candidates than 1 / delta, or one."""
-        return 1 + n_words * self._most_candidates
+        return 1 + n_words * self.most_candidates
 
     @property
-    def _most_candidates(self) -> int:
+    def most_candidates(self) -> int:
+        """The most candidates of a word."""
         return max(1, math.ceil(1 / self.delta) - 1)
 
-    def _plan(self, words: tuple[str, ...], masked_lm: MaskedLM) -> Plan:
-        masked = [place for place, word in enumerate(words) if word]
-        proposed = masked_lm.propose(words, masked, self._most_candidates, self.batch_tokens) if masked else ((), ())
+
+@lru_cache(maxsize=1024)  # equal sides are planned once: systems share sources and references
+def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
+    masked_lm = load_masked_lm(
+        explainer.model, explainer.revision, explainer.dtype, explainer.device, explainer.max_length
+    )
+    masked = [place for place, word in enumerate(words) if word]
+    likeliest: dict[int, tuple[list[str], NDArray[np.float64]]] = {}
+    if masked:
+        proposed = masked_lm.propose(words, masked, explainer.most_candidates, explainer.batch_tokens)
         likeliest = dict(zip(masked, zip(*proposed, strict=True), strict=True))
-        texts, places, weights = [join_words(words)], [], []
-        for place in range(len(words)):
-            candidates, shares = likeliest.get(place, ([""], np.ones(1)))  # an empty word stands for itself
-            count = max(int(np.count_nonzero(shares > self.delta)), self.no_candidate == "best")
-            shares = shares[:count]
-            if self.weights == "paper_code":
-                shares = np.exp(shares) / np.exp(shares).sum()
-            texts += [join_words([*words[:place], text, *words[place + 1 :]]) for text in candidates[:count]]
-            places += [place] * count
-            weights.append(shares)
-        return Plan(words, texts=texts, design=(np.array(places, dtype=np.intp), np.concatenate(weights)))
+    texts, places, weights = [join_words(words)], [], []
+    for place in range(len(words)):
+        candidates, shares = likeliest.get(place, ([""], np.ones(1)))  # an empty word stands for itself
+        count = max(int(np.count_nonzero(shares > explainer.delta)), explainer.no_candidate == "best")
+        shares = shares[:count]
+        if explainer.weights == "paper_code":
+            shares = np.exp(shares) / np.exp(shares).sum()
+        texts += [join_words([*words[:place], text, *words[place + 1 :]]) for text in candidates[:count]]
+        places += [place] * count
+        weights.append(shares)
+    return Plan(words, texts=texts, design=(np.array(places, dtype=np.intp), np.concatenate(weights)))
 
 
 @dataclass(eq=False)

@@ -95,11 +95,5 @@ def _comet(model: str) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _transquest(model: str, cuda: bool) -> Any:
-    name = "transquest.algo.sentence_level.monotransquest.run_model"
-    try:
-        module = importlib.import_module(name)
-    except ImportError as error:
-        raise UnavailableError(
-            f"metric 'transquest': {name} does not load beside the libraries here: {error}"
-        ) from error
+    module = importlib.import_module("transquest.algo.sentence_level.monotransquest.run_model")
     return module.MonoTransQuestModel("xlmroberta", model, num_labels=1, use_cuda=cuda)

@@ -32,7 +32,6 @@ BROKEN = [
     ("explainer", "plan", "None", "plan: expected a Plan, got a NoneType"),
     ("explainer", "plan", "other words", "plan: its words are others, for the words '"),
     ("explainer", "plan", "masks of numbers", "plan: its masks are not an array of bool"),
-    ("explainer", "plan_many", "one too few", "expected 8 plans, one per text, got 7"),
     ("explainer", "count_texts", "minus one", "count_texts: expected a whole number of texts, got -1"),
     ("explainer", "stochastic", "a text", "HostileErasure.stochastic: expected True or False, got '1.0'"),
     ("explainer", "given", "None", "HostileErasure.given: expected explanations, got None"),

@@ -87,7 +87,7 @@ METRIC_HOOKS = (
 )
 EXPLAINER_HOOKS = (
     *("signature", "stochastic", "writes_texts", "of_metric", "fingerprint", "recipe_fingerprint"),
-    *("check", "members", "given", "count_texts", "plan", "plan_many", "attribute"),
+    *("check", "members", "given", "count_texts", "plan", "attribute"),
 )
 
 
