@@ -38,7 +38,6 @@ from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.table import MARK
-from bmx_grid.sweep.evaluation import in_turn
 from bmx_grid.sweep.results import SettingResult, Spent, ceilings_table, evaluation_tables, settings_table
 from bmx_grid.words.tags import Labels, WordTags
 
@@ -126,7 +125,7 @@ def evaluations():
     for name, change in CHANGES.items():
         one = build(composed(f"evaluation=[{name}]")["evaluation"][name], Evaluation, f"evaluation.{name}")
         made[name] = dataclasses.replace(one, **change)
-    return in_turn(made)
+    return sorted(made.values(), key=lambda part: type(part).points is Evaluation.points)
 
 
 @functools.cache

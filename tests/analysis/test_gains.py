@@ -131,11 +131,11 @@ def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
     assert (found["fixed_gain_p"], found["fixed_gain_p_holm"]) == pytest.approx((0.001, 0.01))
 
 
-@pytest.mark.parametrize(("w", "same"), [(1.0, True), (0.5, False)], ids=["the metric alone", "boosted"])
-def test_the_power_matters_unless_it_is_the_metric_alone(w, same):
-    some = frames(GAINS)
-    found = analysis(Options(fixed={"lime": Point(0.5, 1.0)}), points=some["points"].assign(w=w, p=-7.0))
-    assert found.ask(at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
+def test_the_power_matters_unless_it_is_the_metric_alone():
+    points = frames(GAINS)["points"].assign(p=-7.0)
+    for w, same in ((1.0, True), (0.5, False)):
+        found = analysis(Options(fixed={"lime": Point(0.5, 1.0)}), points=points.assign(w=w))
+        assert found.ask(at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
 
 
 def test_numbers_for_a_tracking_server_are_few_and_those_that_sweeps_are_compared_by():
@@ -144,3 +144,50 @@ def test_numbers_for_a_tracking_server_are_few_and_those_that_sweeps_are_compare
     assert found["fixed/lime/mean_gain"] == pytest.approx(0.1)
     assert {"medians/lime/w", "fixed/mean_gain", "tied_with_metric_alone"} <= found.keys()
     assert len(found) < 60
+
+
+def rows_of(analysis, stem):
+    (made,) = [shown for shown in analysis.tables() if shown.stem == stem]
+    assert stem == "counts" or any("survives Holm's" in note for note in made.notes)
+    return [dict(zip(made.header, row, strict=True)) for row in made.rows]
+
+
+def test_every_setting_stands_with_its_best_and_its_fixed_point():
+    surfaces = {
+        ("d", "a", "m", "lime"): peaked(0.5, gain=0.1),
+        ("d", "b", "m", "lime"): flat(0.4, 0.2),
+        ("d", "a", "random", "lime"): peaked(0.5),
+    }
+    shown = rows_of(analyse(table(surfaces), AT), "settings")
+    values = ("baseline", "best", "gain of best", "w", "p", "plateau", "fixed", "gain of fixed")
+    assert [[row[name].shown for name in values] for row in shown] == [
+        ["0.5000", "0.6000", "+0.1000", "0.5", "0.5", "1", "0.6000", "+0.1000"],
+        ["0.4000", "0.4000", "0.0000", "1", "n/a", "80", "0.2000", "-0.2000"],
+        ["0.5000", "0.6000", "+0.1000", "0.5", "0.5", "1", "n/a", "n/a"],
+    ]
+
+
+def test_only_gains_that_survive_are_marked_and_undefined_ones_left_out():
+    some = frames(GAINS, holm=HOLM)
+    some["points"].loc[some["points"]["language_pair"] == "d", "gain"] = np.nan
+    analysis = analyse(table(SURFACES), AT, frames=some)
+    tested = [(row["language pair"].value, row["gain"].marked) for row in rows_of(analysis, "tested_gains")]
+    assert tested == [("a", True), ("b", True), ("c", False)]
+    assert [row["gain of fixed"].marked for row in rows_of(analysis, "settings")] == [True, True, False, False]
+
+
+def test_the_spread_over_seeds_stands_beside_the_interval():
+    known = {"dataset": "d", "metric": "m", "explainer": "lime"}
+    rows = [
+        {**known, "language_pair": pair, "seed": seed, "point": point, "gain": gain if point == "published" else 9.0}
+        for pair, gains in (("a", (0.09, 0.10, 0.11)), ("b", (0.02, 0.02, 0.05)))
+        for seed, gain in enumerate(gains)
+        for point in ("published", "best")
+    ]
+    beside = frames(GAINS, holm=HOLM)
+    analysis = analyse(table(SURFACES), AT, frames={**beside, "seeds": pd.DataFrame(rows)})
+    shown = {
+        row["language pair"].value: [row[name].shown for name in ("lowest", "highest")]
+        for row in rows_of(analysis, "tested_gains")
+    }
+    assert shown["b"] == ["+0.0200", "+0.0500"] and shown["c"] == ["n/a"] * 2

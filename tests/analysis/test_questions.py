@@ -1,6 +1,7 @@
 """A question is one module: it is answered, written and shown without any other file knowing it."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -77,17 +78,9 @@ def test_what_is_no_question_is_refused(package, name, message):
 
 
 def test_two_questions_may_not_write_the_same_key():
-    class Other:
-        @staticmethod
-        def compute(given):
-            return {"ridge": 1.0}
-
-        @staticmethod
-        def tables(result):
-            return ()
-
-    with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.regression and Other both write 'ridge'"):
-        plain(analyse(table(SURFACES), questions=(*QUESTIONS, Other)))
+    other = SimpleNamespace(__name__="other", compute=lambda given: {"ridge": 1.0}, tables=lambda result: ())
+    with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.regression and other both write 'ridge'"):
+        plain(analyse(table(SURFACES), questions=(*QUESTIONS, other)))
 
 
 def test_frames_are_written_by_the_names_of_their_index_or_as_rows():

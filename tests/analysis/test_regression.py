@@ -49,14 +49,6 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
     np.testing.assert_allclose(found, np.nanstd(fits, axis=0, ddof=1), rtol=1e-8)
 
 
-def test_names_in_fewer_than_three_clusters_have_no_standard_error():
-    whole = analyse(table({names: one for names, one in SURFACES.items() if names[:2] != ("d1", "a")}), AT)
-    errors = whole.ask(coefficients).set_index(["factor", "name"])["error"]
-    assert errors[[("language_pair", "a"), ("dataset", "d1")]].isna().all()
-    assert errors[[("language_pair", "b"), ("metric", "m1")]].notna().all()
-    assert whole.ask(coefficients).attrs["clusters"] == 8
-
-
 def test_names_that_two_factors_share_are_told_apart():
     analysis = analyse(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
     named = analysis.ask(compute)["ridge"]["coefficients"]

@@ -23,13 +23,6 @@ def row_of(compared, against, difference, p, test="perm_inputs", family="segment
     return {**PAIR, **where, "family": family, "difference": difference, "low": -1.0, "high": 1.0, "p_holm": p}
 
 
-def thresholds(metric, difference=0.1):
-    shares = [0.55, 0.6, 0.75, 0.9, 0.95]
-    row = {**PAIR, "metric": metric, "point": "base", "human_name": "mqm", "observed": 0.5, "n_pairs": 3}
-    ends = {"low": 0.0, "high": 1.0, "probability_low": 0.5, "probability_high": 1.0}
-    return [{**row, **ends, "probability": share, "difference": difference} for share in shares]
-
-
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -58,13 +51,6 @@ def test_what_beats_no_placebo_is_named(rows, said):
 
 def test_tables_of_a_sweep_without_these_evaluations_are_none():
     assert list(tables(compute(Frames({})))) == []
-
-
-def test_thresholds_are_a_table():
-    frame = pd.DataFrame([*thresholds("chrf"), *thresholds("random", np.nan)])
-    found = compute(Frames({"thresholds": pd.concat([frame, frame.assign(point="elsewhere")])}))
-    (table,) = tables(found)
-    assert len(table.rows) == 8, "four probabilities of each metric"
 
 
 def test_systems_and_metrics_have_a_table_each():

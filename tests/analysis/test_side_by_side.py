@@ -8,7 +8,6 @@ import pytest
 import scipy.stats
 
 from bmx_grid.analysis.side_by_side import BASE, side_by_side
-from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import BmxError
 
 N = 60
@@ -121,11 +120,3 @@ def test_what_cannot_be_compared_is_said(tmp_path, tables, said):
         places.append(tmp_path / name)
     with pytest.raises(BmxError, match=said):
         side_by_side(places)
-
-
-def test_the_command_prints_and_writes_the_table(tmp_path, capsys):
-    a, b = folder(tmp_path / "a", scores(1)), folder(tmp_path / "b", scores(2))
-    assert main([str(a), str(b)]) == 0
-    assert "Sweeps beside each other" in capsys.readouterr().out
-    assert main([str(a), str(b), "format=csv", f"output_dir={tmp_path / 'out'}"]) == 0
-    assert len(pd.read_csv(tmp_path / "out" / "tables" / "side_by_side.csv")) == 2

@@ -178,26 +178,19 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
     assert kept == [["spread", "d", "a"], ["sum", "all", "all"], ["learned", "d", "all"]]
 
 
-def test_answers_lead_and_undefined_gains_are_no_numbers_for_a_tracking_server():
-    whole = analysis(GAINS, {"boost": "spread", "gain": math.nan})
-    assert headline.answer(whole)[0].startswith("LIME on m (learned): helps")
-    own = {name: value for name, value in numbers(whole).items() if name.startswith("verdicts/")}
-    assert own == {f"verdicts/d all/m/lime/learned/{name}": pytest.approx(value) for name, value in (
-        *(("gain", 0.05), ("low", 0.04), ("high", 0.06), ("beyond", 0.03)),
-    )}  # fmt: skip
+def test_undefined_gains_are_no_numbers_for_a_tracking_server():
+    found = numbers(analysis(GAINS, {"boost": "spread", "gain": math.nan}))
+    gains = {
+        name.removeprefix("verdicts/d all/m/lime/learned/"): value for name, value in found.items() if "verd" in name
+    }
+    assert gains == pytest.approx({"gain": 0.05, "low": 0.04, "high": 0.06, "beyond": 0.03})
 
 
-@pytest.mark.parametrize(
-    "frames",
-    [
-        pytest.param({}, id="no table"),
-        pytest.param({"verdicts": rows_of({"metric": "random"})}, id="of controls only"),
-        pytest.param({"verdicts": rows_of({}).drop(columns="boost")}, id="of an earlier version"),
-    ],
-)
-def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts(frames):
-    whole = analyse(TABLE, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames)
-    (first, _, last) = plain(whole)["answers"]
-    assert first.startswith("LIME at w 0.5, p 0.5, given (what")
-    assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
-    assert not list(verdicts.tables(whole.ask(verdicts.compute)))
+def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
+    earlier = rows_of({}).drop(columns="boost")
+    for frames in ({}, {"verdicts": rows_of({"metric": "random"})}, {"verdicts": earlier}):
+        whole = analyse(TABLE, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames)
+        (first, _, last) = plain(whole)["answers"]
+        assert first.startswith("LIME at w 0.5, p 0.5, given (what")
+        assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
+        assert not list(verdicts.tables(whole.ask(verdicts.compute)))

@@ -127,7 +127,10 @@ def test_the_captions_of_settings_say_what_is_undefined_and_where_nothing_boosts
 def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
     gains = dict(zip("abcd", (0.0, 0.0, 0.1, 0.3), strict=True))
     surfaces = {("d", pair, "m", "lime"): peaked(0.5, gain=gain) for pair, gain in gains.items()}
-    (axes,) = drawn(gains_by(analyse(table(surfaces), AT), "lime", "dataset")).axes
+    drawing = gains_by(analyse(table(surfaces), AT), "lime", "dataset")
+    (axes,) = drawn(drawing).axes
+    assert "d: 4 settings, mean +0.1000 [" in drawing.caption
+    assert axes.texts[-1].get_text() == "n = 4"
     marks, mean = (one.get_offsets()[:, 0].tolist() for one in axes.collections)
     assert (sorted(marks), mean) == (pytest.approx(list(gains.values())), [pytest.approx(0.1)])
 
@@ -200,9 +203,8 @@ def test_many_settings_go_on_in_a_second_figure():
     assert len(spans(drawn(second).axes[0])) == len(gains) - MOST_ROWS
 
 
-@pytest.mark.parametrize("figures", [declared_gains, boosts], ids=["no tests", "no verdicts"])
-def test_without_what_it_shows_there_is_no_figure(figures):
-    assert list(figures(analyse(table(SMALL)))) == []
+def test_without_tests_and_verdicts_there_is_no_figure_of_the_page():
+    assert page_figures(analyse(table(SMALL))) == []
 
 
 def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_that_help_filled():

@@ -31,6 +31,7 @@ from bmx_grid.report.figures.canvas import (
     PINK,
     QUIET,
     RED,
+    SKY,
     SMALL,
     Drawing,
     canvas,
@@ -52,12 +53,7 @@ if TYPE_CHECKING:
 
 BINS, KEPT = 80, (0.005, 0.995)  # of a histogram: bins, and the quantiles where its frame ends
 STRIP, BAR, COEFFICIENT = 0.3, 0.27, 0.17  # inches of a row
-# Counts: what they are, how they are named, their colour, and the hatch that distinguishes them without it.
-COUNTS = (
-    ("better", "better", BLUE, ""),
-    ("unchanged", "within 1e-5", NEUTRAL, ""),
-    ("worse", "equal or worse", ORANGE, "//"),
-)
+COUNTS = {"better": ("better", SKY), "unchanged": ("within 1e-5", NEUTRAL), "worse": ("equal or worse", ORANGE)}
 FACTOR_LOOKS = dict(zip(FACTORS, ((BLUE, "////"), (GREEN, ""), (ORANGE, ".."), (PINK, "xx")), strict=True))
 
 
@@ -102,6 +98,9 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
     if len(known) == 1:
         empty(axes, "no gain")
     no_change_line(axes)
+    axes.set_yscale("log")  # a peak at no change is a hundred times as high as the tails
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.tick_params(which="minor", labelleft=False)
     axes.set_xlabel(axis)
     axes.set_ylabel("density")
     legend_above(figure, handlelength=2.8, ncols=1)
@@ -115,7 +114,7 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     means = summaries(settings, factor, analysis.options.seed)
     means = means.sort_values("mean_gain", ascending=False, kind="stable")
     each = "; ".join(
-        f"{label(str(name))}: {counted(row['n'], 'setting')}, mean "
+        f"{label(str(name))}: {counted(int(row['n']), 'setting')}, mean "
         f"{with_interval(row['mean_gain'], row['mean_low'], row['mean_high'], minus=MINUS)}, metric alone "
         f"{typeset(row['mean_baseline'], '.3f')} on average"
         for name, row in means.iterrows()
@@ -143,7 +142,7 @@ def _strips(values: Mapping[str, Floats], means: pd.DataFrame, axis: str) -> Fig
         axes.plot(ends, (-place, -place), color=INK, linewidth=1.4, zorder=3.5)
         axes.scatter(mean["mean_gain"], -place, s=26, marker="D", facecolor="none", edgecolor=INK, zorder=4)
         where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
-        axes.annotate(f"n = {mean['n']}", (1.01, -place), fontsize=SMALL, color=QUIET, **where)
+        axes.annotate(f"n = {mean['n']:.0f}", (1.01, -place), fontsize=SMALL, color=QUIET, **where)
     axes.margins(x=0.06)
     name_rows(axes, [label(str(name), SHORT_LABEL) for name in means.index])
     gain_axis(axes, axis)
@@ -214,9 +213,9 @@ def _bars(by_name: pd.DataFrame) -> Figure:
     widest = int(by_name["n"].max())
     places = [-place for place in range(len(by_name))]
     start = np.zeros(len(by_name))
-    for kind, name, colour, hatch in COUNTS:
+    for kind, (name, colour) in COUNTS.items():
         widths = by_name[kind].to_numpy()
-        look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": INK, "linewidth": 0.5, "height": 0.7}
+        look: dict[str, Any] = {"color": colour, "edgecolor": INK, "linewidth": 0.5, "height": 0.7}
         bars = axes.barh(places, widths, left=start, label=name, **look)
         words = [str(width) if width > 0 and width >= 0.06 * widest else "" for width in widths]
         axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK)
