@@ -17,7 +17,7 @@ from bmx_grid.api.inputs import Function, drawn, keyed, listed, parts_of, path, 
 from bmx_grid.core.configure import groups
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible
+from bmx_grid.core.wording import counted, factor_in_words, named, setting_label, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,8 @@ def run(
     """Run a sweep, exactly as `python -m bmx_grid +sweep=NAME KEY=VALUE …` does, and open what it wrote.
 
     >>> import bmx_grid as bmx
-    >>> run = bmx.run("quickstart", metric=["chrf"], explainer=["erasure"], limit=5, tracking="none", quiet=True)
+    >>> small = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 5, "analysis": False, "tracking": "none"}
+    >>> run = bmx.run("quickstart", quiet=True, **small)
     >>> run.settings[["metric", "explainer", "n_used"]].drop_duplicates()
       metric explainer  n_used
     0   chrf   erasure       5
@@ -97,16 +98,15 @@ def swept(
     ]
     lines += [] if sweep is None else [f"sweep={sweep}"]
     config = composed([*lines, *overrides], config_dir, {key: plain(value) for key, value in values.items()})
-    for group, named in objects.items():
-        config[group] = {**(config.get(group) or {}), **named}
+    for group, parts in objects.items():
+        config[group] = {**(config.get(group) or {}), **parts}
     if config["dry_run"]:
         raise ConfigError("dry_run: a plan has no tables; see it with python -m bmx_grid … dry_run=true.")
     with redirect_stdout(io.StringIO()) if quiet else nullcontext(), plain_warnings():
         ended = run_sweep(config)
     if not ended.n_done:
-        reasons = "; ".join(f"{refused.label}: {refused.reason}" for refused in ended.failed[:3])
-        more = len(ended.failed) - 3
-        raise DataError(f"no setting could be run: {reasons}{f'; and {more} more' if more > 0 else ''}")
+        reasons = named([f"{refused.label}: {refused.reason}" for refused in ended.failed], separator="; ")
+        raise DataError(f"no setting could be run: {reasons}")
     return Run(Path(config["output_dir"]), ended.n_failed, folder, config)
 
 

@@ -27,7 +27,6 @@ examples:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +37,7 @@ import numpy as np
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, Recipe, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.compose import parse_one
-from bmx_grid.commands.scored_text import as_text, segments, systems
+from bmx_grid.commands.scored_text import as_json, as_text, segments, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.progress import Progress
@@ -126,7 +125,7 @@ def _run(parsed: argparse.Namespace) -> str:
         values = systems(shown, parts, items, int(settings.get("seed", 0)), with_segments=not parsed.only_system)
     else:
         values = segments(shown, scored, words=parsed.words)
-    return json.dumps(values, ensure_ascii=False, indent=1) if parsed.json else as_text(values)
+    return as_json(values) if parsed.json else as_text(values)
 
 
 def _check(parsed: argparse.Namespace) -> None:

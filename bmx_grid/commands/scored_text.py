@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.boosts.recipe import Recipe
-from bmx_grid.core.wording import number, visible
+from bmx_grid.core.wording import number, visible, with_interval
 from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.significance import compare_sums
 from bmx_grid.measures.systems import by_mean, mean, system_score
@@ -81,12 +81,14 @@ def systems(
         "system_score": "corpus" if corpus else "mean",  # of summed statistics, or of the segments' scores
         "higher_is_better": metric.higher_is_better,
         "clusters": len(np.unique(labels)),
-        "systems": {name: _scaled(scale, ("score", "low", "high"), ends) for name, ends in intervals.items()},
+        "systems": {
+            name: {"score": scale * score, "low": scale * low, "high": scale * high}
+            for name, (score, low, high) in intervals.items()
+        },
         "tests": [
             {
-                **{"system": left, "against": right},
-                **_scaled(scale, ("difference", "low", "high"), (test.difference, test.low, test.high)),
-                **_scaled(1, ("p", "p_holm"), (test.p, float(p))),
+                **{"system": left, "against": right, "p": test.p, "p_holm": float(p)},
+                **{name: scale * getattr(test, name) for name in ("difference", "low", "high")},
             }
             for (left, right), test, p in zip(pairs, tests, adjusted, strict=True)
         ],
@@ -96,9 +98,10 @@ def systems(
     return values
 
 
-def _scaled(scale: int, names: Sequence[str], numbers: Sequence[float]) -> Values:
-    """Numbers by name on their scale, None for what is undefined."""
-    return {name: None if math.isnan(value) else scale * value for name, value in zip(names, numbers, strict=True)}
+def as_json(values: Values) -> str:
+    """All digits, null for what is undefined."""
+    defined = json.loads(json.dumps(values), parse_constant=lambda _: None)
+    return json.dumps(defined, ensure_ascii=False, indent=1)
 
 
 def as_text(values: Values) -> str:
@@ -137,19 +140,9 @@ def _lines_of_systems(values: Values) -> Iterator[str]:
     kind = "corpus score" if values["system_score"] == "corpus" else "mean of segments"
     yield f"{'system':<{wide}}  {kind}, 95 % interval{'' if values['higher_is_better'] else '; lower is better'}"
     for name, score in values["systems"].items():
-        yield f"{visible(name):<{wide}}  {_number(score['score'], form)} {_interval(score, form)}"
+        yield f"{visible(name):<{wide}}  {with_interval(score['score'], score['low'], score['high'], form)}"
     for test in values["tests"]:
-        established = test["p_holm"] is not None and test["p_holm"] < LEVEL
-        yield (
-            f"{visible(test['system'])} minus {visible(test['against'])}: {_number(test['difference'], signed)} "
-            f"{_interval(test, signed)}, p = {_number(test['p'], '.4f')}, for all pairs "
-            f"{_number(test['p_holm'], '.4f')}{'' if established else ', not established'}"
-        )
-
-
-def _number(value: float | None, form: str) -> str:
-    return number(math.nan if value is None else value, form)
-
-
-def _interval(ends: Mapping[str, float | None], form: str) -> str:
-    return f"[{_number(ends['low'], form)}, {_number(ends['high'], form)}]"
+        difference = with_interval(test["difference"], test["low"], test["high"], signed)
+        p = f"p = {number(test['p'], '.4f')}, for all pairs {number(test['p_holm'], '.4f')}"
+        end = "" if test["p_holm"] < LEVEL else ", not established"
+        yield f"{visible(test['system'])} minus {visible(test['against'])}: {difference}, {p}{end}"

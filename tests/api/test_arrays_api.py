@@ -63,7 +63,7 @@ def test_an_undefined_attribution_is_nan_and_left_out():
         (lambda: bmx.boost(BASE, {"ground_truth": TRUTH}, p=1, w=0.5), "sides ground_truth; give hypothesis"),
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=[1, 2]), "30 labels"),
         (lambda: bmx.boost(BASE + 1j, ROWS, p=1, w=0.5), "scores: complex128 are no real numbers"),
-        (lambda: bmx.boost(BASE, ROWS, [*HUMAN[:-1], np.inf]), "human: number 29 is inf"),
+        (lambda: bmx.boost(BASE, ROWS, [*HUMAN[:-1], np.inf]), "human: number 29 is beyond"),
         (lambda: bmx.boost(BASE, ROWS, p=1, w=0.5, side=None), "unknown side 'None'"),
         (lambda: bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=[None, *range(N - 1)]), "none may be missing"),
         (

@@ -148,7 +148,7 @@ def test_a_notebook_shows_the_best_metric_first_and_the_difference_with_its_inte
     assert repr(found) == "Compared(good one, poor, (v2) ü: segment level, grouping item, pearson)"
 
 
-def test_a_temporary_result_has_tables_and_words_but_no_page(texts, tmp_path):
+def test_a_temporary_result_has_tables_and_words_but_no_page(texts, tmp_path, blank_figures):
     found = bmx.grid(texts, cache_dir=tmp_path / "cache", **QUICK)
     assert not (found.folder / "report.html").exists() and "verdicts" in found.names
     assert str(found.folder) not in found._repr_html_()

@@ -11,6 +11,7 @@ from bmx_grid.commands.compose import composed
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
 
 SMALL = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 6, "tracking": "none", "executor": "sequential"}
+SMALL |= {"analysis": False}
 STEP = {"grid.p.step": 5}
 
 
@@ -82,7 +83,7 @@ def test_a_setting_is_drawn(sweep):
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
-        (lambda run: run.table("ranks"), DataMissingError, "unknown table 'ranks'.*name it in evaluation"),
+        (lambda run: run.table("ranks"), DataMissingError, "unknown table 'ranks'.*Choose its evaluation"),
         (lambda run: run.plot(), ConfigError, "4 settings fit; name one by"),
         (lambda run: run.words("de-en", "chrff"), ConfigError, "Did you mean 'chrf'"),
         (lambda run: run.words("de-en", ids=["de-en-01"]), ConfigError, "Did you mean 'de-en-001'"),

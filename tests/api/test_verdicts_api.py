@@ -34,7 +34,7 @@ def rows(level, words, seed=1):
 def test_a_point_is_judged_beside_score_and_length(knows, label):
     score, human, quality, words = segments()
     level = {"curve": np.exp(0.8 * score), "quality": np.exp(0.8 * quality), "opposite": np.exp(-0.8 * quality)}[knows]
-    found = bmx.boost(score, rows(level, words), human, p=1, w=0.5).verdict
+    found = bmx.boost(score, rows(level, words), human, p=1, w=0.5, resamples=200).verdict
     assert found.label == label, found.because
 
 
@@ -43,7 +43,10 @@ def test_the_level_of_each_system_is_taken_off_where_they_are_named():
     score, noise = rng.normal(size=(2, N))
     level = np.linspace(-1.5, 1.5, 6)[system]  # people and attributions order six systems alike
     given = score, rows(np.exp(0.4 * level), rng.integers(5, 40, size=N)), score + level + noise
-    found = {named: bmx.boost(*given, p=1, w=0.3, systems=system if named else None).verdict for named in (True, False)}
+    found = {
+        named: bmx.boost(*given, p=1, w=0.3, systems=system if named else None, resamples=200).verdict
+        for named in (True, False)
+    }
     assert found[False].label == "helps"
     assert found[True].label == "explained by length or score", found[True].because
     assert found[True].gain.value == found[False].gain.value
