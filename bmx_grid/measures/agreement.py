@@ -202,8 +202,8 @@ def spa(
     known = pairs[np.isfinite(pairs)]
     if not len(known):
         return math.nan, (math.nan, math.nan), 0
-    samples = _resampled_systems(apart, resamples, seed) if n_systems >= FEWEST else np.empty(0)
-    return float(1 - known.mean()), interval(samples, n_systems), len(known)
+    ends = interval(_resampled_systems(apart, resamples, seed), n_systems)
+    return float(1 - known.mean()), ends, len(known)
 
 
 def _resampled_systems(apart: Floats, resamples: int, seed: int) -> Floats:

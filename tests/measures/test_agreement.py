@@ -47,7 +47,7 @@ def test_the_example_of_the_definition():
 
 
 @pytest.mark.parametrize("n_groups", [1, 9])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(10))
 def test_calibration_equals_the_search_over_all_thresholds(seed, n_groups):
     rng = np.random.default_rng(seed)
     n = 30
