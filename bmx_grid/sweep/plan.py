@@ -180,15 +180,11 @@ class _Expansion:
         items, keys, sizes = self._texts_of(segments, metric, is_explained=asked is not None)
         n_texts, refused = ((), {}) if given is not None else _counted(metric, asked, items, sizes, words)
         refused |= {} if imported is None else imported.refused
-        if refused:
-            position, reason = next(iter(refused.items()))
-            others = f" ({counted(len(refused) - 1, 'more segment')} likewise)" if len(refused) > 1 else ""
-            refusals = f"segment '{segments.segments[position].id}': {reason}{others}"
-            if len(refused) == len(segments):
-                raise ExplainError(refusals)
-            if imported is None:  # else they were named when the file was read
-                label = setting_label(segments.dataset, segments.language_pair, *names)
-                warnings.warn(f"{label}: not explained: {refusals}", stacklevel=2)
+        if len(refused) == len(segments) > 0:
+            raise ExplainError(_refusals(segments, refused))
+        if refused and imported is None:  # else they were named when the file was read
+            label = setting_label(segments.dataset, segments.language_pair, *names)
+            warnings.warn(f"{label}: not explained: {_refusals(segments, refused)}", stacklevel=2)
         for seed in self._seeds if explainer is not None and explainer.stochastic else self._seeds[:1]:
             identity = explanation_identity(metric, asked, seed, words)
             pair = segments.dataset, segments.language_pair
@@ -223,6 +219,13 @@ class _Expansion:
             sizes = tuple(word_counts(item, words) for item in items) if is_explained else ()
             self._texts[key] = items, tuple(map(item_key, items)), sizes
         return self._texts[key]
+
+
+def _refusals(segments: SegmentSet, refused: Mapping[int, str]) -> str:
+    """The first segment that cannot be explained, why, and how many there are."""
+    position, reason = next(iter(refused.items()))
+    others = f" ({counted(len(refused) - 1, 'more segment')} likewise)" if len(refused) > 1 else ""
+    return f"segment '{segments.segments[position].id}': {reason}{others}"
 
 
 def _unfit(name: str, metric: Metric, given: GivenScores | None, explainer: Explainer, words: PairWords) -> str | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, colu
 from bmx_grid.evaluations.grid import NO_POINT, GridOfSetting, PointRow, not_evaluated
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.grid import GridResult, GridSpec
-from bmx_grid.words.perturbation import ROLES, Role
+from bmx_grid.words.perturbation import ROLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,37 +150,27 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
     return tables
 
 
-def _mean_words(role: Role, result: SettingResult) -> float | None:
-    return result.words.get(role)
-
-
-# The columns of settings.csv after NAMES: the Arrow type, and the value of a result.
-SETTINGS: Mapping[str, tuple[str, Callable[[SettingResult], Any]]] = {
-    "side": ("string", lambda result: getattr(result.spec, "side", "")),
-    "aggregation": ("string", lambda result: "" if result.spec is None else type(result.spec.aggregation).__name__),
-    "correlation": ("string", lambda result: result.correlation),
-    "baseline": ("double", lambda result: result.baseline),
-    "best": ("double", lambda result: result.grid.best),
-    "best_w": ("double", lambda result: result.grid.best_w),
-    "best_p": ("double", lambda result: result.grid.best_p),
-    "gain": ("double", lambda result: result.gain),
-    "plateau": ("int64", lambda result: result.grid.plateau),
-    "fixed_w": ("double", lambda result: result.published.w),
-    "fixed_p": ("double", lambda result: result.published.p),
-    "fixed": ("double", lambda result: result.published.correlation),
-    "fixed_gain": ("double", lambda result: result.fixed_gain),
-    "n_segments": ("int64", lambda result: result.n_segments),
-    "n_rated": ("int64", lambda result: result.n_rated),
-    "n_used": ("int64", lambda result: result.grid.n_used),
-    "n_unexplained": ("int64", lambda result: result.n_unexplained),
-    **{f"words_{role}": ("double", partial(_mean_words, role)) for role in ROLES},
-    "n_undefined": ("int64", lambda result: result.grid.n_undefined),
-    "share_shifted": ("double", lambda result: result.grid.share_shifted),
-    "length_control": ("double", lambda result: result.grid.length_control),
-    "signature": ("string", lambda result: result.signature),
-    "parameters": ("string", lambda result: canonical_json(dict(result.parameters))),
-    "fingerprint": ("string", lambda result: result.fingerprint),
-}
+def _row(result: SettingResult) -> dict[str, Any]:
+    """The columns of settings.csv."""
+    grid, point, spec = result.grid, result.published, result.spec
+    return {
+        **dict(zip(NAMES, result.names, strict=True)),
+        "side": "" if spec is None else spec.side,
+        "aggregation": "" if spec is None else type(spec.aggregation).__name__,
+        **{name: getattr(result, name) for name in ("correlation", "baseline")},
+        **{name: getattr(grid, name) for name in ("best", "best_w", "best_p")},
+        "gain": result.gain,
+        "plateau": grid.plateau,
+        **{"fixed_w": point.w, "fixed_p": point.p, "fixed": point.correlation},
+        **{name: getattr(result, name) for name in ("fixed_gain", "n_segments", "n_rated")},
+        "n_used": grid.n_used,
+        "n_unexplained": result.n_unexplained,
+        **{f"words_{role}": result.words.get(role) for role in ROLES},
+        **{name: getattr(grid, name) for name in ("n_undefined", "share_shifted", "length_control")},
+        "signature": result.signature,
+        "parameters": canonical_json(dict(result.parameters)),
+        "fingerprint": result.fingerprint,
+    }
 
 
 def settings_table(results: Iterable[SettingResult]) -> pa.Table:
@@ -191,10 +180,12 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
     """
     import pyarrow as pa
 
-    ordered = in_order(results)
-    names = {name: pa.array([getattr(result, name) for result in ordered], pa.string()) for name in NAMES}
-    columns = {name: pa.array([value(result) for result in ordered], kind) for name, (kind, value) in SETTINGS.items()}
-    return pa.table({**names, **columns})
+    rows = [_row(result) for result in in_order(results)]
+    kinds: dict[str, Any] = {}
+    for name, value in rows[0].items() if rows else ():
+        is_count = name == "plateau" or name.startswith("n_")
+        kinds[name] = pa.string() if isinstance(value, str) else pa.int64() if is_count else pa.float64()
+    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
