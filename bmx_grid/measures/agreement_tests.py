@@ -132,15 +132,15 @@ def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Int
     order = np.argsort(place[0], kind="stable")  # thresholds that stand together in memory are raised together
     place, untied = place[:, order], untied[order]
     first, second, group = (rows[order].astype(np.uint32) for rows in (pairs.first, pairs.second, pairs.group))
-    at = clusters[[rows[0] for rows in members_of(items)]]
-    in_group = np.bincount(group, minlength=len(at))
+    cluster_of_group = clusters[[rows[0] for rows in members_of(items)]]
+    in_group = np.bincount(group, minlength=len(cluster_of_group))
     gain = np.where(untied, -1.0, 1.0) / in_group[group]
-    share_untied = np.bincount(group, np.where(untied, -gain, 0.0), len(at))
+    share_untied = np.bincount(group, np.where(untied, -gain, 0.0), len(cluster_of_group))
 
     def values(swap: Floats, times: Floats) -> Floats:
-        drawn = np.ascontiguousarray(times[:, at])
-        given = first, second, group, gain, np.ascontiguousarray(place.T), swap.astype(np.uint8), drawn
-        gained: Floats = compiled(_most_gained)(*given, len(thresholds) + 1)
+        drawn = np.ascontiguousarray(times[:, cluster_of_group])
+        of_pairs = first, second, group, gain, np.ascontiguousarray(place.T), swap.astype(np.uint8), drawn
+        gained: Floats = compiled(_most_gained)(*of_pairs, len(thresholds) + 1)
         with np.errstate(invalid="ignore"):
             return np.asarray((gained + (drawn @ share_untied)[:, None]) / (drawn @ (in_group > 0))[:, None])
 
@@ -194,9 +194,9 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
     def filled(rows: Floats) -> Floats:
         if len(x) == n_systems * len(at_item):  # each system has each item, in order
             return rows.reshape(len(rows), n_systems, len(at_item))
-        found = np.zeros((len(rows), n_systems, len(at_item)))
-        found[:, system, items] = rows
-        return found
+        table = np.zeros((len(rows), n_systems, len(at_item)))
+        table[:, system, items] = rows
+        return table
 
     seen, judged = filled(np.ones((1, len(x))))[0], filled(scores.human[None])
 
@@ -206,15 +206,15 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
         if judge is _order and of_systems is not None:
             people = np.sign(of_systems[:, None] - of_systems)[None]
         of_x = np.where(swap > 0, y, x)
-        found = []
+        agreements = []
         for metric in (of_x, x + y - of_x):
             apart = np.abs(people - judge(filled(metric), seen, weights))[:, first, second]
             if judge is _order:
                 apart = np.where(apart > 0, 1.0, apart)
             known = np.isfinite(apart)
             with np.errstate(invalid="ignore"):
-                found.append(1 - np.where(known, apart, 0.0).sum(axis=1) / known.sum(axis=1))
-        return np.stack(found, axis=1)
+                agreements.append(1 - np.where(known, apart, 0.0).sum(axis=1) / known.sum(axis=1))
+        return np.stack(agreements, axis=1)
 
     return values
 
@@ -242,5 +242,5 @@ def _sureness(scores: Floats, seen: Floats, weights: Floats) -> Floats:
     gap = sums - sums.swapaxes(1, 2)
     spread = squares + squares.swapaxes(1, 2) - 2 * (scores * weights[:, None]) @ scores.swapaxes(1, 2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.where(spread > NO_SPREAD * squares, ndtr(-gap / np.sqrt(np.maximum(spread, 0.0))), 1.0)
-    return np.where(seen @ counted > 0, found, np.nan)
+        p_values = np.where(spread > NO_SPREAD * squares, ndtr(-gap / np.sqrt(np.maximum(spread, 0.0))), 1.0)
+    return np.where(seen @ counted > 0, p_values, np.nan)

@@ -106,15 +106,15 @@ def _agreement(
     """
     from scipy.sparse import coo_array
 
-    given = np.asarray(ratings, dtype=np.float64)
-    if given.ndim != 2:
-        raise ValueError(f"ratings of shape {given.shape}; expected items x annotators")
-    given = given[np.isfinite(given).sum(axis=1) > 1]
-    n, rated = len(given), np.isfinite(given)
+    kept = np.asarray(ratings, dtype=np.float64)
+    if kept.ndim != 2:
+        raise ValueError(f"ratings of shape {kept.shape}; expected items x annotators")
+    kept = kept[np.isfinite(kept).sum(axis=1) > 1]
+    n, rated = len(kept), np.isfinite(kept)
     if not n:
         return Agreement(math.nan, math.nan, math.nan, math.nan, 0, 0)
     rows, columns = np.nonzero(rated)
-    values, of_value = np.unique(given[rows, columns], return_inverse=True)
+    values, of_value = np.unique(kept[rows, columns], return_inverse=True)
     counts = coo_array((np.ones(len(rows)), (rows, of_value.ravel())), shape=(n, len(values))).tocsr()
     m = rated.sum(axis=1).astype(np.float64)[:, None]
 
@@ -158,17 +158,17 @@ def reliability(raters: ArrayLike) -> Reliability:
     ratings = np.asarray(raters, dtype=np.float64)
     if ratings.ndim != 2:
         raise ValueError(f"ratings of shape {ratings.shape}; expected segments x raters")
-    given = np.isfinite(ratings)
-    counts = given.sum(axis=1)
-    ratings, given, counts = ratings[counts > 0], given[counts > 0], counts[counts > 0]
+    rated = np.isfinite(ratings)
+    counts = rated.sum(axis=1)
+    ratings, rated, counts = ratings[counts > 0], rated[counts > 0], counts[counts > 0]
     n, total = len(counts), int(counts.sum())
     k = float(n / (1 / counts).sum()) if n > 0 else math.nan
     undefined = Reliability(math.nan, math.nan, math.nan, k)
     if n < 2 or total == n:
         return undefined
-    means = np.where(given, ratings, 0.0).sum(axis=1) / counts
+    means = np.where(rated, ratings, 0.0).sum(axis=1) / counts
     grand = (counts * means).sum() / total
-    within = float((np.where(given, ratings - means[:, None], 0.0) ** 2).sum() / (total - n))
+    within = float((np.where(rated, ratings - means[:, None], 0.0) ** 2).sum() / (total - n))
     between = float((counts * (means - grand) ** 2).sum() / (n - 1))
     n0 = float((total - (counts**2).sum() / total) / (n - 1))
     true = (between - within) / n0

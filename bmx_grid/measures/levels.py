@@ -171,18 +171,18 @@ def grouped_acc_eq(
 
 def _within(kind: Kind, scores: Floats, human: Floats, of: Groups) -> Floats:
     """float64[K, G] the correlation of each column in each group; NaN where undefined."""
-    found = np.full((scores.shape[1], len(of.members)), np.nan)
+    correlations = np.full((scores.shape[1], len(of.members)), np.nan)
     for size in np.unique(of.sizes[of.sizes >= FEWEST]).tolist():
         of_size = np.flatnonzero(of.sizes == size)
         if size > SMALL:
             for group in of_size.tolist():
                 rows = of.members[group]
-                found[:, group] = [correlate(kind, column, human[rows]) for column in scores[rows].T]
+                correlations[:, group] = [correlate(kind, column, human[rows]) for column in scores[rows].T]
             continue
         for part in ranges(len(of_size), fitting(CELLS, size**2)):
             some = of_size[part]
             rows = np.stack([of.members[group] for group in some])
             for column in range(scores.shape[1]):
                 of_rows = weighted_statistics([kind], scores[rows, column], human[rows], np.ones(rows.shape))
-                found[column, some] = of_rows[kind]
-    return found
+                correlations[column, some] = of_rows[kind]
+    return correlations

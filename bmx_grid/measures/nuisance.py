@@ -178,10 +178,10 @@ def _telling(products: Floats, with_values: Floats, spread: np.float64, n: int, 
     products: float64[m, m] of the columns with each other; with_values: float64[m] with the n values; spread: the sum
     of squares of the values.
     """
-    found: list[int] = []
+    places: list[int] = []
     whole = np.diagonal(products)
     usable = whole > COLLINEAR * n
-    while len(found) < most:
+    while len(places) < most:
         size = np.diagonal(products)
         usable = usable & (size > SAME * whole)
         told = np.divide(with_values**2, size, out=np.zeros_like(with_values), where=usable)
@@ -193,8 +193,8 @@ def _telling(products: Floats, with_values: Floats, spread: np.float64, n: int, 
         own = products[best] / size[best]
         with_values = with_values - own * with_values[best]
         products = products - np.outer(own, products[best])
-        found.append(best)
-    return found
+        places.append(best)
+    return places
 
 
 def _fitted(columns: Floats, added: Floats, values: Floats, judged: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -221,21 +221,21 @@ def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
     another cluster.
     """
     order = np.lexsort((rng.random(len(n_words)), n_words))
-    given = np.full(len(n_words), NO_DONOR, dtype=np.int64)
+    donor = np.full(len(n_words), NO_DONOR, dtype=np.int64)
     for group in np.split(order, np.flatnonzero(np.diff(n_words[order])) + 1):
-        given[group] = _next_of_another_cluster(group, clusters)
+        donor[group] = _next_of_another_cluster(group, clusters)
     if not len(clusters) or (clusters == clusters[0]).all():
-        return given
+        return donor
     nearest: dict[tuple[int, int], Ints] = {}
-    for row in np.flatnonzero(given == NO_DONOR):
+    for row in np.flatnonzero(donor == NO_DONOR):
         key = int(n_words[row]), int(clusters[row])
         if key not in nearest:
             others = order[clusters[order] != key[1]]  # by their numbers of words
             distance = np.abs(n_words[others] - key[0])
             first = others[np.argmin(distance)]
             nearest[key] = others[n_words[others] == n_words[first]]
-        given[row] = nearest[key][rng.integers(len(nearest[key]))]
-    return given
+        donor[row] = nearest[key][rng.integers(len(nearest[key]))]
+    return donor
 
 
 def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:

@@ -164,22 +164,22 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
     is not finite. Raises ConfigError for an unknown kind.
     """
     check_kind(kind)
-    found = np.full((columns.shape[1], times.shape[1]), np.nan)
+    correlations = np.full((columns.shape[1], times.shape[1]), np.nan)
     known = np.flatnonzero(np.isfinite(columns).all(axis=0))
     if len(human) < FEWEST or not len(known):
-        return found
+        return correlations
     times, columns = np.ascontiguousarray(times), columns[:, known]
     if kind == "kendall":
         from bmx_grid.measures.ordered import weighted_kendall
 
-        found[known] = [weighted_kendall(column, human, times.T) for column in columns.T]
+        correlations[known] = [weighted_kendall(column, human, times.T) for column in columns.T]
     elif kind == "pearson":
-        found[known] = _pearson(columns, human, times)
+        correlations[known] = _pearson(columns, human, times)
     else:
         for part in ranges(times.shape[1], fitting(AT_ONCE, len(times))):
-            found[known, part] = _spearman(columns, human, times[:, part])
-    found[:, times.sum(axis=0) < FEWEST] = np.nan
-    return np.asarray(np.clip(found, -1.0, 1.0))
+            correlations[known, part] = _spearman(columns, human, times[:, part])
+    correlations[:, times.sum(axis=0) < FEWEST] = np.nan
+    return np.asarray(np.clip(correlations, -1.0, 1.0))
 
 
 def resampled_correlations(
@@ -228,29 +228,29 @@ def pearson_two_pass(x: Floats, y: Floats, times: Floats) -> Floats:
         centred = np.where(drawn, values - (times * values).sum(axis=0) / total, 0.0)
         size = np.abs(centred).max(axis=0, initial=0.0)
         left.append(centred / np.where(size > 0, size, 1.0))  # so that tiny or huge numbers keep their squares
-    own = [np.einsum("mr,mr,mr->r", times, values, values) for values in left]
+    squares = [np.einsum("mr,mr,mr->r", times, values, values) for values in left]
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.einsum("mr,mr,mr->r", times, *left) / np.sqrt(own[0] * own[1])
-    return np.where(varies, np.clip(found, -1.0, 1.0), np.nan)
+        ratio = np.einsum("mr,mr,mr->r", times, *left) / np.sqrt(squares[0] * squares[1])
+    return np.where(varies, np.clip(ratio, -1.0, 1.0), np.nan)
 
 
 def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
-    found = np.full((columns.shape[1], times.shape[1]), np.nan)
+    correlations = np.full((columns.shape[1], times.shape[1]), np.nan)
     varying = np.flatnonzero((columns != columns[0]).any(axis=0))
     if (human == human[0]).all():
-        return found
+        return correlations
     other = unit(human)
     for column in varying:  # a product for each: the same digits whatever is computed beside it
         pairs = pair_columns(unit(columns[:, column]), other)
         for part in ranges(times.shape[1], max(fitting(AT_ONCE, len(times)), TOGETHER)):
-            found[column, part] = pearson_of_sums(times[:, part].T @ pairs)
-        again = np.flatnonzero(np.isnan(found[column]))
+            correlations[column, part] = pearson_of_sums(times[:, part].T @ pairs)
+        again = np.flatnonzero(np.isnan(correlations[column]))
         for part in ranges(len(again), fitting(CELLS, len(human))):
             some = again[part]
             weights = times[:, some]
             x, y = (np.broadcast_to(values[:, None], weights.shape) for values in (columns[:, column], human))
-            found[column, some] = pearson_two_pass(x, y, weights)
-    return found
+            correlations[column, some] = pearson_two_pass(x, y, weights)
+    return correlations
 
 
 def _spearman(columns: Floats, human: Floats, times: Floats) -> Floats:

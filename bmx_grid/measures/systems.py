@@ -162,25 +162,25 @@ def _statistics_of(
     first, second = np.triu_indices(len(times), 1)
     one, other = (np.sign(scores[first] - scores[second]) for scores in (metric, human))
     pairs = times[first] * times[second]
-    found: dict[Statistic, Floats] = {}
+    values: dict[Statistic, Floats] = {}
     with np.errstate(invalid="ignore", divide="ignore"):
         for statistic in statistics:
             if statistic == "pearson":
-                found[statistic] = pearson_two_pass(metric, human, times)
+                values[statistic] = pearson_two_pass(metric, human, times)
             elif statistic == "spearman":
                 # the mean rank of the drawn list is the same for all: a rank less it is half the net number below
                 ranks = [_net_below(signs, times, first, second) for signs in (one, other)]
-                found[statistic] = pearson_two_pass(ranks[0], ranks[1], times)
+                values[statistic] = pearson_two_pass(ranks[0], ranks[1], times)
             elif statistic == "kendall":
                 untied = [(pairs * np.abs(signs)).sum(axis=0) for signs in (one, other)]
-                found[statistic] = (pairs * one * other).sum(axis=0) / np.sqrt(untied[0] * untied[1])
+                values[statistic] = (pairs * one * other).sum(axis=0) / np.sqrt(untied[0] * untied[1])
             elif statistic == "agreement_slope":
-                found[statistic] = agreement_slopes(metric[first] - metric[second], other, pairs)
+                values[statistic] = agreement_slopes(metric[first] - metric[second], other, pairs)
             else:
-                found[statistic] = (pairs * (one == other)).sum(axis=0) / pairs.sum(axis=0)
+                values[statistic] = (pairs * (one == other)).sum(axis=0) / pairs.sum(axis=0)
     enough = np.count_nonzero(times, axis=0) >= fewest
-    bound = {statistic: np.inf if statistic == "agreement_slope" else 1.0 for statistic in found}
-    return {name: np.where(enough, np.clip(found[name], -bound[name], bound[name]), np.nan) for name in found}
+    bound = {statistic: np.inf if statistic == "agreement_slope" else 1.0 for statistic in values}
+    return {name: np.where(enough, np.clip(values[name], -bound[name], bound[name]), np.nan) for name in values}
 
 
 STEEPEST = 2.0**10  # slope for differences of mean square 1
@@ -262,17 +262,17 @@ def ranges_by_wins(scores: Floats) -> Ints:
 
     shared = scores[np.isfinite(scores).sum(axis=1) > 1]
     known = np.flatnonzero(np.isfinite(shared).any(axis=0))
-    found = np.zeros((5, scores.shape[1]), dtype=np.int64)
+    table = np.zeros((5, scores.shape[1]), dtype=np.int64)
     for one, other in itertools.permutations(known.tolist(), 2):
         gaps = shared[:, one] - shared[:, other]
         gaps = gaps[np.isfinite(gaps) & (np.abs(gaps) > TIE)]  # ties say nothing, as Wilcoxon left them out
         if len(gaps) and wilcoxon(gaps, alternative="greater").pvalue < LEVEL:
-            found[0, one] += 1
-            found[1, other] += 1
+            table[0, one] += 1
+            table[1, other] += 1
     if len(known):
-        wins, losses = found[:2, known]
-        found[2:, known] = losses + 1, len(known) - wins, _clusters(losses + 1, len(known) - wins)
-    return found
+        wins, losses = table[:2, known]
+        table[2:, known] = losses + 1, len(known) - wins, _clusters(losses + 1, len(known) - wins)
+    return table
 
 
 def outliers(scores: Floats) -> NDArray[np.bool_]:
@@ -293,6 +293,6 @@ def _clusters(low: Ints, high: Ints) -> Ints:
     order = np.lexsort((high, low))
     reached = np.maximum.accumulate(high[order])
     begins = np.append(True, low[order][1:] > reached[:-1])
-    found = np.empty(len(low), dtype=np.int64)
-    found[order] = np.cumsum(begins)
-    return found
+    number = np.empty(len(low), dtype=np.int64)
+    number[order] = np.cumsum(begins)
+    return number
