@@ -317,19 +317,14 @@ class Run:
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
-        where = "temporary" if self._is_temporary() else repr(str(self.folder))
-        return f"Run({where}: {counted(len(self.names), 'table')}{failed})"
+        return f"Run({str(self.folder)!r}: {counted(len(self.names), 'table')}{failed})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the answer, and the gain of every setting; of metrics alone, correlations."""
         lines, frame = self._answer()
         table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format="{:.4f}".format) if len(frame) else ""
-        where = "" if self._is_temporary() else f"{self.folder}. "
-        names = f"{where}Tables: {', '.join(self.names) or 'none'}."
+        names = f"{self.folder}: {', '.join(self.names) or 'no tables'}."
         return "".join([*map(_paragraph, lines), table, _paragraph(names)])
-
-    def _is_temporary(self) -> bool:
-        return self._temporary is not None and self.folder.is_relative_to(self._temporary.name)
 
     def _answer(self) -> tuple[Sequence[str], pd.DataFrame]:
         """The answer, and a table with the gains at the published points and their intervals."""

@@ -106,7 +106,6 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
 def _announce(sweep: Sweep, log: Log) -> None:
     """Say what the sweep runs, and what it leaves out."""
-    from bmx_grid.core.configure import default_options
     from bmx_grid.report.terminal import cautions
 
     plan, settings = sweep.plan, sweep.settings
@@ -126,9 +125,8 @@ def _announce(sweep: Sweep, log: Log) -> None:
         _say(log, f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
     elif settings.seeds:
         _say(log, f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
-    chosen = {*sweep.evaluations, *sweep.left_out} != set(default_options("evaluation"))
-    for name, reason in sweep.left_out.items():  # said only where a person chose it
-        _say(log, f"evaluation {name} left out: {reason}", say if chosen else lambda _: None)
+    for name, reason in sweep.left_out.items():
+        _say(log, f"evaluation {name} left out: {reason}")
     for one in plan.left_out:
         _say(log, f"left out: {one.label}: {one.reason}")
     for one in plan.failed:

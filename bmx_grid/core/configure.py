@@ -45,14 +45,6 @@ def options(group: str, folder: Path = CONFIGS) -> list[str]:
     return sorted(path.stem for path in (folder / group).glob("*.yaml"))
 
 
-def default_options(group: str) -> list[str]:
-    """The options of a group that a configuration has where none are chosen."""
-    import yaml
-
-    defaults = yaml.safe_load((CONFIGS / "config.yaml").read_text(encoding="utf-8"))["defaults"]
-    return [name for node in defaults if isinstance(node, dict) for name in node.get(group, [])]
-
-
 def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
     """The settings of one option as plain values, read from its YAML file, with `seed` in place of `${seed}`.
 
