@@ -149,12 +149,6 @@ def test_awkward_names_are_names():
         assert table({(name, name, name, name): flat()}).settings == ((name,) * 4,)
 
 
-def test_a_file_name_cannot_write_more_than_its_line():
-    with pytest.raises(DataError) as caught:
-        from_arrow(ARROW.slice(0, 0), origin="a\nerror: all is lost\x1b[31m")
-    assert str(caught.value).startswith("a\\nerror: all is lost\\x1b[31m: the table has no rows")
-
-
 def test_files_that_are_not_there_or_no_table(tmp_path):
     with pytest.raises(DataMissingError, match=r"no results table .*grid\.parquet"):
         load_table(tmp_path)
