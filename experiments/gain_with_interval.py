@@ -26,7 +26,7 @@ from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import typeset
 from bmx_grid.datasets.acl20 import Wmt17
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, no_change_line, style, thin_grid
+from bmx_grid.report.canvas import BLUE, COLUMN, INK, canvas, no_change_line, style, thin_grid
 
 Floats = NDArray[np.float64]
 

@@ -117,7 +117,7 @@ def blank_figures(request, monkeypatch) -> None:
     from matplotlib.figure import Figure
 
     from bmx_grid.report import analysis_files
-    from bmx_grid.report.figures.canvas import save
+    from bmx_grid.report.canvas import save
 
     def blank() -> Figure:
         return Figure(figsize=(0.1, 0.1))

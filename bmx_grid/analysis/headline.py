@@ -1,4 +1,4 @@
-"""What was found: the answer, then counts in a few sentences, a small table and about ten numbers."""
+"""What was run and found: the answer, counts in a few sentences and tables, every setting, and what was tested."""
 
 from __future__ import annotations
 
@@ -12,32 +12,61 @@ from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import (
     CLUSTERED,
     COUNTED,
+    MARKED,
     MEAN,
     SIGN_TEST,
     SUMMARY,
+    at_points,
+    declared,
     real_at_points,
     summaries,
     summarise,
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Given
-from bmx_grid.core.wording import counted, named, number, setting_label
+from bmx_grid.core.wording import counted, factor_in_words, named, number, setting_label
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALL = "all"
+READ = (
+    "Correlation with human scores: baseline, the metric alone; best, at each setting's own best point, chosen where "
+    "it is judged (in-sample), with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "
+    "these; fixed, at the point of the explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
+    "clusters of segments."
+)
+OF_SEEDS = ("Lowest, highest: the gain with other seeds of the explainer, which the interval does not contain.",)
+NUMBERS = (
+    *("baseline", "best", "best_w", "best_p", "gain", "ties_baseline", "plateau", "fixed", "fixed_w", "fixed_p"),
+    *("fixed_gain", "fixed_gain_low", "fixed_gain_high", "fixed_gain_p", "fixed_gain_p_holm"),
+)
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """headline: sentences on the gains at one (w, p) per explainer.
+    """headline: sentences on the gains at one (w, p) per explainer. overview: by explainer, and of all, point and
+    summary at the fixed points. Counts of the whole table, controls included; every setting by its label.
 
-    overview: by explainer, and of all, point and summary at the fixed points.
+    n_correlations: those with w other than 1, n_undefined of them NaN. single_gains: how many gains at declared points
+    were tested, and how many survive Holm's correction; tested_gains: these, with their spread over other draws of the
+    explainer where there are several.
     """
+    table, tested = given.table, given.ask(declared)
+    settings = given.ask(at_points).set_axis([setting.label for setting in table.settings])
     return {
         "headline": _sentences(given),
         "overview": _overview(given),
         "points": points_in_words(given.ask(chosen_points)),
+        "n_settings": len(table),
+        "n_correlations": table.n_boosted,
+        "n_settings_without_controls": len(given.real),
+        "n_undefined": int(np.isnan(table.correlation[:, :, table.boosted]).sum()),
+        "left_out": table.left_out,
+        "grid": {"p": table.p, "w": table.w, "side": table.side},
+        "counts": _counts(given),
+        "single_gains": {"tested": int(tested["p_holm"].notna().sum()), "survive": int(tested["survives"].sum())},
+        "tested_gains": _with_seeds(tested[tested["gain"].notna()], given.frames.get("seeds")),
+        "settings": settings[[*FACTORS, "control", *NUMBERS, "survives"]],
     }
 
 
@@ -56,14 +85,89 @@ def answer(given: Given, most: int | None = None) -> list[str]:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Per explainer its point and what it gains there."""
+    """Per explainer its point and what it gains there; what was run; every setting; gains that were tested."""
+    notes = [COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"]]
+    columns: tuple[Any, ...] = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY)
     overview = result["overview"].reset_index()
-    if len(overview) < 2:  # all, of nothing
+    if len(overview) > 1:  # all, of nothing
+        overview = overview.assign(total=overview["explainer"] == ALL)
+        title = "Gains at one (w, p) per explainer"
+        yield Table.of("overview", title, overview, columns, notes, by=["total"], brief=True)
+    factors = [Column(name, f"{factor_in_words(name)}s") for name in ("metric", "explainer", "language_pair")]
+    sizes = [Column(name, form=",") for name in ("settings", "p", "w", "correlations")]
+    columns = ("dataset", *factors, *sizes)
+    notes = [
+        "Controls (random metric, random explainer) included. A setting is a data set, language pair, metric and "
+        "explainer that was run; w: below 1; correlations: settings times p times w, undefined ones included.",
+        *(f"Left out: {part}." for part in result["left_out"]),
+    ]
+    counts = result["counts"].assign(total=result["counts"]["dataset"] == "all")
+    yield Table.of("counts", "What was run", counts, columns, notes, by=["total"])
+    settings = result["settings"]
+    columns = (
+        *FACTORS,
+        Column("baseline", form=".4f"),
+        Column("best", form=".4f"),
+        Column("gain", "gain of best", "+.4f"),
+        Column("best_w", "w", "g"),
+        Column("best_p", "p", "g"),
+        "plateau",
+        Column("fixed", form=".4f"),
+        Column("fixed_gain", "gain of fixed", "+.4f", ("fixed_gain_low", "fixed_gain_high"), "survives"),
+    )
+    settings = settings.assign(best_p=settings["best_p"].where(settings["best_w"] < 1))  # p means nothing at w = 1
+    notes = [READ, MARKED, result["points"]]
+    yield Table.of("settings", "Every setting", settings, columns, notes, names=4)
+    yield from _table_of_tests(result["tested_gains"])
+
+
+def _counts(given: Given) -> pd.DataFrame:
+    """Of each data set, and of all, how much was run."""
+    import pandas as pd
+
+    table, frame = given.table, given.table.frame
+    factors = ["metric", "explainer", "language_pair"]
+    every = pd.concat([frame, frame.assign(dataset="all")]).groupby("dataset", sort=False)
+    n_w = int(table.boosted.sum())
+    counts = every[factors].nunique().assign(settings=every.size(), p=len(table.p), w=n_w).reset_index()
+    return counts.assign(correlations=counts["settings"] * len(table.p) * n_w)
+
+
+def _with_seeds(tested: pd.DataFrame, seeds: pd.DataFrame | None) -> pd.DataFrame:
+    """The tested gains with their spread over other draws of the explainer."""
+    key = [*FACTORS, "point"]
+    if seeds is None:
+        return tested
+    spread = seeds.groupby(key, observed=True)["gain"].agg(lowest="min", highest="max")
+    return tested.merge(spread, left_on=key, right_index=True, how="left")
+
+
+def _table_of_tests(tested: pd.DataFrame) -> Iterator[Table]:
+    """No table where nothing was tested."""
+    known = tested[tested["test"].notna()]
+    if not len(known):
         return
-    columns = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY)
-    notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
-    overview = overview.assign(total=overview["explainer"] == ALL)
-    yield Table.of("overview", "Gains at one (w, p) per explainer", overview, columns, notes, by=["total"], brief=True)
+    spread = [Column(name, form="+.4f") for name in ("lowest", "highest") if name in tested]
+    columns = (
+        *FACTORS,
+        "point",
+        Column("baseline", form=".4f"),
+        Column("gain", form="+.4f", ends=("low", "high"), marked="survives"),
+        Column("p_value", "p", ".3g"),
+        Column("p_holm", "p (Holm)", ".3g"),
+        Column("n", "segments", ",.0f"),
+        Column("clusters", form=",.0f"),
+        *spread,
+    )
+    families = "; ".join(sorted(set(known["family"])))
+    notes = (
+        "Gain at the declared point with its 95 % interval by a bootstrap of clusters of segments; p of the test "
+        f"{known['test'].iloc[0]}, and corrected by Holm within its family ({families}).",
+        MARKED,
+        *OF_SEEDS[: len(spread)],
+    )
+    title = "Gains at declared points, with intervals and tests"
+    yield Table.of("tested_gains", title, tested, columns, notes, names=5)
 
 
 def _overview(given: Given) -> pd.DataFrame:

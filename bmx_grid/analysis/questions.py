@@ -24,7 +24,6 @@ from bmx_grid.analysis import (
     headline,
     points,
     regression,
-    results,
     shared_task,
     transfer,
     verdicts,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
 OF_METRICS: Questions = (correlations, shared_task, words, best_systems)  # need no grid
 QUESTIONS: Questions = (
-    *(verdicts, words, headline, results, correlations, shared_task, best_systems),
+    *(verdicts, words, headline, correlations, shared_task, best_systems),
     *(points, gains, regression, transfer),
 )
 
@@ -200,7 +199,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     values: Plain = {
         "settings": len(analysis.table),
         "tied_with_metric_alone": analysis.ask(points.compute)["n_tied_with_baseline"],
-        "tested": analysis.ask(results.compute)["single_gains"],
+        "tested": analysis.ask(headline.compute)["single_gains"],
         "medians": analysis.ask(points.compute)["medians"],
         "fixed": {**fixed.pop(headline.ALL), **fixed},
     }

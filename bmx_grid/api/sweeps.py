@@ -242,8 +242,8 @@ class Run:
         A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
         Raises ConfigError for an unknown name, and where several settings fit.
         """
-        from bmx_grid.report.figures.canvas import style
-        from bmx_grid.report.figures.grid import correlation_over_p
+        from bmx_grid.report.canvas import style
+        from bmx_grid.report.curves import correlation_over_p
 
         row = chosen_setting(self.analysis.table.settings, (dataset, language_pair, metric, explainer))
         with style():

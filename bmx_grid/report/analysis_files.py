@@ -16,11 +16,11 @@ from bmx_grid.analysis.table import CONTROL, FACTORS, Frames, Options
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.report.figures.canvas import Drawing, save
-from bmx_grid.report.figures.forest import boosts, declared_gains
-from bmx_grid.report.figures.grid import setting_drawing
-from bmx_grid.report.figures.paper import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
-from bmx_grid.report.page.html import write_metrics_report, write_report
+from bmx_grid.report.canvas import Drawing, save
+from bmx_grid.report.curves import setting_drawing
+from bmx_grid.report.forest import boosts, declared_gains
+from bmx_grid.report.html import write_metrics_report, write_report
+from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
 from bmx_grid.sweep.results import SettingResult

@@ -34,7 +34,7 @@ from bmx_grid.metrics.bartscore import score_of
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.combined import Mixed
 from bmx_grid.metrics.datscore import DatScore
-from bmx_grid.report.figures.canvas import BLUE, COLUMN, INK, canvas, style, thin_grid
+from bmx_grid.report.canvas import BLUE, COLUMN, INK, canvas, style, thin_grid
 
 Floats = NDArray[np.float64]
 HEADER = ("dataset", "language_pair", "kind", "name", "correlation", "difference", "weight")

@@ -50,7 +50,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.progress import Progress
 from bmx_grid.core.storage import replacing, write_text
 from bmx_grid.core.terminal import command
-from bmx_grid.report.figures.canvas import save
+from bmx_grid.report.canvas import save
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -11,7 +11,7 @@ from synthetic import SYNTHETIC
 from thresholds_sampled import BASE, Sampled, Z
 
 from bmx_grid.measures.word_labels import THE_SIX
-from bmx_grid.report.figures.canvas import (
+from bmx_grid.report.canvas import (
     BLUE,
     DASHES,
     INK,

@@ -26,8 +26,8 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
-from bmx_grid.report.figures.canvas import Drawing, save
-from bmx_grid.report.page.html import LEVELS, UNDEFINED, heat_maps, write_metrics_report, write_report
+from bmx_grid.report.canvas import Drawing, save
+from bmx_grid.report.html import LEVELS, UNDEFINED, heat_maps, write_metrics_report, write_report
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.results import evaluation_tables, settings_table

@@ -18,10 +18,10 @@ from bmx_grid.analysis.table import Options, Setting
 from bmx_grid.core.errors import StoreError
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import further_figures, page_figures
-from bmx_grid.report.figures.canvas import BLUE, COLUMN, PAGE, save, style
-from bmx_grid.report.figures.forest import LENGTH, MOST_ROWS, REASSIGNED, boosts, declared_gains
-from bmx_grid.report.figures.grid import setting_drawing
-from bmx_grid.report.figures.paper import better_and_worse, gains_by
+from bmx_grid.report.canvas import BLUE, COLUMN, PAGE, save, style
+from bmx_grid.report.curves import setting_drawing
+from bmx_grid.report.forest import LENGTH, MOST_ROWS, REASSIGNED, boosts, declared_gains
+from bmx_grid.report.paper_figures import better_and_worse, gains_by
 
 HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"
 SMALL = random_surfaces(0, datasets=("d1", "d2"), explainers=("lime", "random"), metrics=("m1", "random"))

@@ -16,7 +16,7 @@ from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.table import CONTROL, FACTORS, Floats
 from bmx_grid.core.wording import MINUS, counted, factor_in_words, file_stem, typeset, with_interval
-from bmx_grid.report.figures.canvas import (
+from bmx_grid.report.canvas import (
     BLUE,
     COLUMN,
     DASHES,
@@ -45,7 +45,7 @@ from bmx_grid.report.figures.canvas import (
     thin_grid,
     undefined_in_words,
 )
-from bmx_grid.report.figures.canvas import CONTROL as GREY
+from bmx_grid.report.canvas import CONTROL as GREY
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from bmx_grid.analysis.table import FACTORS
 from bmx_grid.analysis.verdicts import shown_verdicts
 from bmx_grid.core.wording import counted, file_stem
 from bmx_grid.evaluations.verdicts import HELPS
-from bmx_grid.report.figures.canvas import (
+from bmx_grid.report.canvas import (
     BLUE,
     COLUMN,
     CONTROL,

@@ -13,7 +13,7 @@ from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.wording import MINUS, file_stem, point_in_words, typeset
 from bmx_grid.measures.correlation import NO_CHANGE
-from bmx_grid.report.figures.canvas import (
+from bmx_grid.report.canvas import (
     DASHES,
     DPI,
     INK,

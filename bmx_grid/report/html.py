@@ -27,10 +27,10 @@ from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.table import FACTORS, GridTable
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import MINUS, counted, factor_in_words, typeset, visible
-from bmx_grid.report.figures.canvas import Drawing, correlation_of
+from bmx_grid.report.canvas import Drawing, correlation_of
 from bmx_grid.report.terminal import MOST_ANSWERS
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "page"
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
 UNDEFINED = -32_768
 MOST_OPEN = 3  # tables of a page without an answer

@@ -1,1 +1,0 @@
-"""The figures of a setting and of an analysis."""

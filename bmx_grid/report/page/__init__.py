@@ -1,1 +1,0 @@
-"""One page for one analysis, without a network."""
