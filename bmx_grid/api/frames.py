@@ -15,11 +15,10 @@ from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
 from bmx_grid.datasets.tables import Table, recognised
-from bmx_grid.datasets.tabular import Rows
+from bmx_grid.datasets.tabular import table_rows
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.text import INVISIBLE
 
@@ -99,12 +98,8 @@ def segment_sets(table: Table, roles: Roles, language_pair: str | None) -> list[
     for name in roles["score"]:
         numbers(table, name)
     pairs = () if "language_pair" in roles else (str(language_pair or NO_PAIR),)
-    parsed = Rows(table, dict(roles), pairs, str(table.path))
-    sets = []
-    for pair, rows in parsed.by_pair.items():
-        judgements = Judgements({name: parsed.scores[name][rows] for name in roles["score"]})
-        sets.append((SegmentSet(NAME, pair, parsed.segments(rows), judgements, str(table.path)), rows))
-    return sets
+    by_pair, segments = table_rows(table, dict(roles), pairs, str(table.path))
+    return [(segments(NAME, pair), rows) for pair, rows in by_pair.items()]
 
 
 def grid(

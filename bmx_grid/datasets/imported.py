@@ -188,7 +188,9 @@ def segment_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> 
 
     rows = option.rows(file, segments.language_pair)
     if "id" not in rows:
-        rows = _with_ids(file, segments, rows)
+        rows = with_ids(file.path, rows, segments.all_ids, _set(segments))
+        if "system" in rows and rows.system.nunique() > 1:
+            _check_systems(file, segments)
     names = [(segment.id, segment.system) for segment in segments.segments]
     wanted = pd.DataFrame(names, columns=["id", "system"], dtype=object)
     if "system" not in rows or not segments.systems:
@@ -250,20 +252,20 @@ def _named(row: Any, keys: Sequence[str]) -> str:
     return f"{'system' if keys == ['system'] else 'segment'} {':'.join(str(row[key]) for key in keys)[:60]!r}"
 
 
-def _with_ids(file: ImportedFile, segments: SegmentSet, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows in the order of the sources, a block per system, with the ids of the sources."""
+def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], of: str) -> pd.DataFrame:
+    """Rows in the order of the sources, a block per system, with the ids of the sources.
+
+    of: the test set, for messages. Raises DataError for a block with more or fewer rows.
+    """
     blocks: Any = rows.assign(system=rows.get("system", "")).groupby("system", sort=False)
     for system, size in blocks.size().items():
-        if size != len(segments.all_ids):
-            of = f" for the system {str(system)[:60]!r} (first in {blocks.place.first()[system]})" if system else ""
+        if size != len(ids):
+            name = f" for the system {str(system)[:60]!r} (first in {blocks.place.first()[system]})" if system else ""
             raise DataError(
-                f"{file.path}: {counted(size, 'score')}{of}, but {_set(segments)} has "
-                f"{counted(len(segments.all_ids), 'segment')}; give one per source in the order of the sources, or a "
-                "table with a column id."
+                f"{path}: {counted(size, 'score')}{name}, but {of} has {counted(len(ids), 'segment')}; give one per "
+                "source in the order of the sources, None for what has no score, or a table with a column id."
             )
-    if len(blocks) > 1:
-        _check_systems(file, segments)
-    return rows.assign(id=np.asarray(segments.all_ids, dtype=object)[blocks.cumcount()])
+    return rows.assign(id=np.asarray(ids, dtype=object)[blocks.cumcount()])
 
 
 def _check_systems(file: ImportedFile, segments: SegmentSet) -> None:

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
+from bmx_grid.core.errors import ConfigError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.core.wording import counted, named
+from bmx_grid.core.wording import named
 from bmx_grid.datasets.base import PART, DatasetReader
+from bmx_grid.datasets.imported import with_ids
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
@@ -235,11 +236,5 @@ def _blocks(path: Path, outputs: Sequence[str], ids: Sequence[str]) -> Any:
             f"{close_match(row.system, outputs)}; correct the name, or take its rows out."
         ),
     )
-    counts = rows.groupby("system").size()
-    for system, count in counts[counts != len(ids)].items():
-        raise DataError(
-            f"{path}: {counted(count, 'score')} of the system {str(system)[:60]!r}, expected {len(ids):,}: one per "
-            "source, None for what has no score."
-        )
-    rows["id"] = np.asarray(ids, dtype=object)[rows.groupby("system").cumcount()]
+    rows = with_ids(path, rows, ids, "the test set")
     return rows.set_index(["system", "id"]).value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -53,20 +53,19 @@ class Tabular(DatasetReader):
 
         Raises ConfigError when several are given and no column tells them apart.
         """
-        by_pair = self._rows().by_pair
+        by_pair, _ = self._rows()
         return self.language_pairs or tuple(by_pair)
 
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The rows of one language pair in file order."""
-        rows, pairs = self._rows(), self.pairs(data_dir)
+        by_pair, segments = self._rows()
+        pairs = self.language_pairs or tuple(by_pair)
         if language_pair not in pairs:
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, pairs))
-        kept = rows.by_pair[language_pair]
-        judgements = Judgements({name: values[kept] for name, values in rows.scores.items()})
-        return SegmentSet(self.name, language_pair, rows.segments(kept), judgements, str(self.path))
+        return segments(self.name, language_pair)
 
-    def _rows(self) -> Rows:
-        """The file's rows."""
+    def _rows(self) -> tuple[dict[str, list[int]], Reading]:
+        """The file's rows, as `table_rows`."""
         key = f"dataset.{self.name}"
         if not self.path:
             raise ConfigError(
@@ -79,7 +78,7 @@ class Tabular(DatasetReader):
             for role, names in self.columns.items()
             if names is not None
         }
-        return Rows(table, columns, self.language_pairs, key)
+        return table_rows(table, columns, self.language_pairs, key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,55 +100,62 @@ class Sample(DatasetReader):
         return Tabular(name=self.name, path=str(SAMPLE)).read(data_dir, language_pair)
 
 
-class Rows:
-    """The columns of a file that play a role, and the rows of each language pair.
+Reading = Callable[[str, str], SegmentSet]
 
-    given: role -> columns. key: the key of these settings, for the advice in messages.
-    scores: name -> float64 of all rows. by_pair: language pair -> its row numbers from 0, in order of appearance.
+
+def table_rows(
+    table: Table, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str
+) -> tuple[dict[str, list[int]], Reading]:
+    """language pair -> the numbers of its rows from 0, in order of appearance; and what makes the segments of one, of
+    the name of the data set and the pair.
+
+    given: role -> columns. key: the key of these settings, for the advice in messages. Raises DataError naming the row
+    of what cannot be used, ConfigError for columns and language pairs that are not there.
     """
+    way_out = f"{key}.columns.{{}}={{}}"
+    roles = recognised(table.names, given, REQUIRED, str(table.path), way_out, proposes=True)
+    columns = table.take(dict.fromkeys(name for names in roles.values() for name in names))
+    texts = {
+        role: _texts(columns[names[0]], names[0], table, role in OPTIONAL)
+        for role, names in roles.items()
+        if role != "score"
+    }
+    further = [_texts(columns[name], name, table, optional=True) for name in roles.get("reference", ())[1:]]
+    unnamed = [] if "language_pair" in roles else [(*pairs, NO_PAIR)[0]] * len(table)
+    usual = usual_columns(table.names, roles).get("language_pair")
+    if unnamed and (len(pairs) > 1 or (usual and not pairs)):
+        raise ConfigError(
+            f"{table.path} has no language_pair column: say which pair the file is of "
+            f"({key}.language_pairs=[de-en]), or which column names it: "
+            + override(f"{key}.columns.language_pair", usual or "NAME")
+        )
+    by_pair: dict[str, list[int]] = {}
+    for row, pair in enumerate(unnamed or texts.pop("language_pair")):
+        if pair not in by_pair:
+            check_name("language pair", str(pair), table.where(row))
+        by_pair.setdefault(str(pair), []).append(row)
+    for pair in pairs:
+        if pair not in by_pair:
+            raise ConfigError(f"{table.path}: " + unknown("language pair", pair, by_pair))
+    used = sorted(row for pair in pairs or by_pair for row in by_pair[pair])
+    scores = {name: _scores(columns[name], name, table, used) for name in roles["score"]}
+    unrated = [name for name, values in scores.items() if np.isnan(values).all()]
+    if unrated and len(scores) > 1:
+        raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
 
-    def __init__(self, table: Table, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str) -> None:
-        way_out = f"{key}.columns.{{}}={{}}"
-        roles = recognised(table.names, given, REQUIRED, str(table.path), way_out, proposes=True)
-        columns = table.take(dict.fromkeys(name for names in roles.values() for name in names))
-        self._texts = {
-            role: _texts(columns[names[0]], names[0], table, role in OPTIONAL)
-            for role, names in roles.items()
-            if role != "score"
-        }
-        further = roles.get("reference", ())[1:]
-        self._references = [_texts(columns[name], name, table, optional=True) for name in further]
-        unnamed = [] if "language_pair" in roles else [(*pairs, NO_PAIR)[0]] * len(table)
-        usual = usual_columns(table.names, roles).get("language_pair")
-        if unnamed and (len(pairs) > 1 or (usual and not pairs)):
-            raise ConfigError(
-                f"{table.path} has no language_pair column: say which pair the file is of "
-                f"({key}.language_pairs=[de-en]), or which column names it: "
-                + override(f"{key}.columns.language_pair", usual or "NAME")
-            )
-        self.by_pair: dict[str, list[int]] = {}
-        for row, pair in enumerate(unnamed or self._texts.pop("language_pair")):
-            if pair not in self.by_pair:
-                check_name("language pair", str(pair), table.where(row))
-            self.by_pair.setdefault(str(pair), []).append(row)
-        for pair in pairs:
-            if pair not in self.by_pair:
-                raise ConfigError(f"{table.path}: " + unknown("language pair", pair, self.by_pair))
-        used = sorted(row for pair in pairs or self.by_pair for row in self.by_pair[pair])
-        self.scores = {name: _scores(columns[name], name, table, used) for name in roles["score"]}
-        unrated = [name for name, values in self.scores.items() if np.isnan(values).all()]
-        if unrated and len(self.scores) > 1:
-            raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
-
-    def segments(self, rows: Sequence[int]) -> tuple[Segment, ...]:
-        """The segments of these rows."""
-        return tuple(
+    def segments(dataset: str, pair: str) -> SegmentSet:
+        rows = by_pair[pair]
+        of_rows = tuple(
             Segment(
-                **{"id": str(row + 1), **{role: texts[row] for role, texts in self._texts.items()}},
-                further_references=tuple(texts[row] for texts in self._references if texts[row] is not None),
+                **{"id": str(row + 1), **{role: values[row] for role, values in texts.items()}},
+                further_references=tuple(values[row] for values in further if values[row] is not None),
             )
             for row in rows
         )
+        judgements = Judgements({name: values[rows] for name, values in scores.items()})
+        return SegmentSet(dataset, pair, of_rows, judgements, str(table.path))
+
+    return by_pair, segments
 
 
 def _scores(values: Sequence[Any], name: str, table: Table, rows: Sequence[int]) -> NDArray[np.float64]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
-LISTED = 30  # segments named in a warning
 SHOWN = 5  # words named in a warning
 
 
@@ -89,15 +88,13 @@ class Imported(FromFile, Explainer):
         Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
         where a row is not as it must be or does not fit the segments.
         """
-        paths = self.paths(segments)
         read: dict[Role, _Side] = {}
-        for name, path in paths.items():
+        for name, path in self.paths(segments).items():
             for role, side in self._read(path, SIDES.get(name), segments, words).items():
                 if role in read:
                     raise DataError(f"{path}: holds word scores of the {role}, and so does another file; name one.")
                 read[role] = side
         ordered = {role: read[role] for role in TEXTS if role in read}
-        _warn_of_refused(ordered, segments, ", ".join(map(str, paths.values())))
         given = GivenWords(
             attributions={role: side.attributions for role, side in ordered.items()},
             attributed={role: side.attributed for role, side in ordered.items()},
@@ -273,19 +270,6 @@ def _known(scored: Rows, values: Ragged, refused: Mapping[int, str]) -> tuple[Ro
     known = [np.isfinite(row) | (number in refused) for number, row in enumerate(values.rows())]
     attributed = tuple(tuple(np.array(line, dtype=object)[kept]) for line, kept in zip(scored, known, strict=True))
     return attributed, Ragged.from_rows(row[kept] for row, kept in zip(values.rows(), known, strict=True))
-
-
-def _warn_of_refused(sides: Mapping[Role, _Side], segments: SegmentSet, where: str) -> None:
-    for role, side in sides.items():
-        if side.refused:
-            names = [segments.segments[row].name for row in side.refused]
-            more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-            reasons = ", ".join(dict.fromkeys(side.refused.values()))
-            warnings.warn(
-                f"{where}: the {role} of {counted(len(names), 'segment')} of {segments.language_pair} has no "
-                f"attributions ({reasons}): {', '.join(names[:LISTED])}{more}",
-                stacklevel=2,
-            )
 
 
 def _digest(sides: Mapping[Role, _Side]) -> str:

@@ -182,7 +182,7 @@ class _Expansion:
         refused |= {} if imported is None else imported.refused
         if len(refused) == len(segments) > 0:
             raise ExplainError(_refusals(segments, refused))
-        if refused and imported is None:  # else they were named when the file was read
+        if refused:
             label = setting_label(segments.dataset, segments.language_pair, *names)
             warnings.warn(f"{label}: not explained: {_refusals(segments, refused)}", stacklevel=2)
         for seed in self._seeds if explainer is not None and explainer.stochastic else self._seeds[:1]:

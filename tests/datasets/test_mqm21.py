@@ -6,7 +6,7 @@ import yaml
 
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import DataError
-from bmx_grid.datasets.mqm21 import COLUMNS, annotated
+from bmx_grid.datasets.mqm21 import annotated
 
 MQM_SCORES = "wmt-mqm-human-evaluation/newstest2021/ende/mqm_newstest2021_ende.avg_seg_scores.tsv"
 MQM_TEXTS = "wmt-qe-2022-data/train-dev_data/task1_word-level/train/en-de_mqm/en-de-train-2021-news.tar.gz"
@@ -128,30 +128,20 @@ def test_mqm_says_what_is_wrong(mqm, reader, tmp_path, rows, averages, reason):
         reader("mqm21").read(tmp_path, "en-de")
 
 
-def of_one_segment(*rows):
-    return ["\t".join(COLUMNS), *("\t".join(["S", "d", "1", "1", "r", "src", *row]) for row in rows)]
-
-
-def test_mqm_rows_of_one_segment():
-    found = annotated(
-        of_one_segment([" a <v>b</v>  c", "X", "Major"], ["a b <v>c</v>", "Y", "Minor"], ["a <v>b  c", "Z", "Minor"])
-    ).iloc[0]
-    assert (found.system, found.number, found.target, found.points) == ("S", 1, "a b  c", 7.0)
-    assert [(found.target[one.start : one.end], one.category) for one in found.spans["target"]] == [
-        ("b", "X"),
-        ("c", "Y"),
-        ("b  c", "Z"),
-    ]
-
-
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("targets", "message"),
     [
-        ([["</v>a<v>", "X", "Major"]], "more than one <v> and </v> in '</v>a<v>'"),
-        ([["abc", "X", "Major"], ["<v>xyz</v>", "X", "Major"]], "the text 'xyz' is not that of"),
-        ([["a", "X"]], "not enough values"),
+        (["</v>a<v>"], "more than one <v> and </v> in '</v>a<v>'"),
+        (["abc", "<v>xyz</v>"], "the text 'xyz' is not that of"),
     ],
 )
-def test_mistakes_in_mqm(rows, message):
+def test_mistakes_in_marks(targets, message):
     with pytest.raises(ValueError, match=message):
-        annotated(of_one_segment(*rows))
+        annotated([MQM_HEADER, *(mqm_row("hyp.S", "d", 1, "src", target, "X", "Major") for target in targets)])
+
+
+def test_spans_of_later_rows_are_carried_to_the_text_of_the_first():
+    targets = (" a <v>b</v>  c", "a b <v>c</v>", "a <v>b  c")
+    found = annotated([MQM_HEADER, *(mqm_row("hyp.S", "d", 1, "src", text, "X", "Minor") for text in targets)]).iloc[0]
+    assert (found.system, found.number, found.target, found.points) == ("S", 1, "a b  c", 3.0)
+    assert [found.target[span.start : span.end] for span in found.spans["target"]] == ["b", "c", "b  c"]

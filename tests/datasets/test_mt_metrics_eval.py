@@ -95,7 +95,7 @@ REFUSED = {
         {SEG: "sysA -1\nsysA None\nsysB 0\nsysB -0.1\nsysB None\n"},
         {},
         "en-de",
-        ["mqm.seg.score", "2 scores of the system 'sysA'", "3"],
+        ["mqm.seg.score", "2 scores for the system 'sysA'", "3 segments"],
     ),
     "unknown-system": ({SEG: "sysC -1\n"}, {}, "en-de", ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
     "a-system-twice": ({SYS: "sysA 1\nsysA 2\n"}, {}, "en-de", ["mqm.sys.score", "2 scores", "'sysA'"]),
