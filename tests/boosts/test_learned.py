@@ -97,13 +97,6 @@ def test_the_base_gets_no_negative_weight():
     np.testing.assert_allclose(standard(np.array(only.weights)), standard(without.coef_), rtol=1e-6, atol=1e-8)
 
 
-def test_constant_columns_are_not_used():
-    part = selection()
-    part.features[:, 0] = 3.0
-    fitted = BOOST.fit("pearson", [part])
-    assert fitted.weights[0] == 0 and any(fitted.weights)
-
-
 @pytest.mark.parametrize("kind", ["spearman", "kendall"])
 def test_rank_correlations_learn_from_ranks(kind):
     part = selection()

@@ -79,15 +79,6 @@ def test_the_best_average_is_that_of_brute_force(kind):
     np.testing.assert_allclose(fitted.scores(part.base, part.features), expected, rtol=1e-12)
 
 
-def test_several_pairs_choose_one_average_by_their_mean_gain():
-    parts = [metrics(n, seed) for n, seed in ((50, 1), (300, 2))]
-    fitted = MetricAverage(NAMES).fit("pearson", parts)
-    gain = mean_gain("pearson", parts, fitted)
-    assert gain > 0.2
-    single = [MetricAverage(NAMES).fit("pearson", [one]) for one in parts]
-    assert all(mean_gain("pearson", parts, one) <= gain + 0.01 for one in single)
-
-
 def test_the_own_metric_alone_may_be_best():
     part = metrics()
     perfect = Part(part.human + 0.0, part.features, part.human, part.clusters)

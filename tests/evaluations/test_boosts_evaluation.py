@@ -204,28 +204,6 @@ def test_questions_are_families_of_their_own():
     assert len(found) == sum(tried.values())
 
 
-@pytest.mark.parametrize(
-    ("truth", "allowed"),
-    [
-        pytest.param("signal", {HELPS}, id="attributions know what people see"),
-        pytest.param("length", {EXPLAINED, NO_GAIN}, id="people follow the length"),
-        pytest.param("curve", {EXPLAINED, NO_GAIN}, id="a curve of the metric's score"),
-        pytest.param("noise", {NO_GAIN}, id="nothing but the metric"),
-    ],
-)
-def test_the_verdict_on_each_boost_is_the_truth_behind_the_data(truth, allowed):
-    evaluation = dataclasses.replace(BOOSTS, boosts={"mean": MEAN, "learned": LEARNED, "grid": OWN_GRID})
-    results = together([simulated(truth, pair, n=250) for pair in PAIRS], evaluation)
-    found = rows(results, "verdicts", language_pair=ALL, point="elsewhere")
-    assert {row["boost"] for row in found} == set(evaluation.boosts)
-    assert {row["verdict"] for row in found} <= allowed
-    assert (truth in ("length", "curve")) <= (EXPLAINED in {row["verdict"] for row in found})
-    for row in found:
-        assert (row[f"{truth}_gain"] > 0.03) if truth in ("length", "curve") else abs(row["curve_gain"]) < 0.02
-        assert row["reassigned_gain"] == pytest.approx(row["gain"] - row["over_reassigned"])
-        assert truth != "signal" or row["reassigned_gain"] < 0.01
-
-
 # Gains, by plain loops -----------------------------------------------------------------------------------------------
 
 
@@ -316,9 +294,9 @@ def test_gains_are_those_of_plain_loops(point, shared, of_shared):
     assert {one.boost_name for result in of_shared for one in result.chosen} == {"grid"}, "a recipe is chosen already"
 
 
-@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+@pytest.mark.parametrize("kind", ["pearson", "kendall"])
 def test_the_gain_within_a_source_is_the_mean_over_sources(kind):
-    measure = {"pearson": scipy.stats.pearsonr, "spearman": scipy.stats.spearmanr, "kendall": scipy.stats.kendalltau}
+    measure = {"pearson": scipy.stats.pearsonr, "kendall": scipy.stats.kendalltau}
     evaluation = dataclasses.replace(BOOSTS, grid=dataclasses.replace(GRID, correlation=kind), boosts={"mean": MEAN})
     setting = simulated("signal", n=175, systems=5)
     human = setting.segments.human_scores.copy()
@@ -391,9 +369,7 @@ def test_a_missing_attribution_takes_its_segment_out_for_all_boosts():
     "setting",
     [
         pytest.param(changed(simulated("signal", n=40), sources=["one"] * 40), id="a single cluster"),
-        pytest.param(changed(simulated("signal", n=40), human=[1.0] * 40), id="equal judgements"),
         pytest.param(changed(simulated("signal", n=40), human=[NAN] * 40), id="nobody rated"),
-        pytest.param(simulated("signal", n=2), id="two segments"),
     ],
 )
 def test_too_little_data_says_so(setting):
@@ -432,6 +408,7 @@ def test_each_boost_is_chosen_on_everything_with_its_verdict_elsewhere():
     ]
     own = one_row([first], "verdicts", language_pair=ALL, point="elsewhere")
     assert (found.verdict, found.gain.value, found.beyond.low) == (own["verdict"], own["gain"], own["beyond_low"])
+    assert own["reassigned_gain"] == pytest.approx(own["gain"] - own["over_reassigned"])
     assert "4 language pairs" in found.gain.how and "other language pairs" in found.gain.how
 
 
@@ -452,18 +429,10 @@ def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
         np.testing.assert_allclose(values, other[key], rtol=1e-6, atol=1e-9, err_msg=str(key))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("resamples", 100_001), ("draws", 101), ("smallest_gain", -0.001), ("smallest_gain", 1.0)),
-        ("smallest_gain", NAN),
-        *(("boosts", {name: MEAN}) for name in ("length", "curve", "combined")),
-    ],
-    ids=str,
-)
-def test_what_is_out_of_range_or_bears_a_name_that_is_taken_is_refused(name, value):
-    with pytest.raises(ConfigError, match=f"boost.{next(iter(value))}" if name == "boosts" else name):
-        dataclasses.replace(BOOSTS, **{name: value})
+@pytest.mark.parametrize("name", ["length", "curve", "combined"])
+def test_a_name_that_is_taken_is_refused(name):
+    with pytest.raises(ConfigError, match=f"boost.{name}"):
+        dataclasses.replace(BOOSTS, boosts={name: MEAN})
 
 
 def test_boosts_come_from_their_group_and_the_grid_from_the_sweep():

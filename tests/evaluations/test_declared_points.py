@@ -10,7 +10,7 @@ from some_settings import finished
 
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.grid import chosen_elsewhere, cross_fitted, gains_on, scores_at
+from bmx_grid.evaluations.grid import chosen_elsewhere, cross_fitted, scores_at
 from bmx_grid.evaluations.held_out import FOLDS
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import Sample, cross_fit
@@ -105,18 +105,6 @@ def test_clusters_of_the_judged_pair_do_not_take_part():
     assert point_of(before) == pytest.approx(point_of(after), nan_ok=True)
     wild, _ = chosen_elsewhere(SPEC, [settings[0], with_human(chooser, human)])[0]
     assert point_of(known) != point_of(wild), "the case can tell"
-
-
-@pytest.mark.parametrize("w", [(0.5,), (0.5, 1.0)], ids=["without the metric alone", "with it"])
-def test_gains_on_a_grid_of_one_p(w):
-    setting = pairs(1)[0]
-    spec = GridSpec((1.0,), w)
-    given = setting.inputs(spec)
-    everyone = np.ones(len(given.used), dtype=np.bool_)
-    (gains,) = gains_on(spec, setting, [everyone])
-    boosted = 0.5 * given.base + 0.5 * given.means[:, 0]
-    expected = pearsonr(boosted, given.human)[0] - pearsonr(given.base, given.human)[0]
-    np.testing.assert_allclose(gains, [[expected, 0.0][: len(w)]], atol=1e-12)
 
 
 def test_a_metric_alone_and_a_single_pair_have_no_point_elsewhere():

@@ -141,13 +141,6 @@ def test_at_system_level_whole_systems_are_swapped_and_the_test_is_named_so():
     assert all("perm_systems" in row.family for row in asked)
 
 
-def test_several_explainers_of_a_metric_do_not_compare_it_with_itself():
-    setting = finished(40)
-    other = dataclasses.replace(setting, explainer_name="lime")
-    rows = [row for result in evaluated([setting, other]) for row in result["tests"]]
-    assert not [row for row in rows if row.point == "base"]
-
-
 def test_a_metric_that_is_better_when_lower_is_turned_before_it_is_compared():
     class Lower(HashMetric):
         higher_is_better = False
@@ -183,7 +176,6 @@ def test_ranks(values, p_of, ranks):
     ("override", "said"),
     [
         ("tests=[wiliams]", "Did you mean 'williams'"),
-        ("statistics=[person]", "Did you mean 'pearson'"),
         ("tests=[]", "tests: choose at least one"),
         ("statistics=[]", "statistics: choose at least one"),
         ("resamples=39", "resamples: expected a number at least 40, at most 1,000,000, got 39"),
@@ -206,11 +198,6 @@ def test_a_large_family_gets_the_resamples_it_needs():
     assert rows["good", "noise"].seed != asked.seed
     quiet = rows["good", "copy"]
     assert quiet.p > 10 / 41 or quiet.resamples == 240
-
-
-@pytest.mark.parametrize(("n_metrics", "n_explainers", "silent"), [(1, 0, True), (2, 0, False), (1, 1, False)])
-def test_one_metric_alone_has_nothing_to_be_compared_with(n_metrics, n_explainers, silent):
-    assert bool(ASKED.inapplicable(n_metrics, n_explainers, [])) == silent
 
 
 def test_statistics_of_agreement_are_compared_by_item_and_by_system():

@@ -13,7 +13,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import Scores, drawn_agreement
-from bmx_grid.measures.systems import outliers, ranges_by_wins
+from bmx_grid.measures.systems import ranges_by_wins
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.random import RandomMetric
 
@@ -68,20 +68,6 @@ def test_wins_and_ranges_are_those_of_wilcoxons_tests():
     assert found[2].tolist() == [1 + loss for loss in losses[:4]] + [0]
     assert found[3].tolist() == [4 - win for win in wins[:4]] + [0]
     assert found[4].tolist() == [1, 1, 2, 3, 0]
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ([0.0, 0.1, 0.2, 0.3, 5.0], [4]),
-        ([0.0, 0.1, np.nan, 0.3, 5.0, 0.2], [4]),
-        ([1.0, 1.0, 1.0, 2.0], []),
-        ([0.0, 9.0], []),
-    ],
-    ids=["one far off", "a system without a score", "no deviation", "too few systems"],
-)
-def test_outliers_are_far_from_the_median(scores, expected):
-    assert np.flatnonzero(outliers(np.array(scores))).tolist() == expected
 
 
 def test_metrics_are_correlated_without_outliers_as_well():

@@ -8,7 +8,7 @@ import pytest
 from some_settings import table_rows
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
@@ -106,12 +106,6 @@ def test_a_metric_that_is_fitted_once_or_on_systems_that_others_find_best_is_not
     assert {(row.systems, row.fitted) for row in found} == {(3, AS_SCORED), (4, AS_SCORED), (4, ON_THESE)}
 
 
-def test_a_system_without_a_human_score_is_none_of_the_best():
-    setting = judged_by(finished(Ter()), {name: HUMAN[name] for name in "ABC"})
-    found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
-    assert {(row.systems, row.system) for row in found["ranks"]} == {(3, "A"), (3, "B"), (3, "C")}
-
-
 def test_difficulties_and_the_hardest_words(tiny_model):
     metric = DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu", best=True)
     setting = finished(metric)
@@ -138,7 +132,6 @@ def test_difficulties_and_the_hardest_words(tiny_model):
 @pytest.mark.parametrize(
     ("best", "top", "systems"),
     [
-        pytest.param(True, "top:50%", {4, 2}, id="all, and the best half"),
         pytest.param(True, None, {4}, id="no second fit"),
         pytest.param(True, "top:100%", {4}, id="the best are all"),
         pytest.param(False, "top:50%", {4}, id="a metric without the best"),
@@ -152,11 +145,6 @@ def test_a_second_fit_is_shown_where_the_metric_has_it(best, top, systems, tiny_
     assert [row.low for row in found["difficulty"]].count(0.0) == len(systems)
 
 
-def test_a_share_of_systems_that_is_none_is_refused():
-    with pytest.raises(ConfigError, match="top=best: write all"):
-        DifficultyEvaluation(top="best")
-
-
 def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, monkeypatch):
     setting = finished(DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu"))
 
@@ -166,14 +154,6 @@ def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, 
     monkeypatch.setattr(DifficultyBertScore, "check", absent)
     with pytest.warns(UserWarning, match="toy · de-en · m: no table of difficulty: the model is gone"):
         assert DifficultyEvaluation().evaluate([setting]) == [{}]
-
-
-def test_undefined_where_all_scores_are_equal(tiny_model):
-    setting = finished(Ter())
-    same = np.tile([1.0, 6.0], (len(setting.items), 1))
-    made = dataclasses.replace(setting, scores=AttributionSet(np.full(len(setting.items), 1 / 6), {}, same))
-    found = by_cell(TopSystemsEvaluation(resamples=0).evaluate([made])[0])
-    assert math.isnan(found[4, AS_SCORED, "pearson"].value)
 
 
 def noisy(
@@ -253,10 +233,3 @@ def test_bins_have_the_shares_of_words_and_the_ends_hold_what_lies_beyond():
     assert [one.share for one in found] == pytest.approx([5 / 8, 1 / 8, *[0] * 17, 2 / 8])
     (of_all,) = {(one.systems, one.tokens, one.mean, one.references, one.zero) for one in found}
     assert of_all == (7, 8, pytest.approx(2.09 / 8), 3, 1)
-
-
-def test_no_word_has_no_mean_and_empty_bins():
-    found = bins_of(7, [])
-    assert [one.share for one in found] == [0] * BINS
-    assert np.isnan(found[0].mean) and found[0].tokens == 0
-    assert bins_of(7, [np.empty(0)])[0].zero == 0, "a text without words is not one without difficulty"

@@ -173,17 +173,6 @@ def test_scores_on_other_words_are_carried_to_the_tags():
         assert one[name].value == pytest.approx(found(setting)[name].value)
 
 
-def test_labels_on_other_words_are_carried_to_the_tags():
-    setting = tagged(30)
-    halves = [[part for word in row for part in (word[:2], word[2:])] for row in gold_of(setting).words]
-    draw = np.random.default_rng(5)
-    bad = [draw.random(len(row)) < 0.5 for row in gold_of(setting).labels.rows()]
-    one = found(made_elsewhere(setting, halves, [np.repeat(-1.0 * row, 2) for row in bad], labels=True))
-    whole = found(made_elsewhere(setting, values=[-1.0 * row for row in bad], labels=True))
-    for name in OF_LABELS:
-        assert one[name].value == whole[name].value
-
-
 END = "<EOS>"
 
 
@@ -223,12 +212,6 @@ def test_segments_of_a_cluster_are_drawn_together():
     assert found(together)["auc"].value == found(setting)["auc"].value
     assert found(together)["auc"].low != found(setting)["auc"].low
     assert np.isnan([found(few)["auc"].low, found(few)["auc"].high]).all()  # two clusters have three resamples
-
-
-def test_what_it_lacks_is_said():
-    assert WORDS.inapplicable(2, 1, [finished().segments]) == "no data set of this sweep has word tags"
-    assert WORDS.inapplicable(2, 1, [finished().segments, tagged().segments]) == ""
-    assert "no explainer" in WORDS.inapplicable(2, 0, [tagged().segments])
 
 
 def test_bad_settings_are_refused():
