@@ -48,7 +48,7 @@ from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.measures.correlation import KINDS, Kind
 from bmx_grid.measures.levels import within_groups
-from bmx_grid.measures.multiplicity import holm
+from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 from bmx_grid.measures.significance import compare as significance
 from bmx_grid.measures.significance import compare_sums
 from bmx_grid.measures.systems import by_mean, mean
@@ -185,7 +185,7 @@ def compare(
     tests = _frame(by_pairs, settings)["tests"]
     if level == "segment" and by != "none":
         tests = pd.DataFrame(_grouped_tests(settings, by, statistic, how)).assign(level=level)
-        tests = tests.assign(p_holm=holm(tests["p"])) if len(tests) else tests
+        tests = tests.assign(p_holm=holm(tests["p"]), p_bh=benjamini_hochberg(tests["p"])) if len(tests) else tests
     correlations, tests = (
         of[of["level"] == level].reset_index(drop=True) if len(of) else of for of in (correlations, tests)
     )

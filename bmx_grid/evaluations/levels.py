@@ -25,7 +25,7 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.levels import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, interval, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
@@ -54,7 +54,8 @@ class Row:
     "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
     n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
     n_undefined: those of them without a value.
-    epsilon: the tie threshold of acc_eq, chosen on the same data.
+    epsilon: the tie threshold of acc_eq, chosen on the same data; held_out: acc_eq where it is chosen on half of the
+    clusters and judged on the other half, the mean of both ways.
     system_score: "mean" or "corpus".
     """
 
@@ -71,6 +72,7 @@ class Row:
     epsilon: float = math.nan
     system_score: str = ""
     note: str = ""
+    held_out: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -141,14 +143,17 @@ def segment_rows(
         turned, arrays = setting.direction * columns, (human, groups, of.clusters)
         correlations = grouped_correlations(CORRELATIONS, columns, *arrays, **drawn)
         agreements = grouped_acc_eq(turned, *arrays, **drawn)
-        for point, rows, by_kind, (agreement, ties) in zip(points, made, correlations, agreements, strict=True):
+        halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()
+        per_point = zip(points, made, correlations, agreements, halves, strict=True)
+        for point, rows, by_kind, (agreement, ties), held_out in per_point:
             notes = []
             if ties.only_ties:
                 notes.append("no better than tying every pair: this is only the share of pairs that people tied")
             if (drawn_pairs := len(ties.pairs.first)) < ties.pairs.n_pairs_of:
                 notes.append(f"on {drawn_pairs:,} random pairs of {ties.pairs.n_pairs_of:,}")
             for statistic, found in [*by_kind.items(), ("acc_eq", agreement)]:
-                more: Any = {"epsilon": ties.epsilon, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
+                of_ties = {"epsilon": ties.epsilon, "note": "; ".join(notes), "held_out": held_out}
+                more: Any = of_ties if statistic == "acc_eq" else {}
                 where = (point, human_name, "segment", grouping, statistic)
                 value, counts = Estimate(found.value, found.low, found.high), (found.n_groups, found.n_undefined)
                 if grouping == "none":

@@ -34,7 +34,7 @@ from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compar
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.multiplicity import holm
+from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
 from bmx_grid.measures.significance import Comparison, Unit, compare, williams
 
 Statistic = Literal[Correlation, AgreementStatistic]
@@ -63,6 +63,7 @@ class Row:
     test: str
     p: float
     p_holm: float = math.nan
+    p_bh: float = math.nan
     family: str
     n: int
     clusters: int
@@ -358,6 +359,8 @@ def adjusted(rows: Iterable[Row]) -> list[Row]:
     rows = list(rows)
     p = pd.Series([row.p for row in rows], dtype=np.float64).groupby([row.family for row in rows])
     return [
-        replace(row, family=f"{row.family}: {counted(size, 'comparison')}", p_holm=p_holm)
-        for row, size, p_holm in zip(rows, p.transform("count"), p.transform(holm), strict=True)
+        replace(row, family=f"{row.family}: {counted(size, 'comparison')}", p_holm=p_holm, p_bh=p_bh)
+        for row, size, p_holm, p_bh in zip(
+            rows, p.transform("count"), p.transform(holm), p.transform(benjamini_hochberg), strict=True
+        )
     ]

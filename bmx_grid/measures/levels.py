@@ -21,6 +21,7 @@ from bmx_grid.measures.resampling import (
     Floats,
     Ints,
     codes,
+    dealt,
     fitting,
     interval,
     number_of,
@@ -167,6 +168,23 @@ def grouped_acc_eq(
         return np.asarray(value + 2 * (drawn - value))
 
     return list(zip(of.grouped(values, again, resamples, seed), calibrated, strict=True))
+
+
+def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints, seed: int = 0) -> Floats:
+    """float64[K] acc_eq of each column, calibrated on half of the clusters and judged on the other: the mean of both.
+
+    As `grouped_acc_eq`; only pairs within a half count. NaN where a half has no pair.
+    """
+    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
+    scores, human, groups = scores[used], human[used], groups[used]
+    half = dealt(codes(clusters[used]), 2, np.random.default_rng(seed))
+    pairs = [SegmentPairs.of(human[half == part], groups[half == part], seed=seed) for part in range(2)]
+    means = []
+    for column in scores.T:
+        epsilon = [of.calibrated(column[half == part]).epsilon for part, of in enumerate(pairs)]
+        judged = [of.agreement(column[half == part], epsilon[1 - part]) for part, of in enumerate(pairs)]
+        means.append(sum(judged) / 2)
+    return np.array(means)
 
 
 def _within(kind: Kind, scores: Floats, human: Floats, of: Groups) -> Floats:

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import scipy.stats
 from fakes import HashMetric, composed
 from some_settings import finished, table_rows
 
@@ -79,6 +80,10 @@ def test_p_values_are_adjusted_within_their_families():
         own = [row for row in rows if row.family == family]
         p = np.array([row.p for row in own])
         np.testing.assert_allclose([row.p_holm for row in own], holm(p))
+        tested = np.isfinite(p)
+        bh = np.array([row.p_bh for row in own])
+        np.testing.assert_allclose(bh[tested], scipy.stats.false_discovery_control(p[tested]))
+        assert np.isnan(bh[~tested]).all()
         assert family.endswith(f"{np.isfinite(p).sum()} comparisons")
 
 

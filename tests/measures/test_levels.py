@@ -1,12 +1,14 @@
 """Segment level: the mean of SciPy's correlations within groups, undefined groups counted, clusters drawn."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from bmx_grid.measures import levels, resampling
-from bmx_grid.measures.levels import grouped_correlations
-from bmx_grid.measures.resampling import draws, interval_levels
+from bmx_grid.measures.levels import acc_eq_of_halves, grouped_correlations
+from bmx_grid.measures.resampling import dealt, draws, interval_levels
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
@@ -146,3 +148,25 @@ def test_clusters_without_a_defined_group_are_not_counted_for_the_interval():
     found = grouped_correlation("pearson", scores, human, items, items, 200)
     assert found.n_groups - found.n_undefined == 2
     assert np.isfinite(found.value) and np.isnan([found.low, found.high]).all()
+
+
+@pytest.mark.parametrize("n_groups", [1, 12])
+def test_the_threshold_of_one_half_is_judged_on_the_other(n_groups):
+    rng = np.random.default_rng(n_groups)
+    human, clusters = rng.integers(0, 3, 36).astype(float), np.repeat(np.arange(12), 3)
+    groups, scores = clusters % n_groups, human + rng.normal(size=36)
+    half = dealt(clusters, 2, np.random.default_rng(7))
+
+    def accuracy(part, threshold):
+        shares = []
+        for group in np.unique(groups):
+            rows = np.flatnonzero((half == part) & (groups == group))
+            gaps = [(scores[i] - scores[j], human[i] - human[j]) for i, j in itertools.combinations(rows, 2)]
+            right = [(0 if abs(by) <= threshold else np.sign(by)) == np.sign(of) for by, of in gaps]
+            shares += [np.mean(right)] if right else []
+        return np.mean(shares)
+
+    thresholds = sorted({0.0, *(abs(i - j) for i in scores for j in scores)})
+    best = [max(thresholds, key=lambda threshold: round(accuracy(part, threshold), 9)) for part in range(2)]
+    expected = (accuracy(0, best[1]) + accuracy(1, best[0])) / 2
+    assert acc_eq_of_halves(scores[:, None], human, groups, clusters, 7)[0] == pytest.approx(expected, abs=1e-9)
