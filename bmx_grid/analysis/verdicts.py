@@ -70,7 +70,8 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
 
     What helps first, then by the other verdicts, the largest gain first; questions about declared, published and other
     points after each other, in the column question, and what could not be judged at the end. `best_looks_better`: the
-    gain of the best point minus that on other segments; `chosen_on`: on what segments.
+    gain of the best point minus that on other segments; `chosen_on`: on what segments; `repeat_deviation`: the
+    largest of a judge that scored repeatedly.
     """
     import pandas as pd
 
@@ -85,6 +86,9 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
         chosen_on=frame["point"].map(lambda point: DISTANCE.get(point, point.replace("_", " "))),
         rank=frame["verdict"].map(list(LEGEND).index),
     )
+    settings = given.frames.get("settings", pd.DataFrame())
+    if "repeat_deviation" in settings and settings["repeat_deviation"].notna().any():
+        frame["repeat_deviation"] = frame["metric"].map(settings.groupby("metric")["repeat_deviation"].max())
     by = ["question", "rank", "gain", "metric", "explainer", "boost", "dataset", "language_pair"]
     frame = frame.sort_values(by, ascending=[name != "gain" for name in by])
     groups = frame.groupby("question", observed=True)
@@ -135,6 +139,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         Column("chosen_on", "chosen on"),
         "pairs",
         Column("n", "segments"),
+        *([Column("repeat_deviation", "varies when repeated", ".4f")] if "repeat_deviation" in judged else []),
     )
     yield Table.of("verdicts", "What each boost is worth", judged, columns, NOTES, by=["question"], names=6)
 
@@ -180,8 +185,10 @@ def _answer(of_both: Sequence[Row], among: Sequence[Row]) -> str:
         for row in best
     ]
     parts = [_part(same, among) for same in grouped(labelled, "label")]
-    length = best[0]["length_gain"]
-    remarks = f" (length alone {number(length, '+.3f')})" if len(best) == 1 and math.isfinite(length) else ""
+    length, varies = best[0]["length_gain"], best[0].get("repeat_deviation", math.nan)
+    beside = [f"length alone {number(length, '+.3f')}"] if len(best) == 1 and math.isfinite(length) else []
+    beside += [f"the correlation varies by {number(varies, '.3f')} when repeated"] if math.isfinite(varies) else []
+    remarks = f" ({', '.join(beside)})" if beside else ""
     return f"{_boost(best[0], among)}: {'; '.join(parts)}{remarks}"
 
 

@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Judge(ServedModel, Metric):
     score_from: how an answer is read, null as the prompt says: a regular expression whose group is the number,
     `json:FIELD`, or `expectation`: the mean of the numbers among the most probable tokens, weighted by their
     probabilities, where the scale's numbers are single tokens.
+    repeat: how often an unchanged item is scored; its first score counts, and the others say how far scores vary.
 
     An answer without a score is asked for once more with a reminder; then the score is NaN. So it is of a refusal.
     """
@@ -37,12 +38,16 @@ class Judge(ServedModel, Metric):
     may_be_undefined: ClassVar[bool] = True
 
     score_from: str | None = runtime(None)
+    repeat: int = runtime(1, least=1, most=1000)
 
     @functools.cached_property
     def template(self) -> Prompt:
         """The prompt, with the way its answers are read."""
         template = Prompt.load(self.prompt)
         return template if self.score_from is None else dataclasses.replace(template, score=self.score_from)
+
+    def fingerprint(self) -> dict[str, Any]:
+        return super().fingerprint() | ({"repeats": self.repeat} if self.repeat > 1 else {})
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -60,9 +65,21 @@ class Judge(ServedModel, Metric):
         self.template.languages(segments.language_pair)
         return self.served_as(segments.language_pair)
 
-    def score(self, items: Sequence[Item]) -> Floats:
-        """float64[n] scores, NaN where no answer holds one."""
-        scores = self.read(items, self._score_of)
+    @property
+    def has_statistics(self) -> bool:
+        return self.repeat > 1
+
+    def count_texts(self, item: Item, copies: int = 1) -> int:
+        return copies + self.repeat - 1
+
+    def statistics(self, items: Sequence[Item]) -> Floats:
+        """float64[n, repeat + 1]: the score, a 1, then the repeated scores; undefined scores take no part in sums."""
+        first, *further = (self.score(items, turn) for turn in range(self.repeat))
+        return np.stack([first, np.ones(len(items)), *further], axis=1)
+
+    def score(self, items: Sequence[Item], turn: int = 0) -> Floats:
+        """float64[n] scores, NaN where no answer holds one. turn: which of the repetitions."""
+        scores = self.read(items, self._score_of, turn)
         return np.array([math.nan if score is None else score for score in scores], dtype=np.float64)
 
     def _score_of(self, item: Item, answer: Answer) -> float | None:

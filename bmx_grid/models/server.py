@@ -96,13 +96,13 @@ class ServedModel(Component):
         name = type(self).__name__.lower()
         return f"{name}|model:{self.served or self.model}|prompt:{prompt}|{settings}|version:{self.VERSION}"
 
-    def ask(self, asked: Sequence[Messages]) -> list[Answer]:
-        """The answers to messages, in their order; those that are kept are not asked for again.
+    def ask(self, asked: Sequence[Messages], turn: int = 0) -> list[Answer]:
+        """The answers to messages, in their order; those that are kept are not asked for again. turn: of repetitions.
 
         Raises UnavailableError when the server gives no answer; what was answered until then is kept.
         """
         bodies = [self._body(messages) for messages in asked]
-        keys = [digest([self.served, body, 0]) for body in bodies]
+        keys = [digest([self.served, body, turn]) for body in bodies]
         with self._kept() as kept:
             known = _read(kept, keys)
             missing = {key: body for key, body in zip(keys, bodies, strict=True) if key not in known}
@@ -110,17 +110,19 @@ class ServedModel(Component):
                 known |= _awaited(self._answered(missing, kept))
         return [known[key] for key in keys]
 
-    def read(self, items: Sequence[Item], read: Callable[[Item, Answer], Value | None]) -> list[Value | None]:
+    def read(
+        self, items: Sequence[Item], read: Callable[[Item, Answer], Value | None], turn: int = 0
+    ) -> list[Value | None]:
         """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
 
         What is left without is warned of, with how many there are and an example.
         """
         asked = [self.template.messages(item, self.language_pair) for item in items]
-        answers = self.ask(asked)
+        answers = self.ask(asked, turn)
         values = [read(item, answer) for item, answer in zip(items, answers, strict=True)]
         left = [row for row, value in enumerate(values) if value is None]
         reminded = [(*asked[row], ("assistant", answers[row].text or "…"), ("user", REMINDER)) for row in left]
-        again = self.ask(reminded)
+        again = self.ask(reminded, turn)
         for row, answer in zip(left, again, strict=True):
             values[row] = read(items[row], answer)
         unread = [shown(answer.text) for row, answer in zip(left, again, strict=True) if values[row] is None]

@@ -5,6 +5,7 @@ And how far the gain of a random explainer depends on its draws, from settings t
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.results import SettingResult, Spent, in_order, repeated, segment_rows
@@ -95,10 +96,19 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
         fingerprint=fingerprint(setting, evaluations),
         spent=Spent(time.perf_counter() - start) + (spent or Spent()),
         n_unexplained=finished.scores.n_unexplained,
+        repeat_deviation=_repeat_deviation(finished, "pearson" if grid is None else grid.spec.correlation),
         words={role: finished.word_counts(role).sum() / len(segments) for role in finished.worded if len(segments)},
         cached=spent is None,
     )
     return result, finished
+
+
+def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
+    """The standard deviation of a judge's correlation over its repeated scores; NaN where none are repeated."""
+    statistics, human = finished.scores.statistics, finished.segments.human_scores
+    if statistics is None or getattr(finished.metric, "repeat", 1) < 2:
+        return math.nan
+    return float(np.std([correlate(correlation, scores, human) for scores in np.delete(statistics, 1, 1).T], ddof=1))
 
 
 def fingerprint(setting: Setting, evaluations: Evaluations) -> str:

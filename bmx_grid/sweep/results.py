@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +50,7 @@ class SettingResult:
     scores: the columns of the table of scores, one value per segment; none before `complete.complete`.
     n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those without
         attributions, because the explainer refuses them or the metric gives no score for one of their texts.
+    repeat_deviation: the standard deviation of a judge's correlation over its repeated scores.
     words: by role, the mean number of words per text of those that the metric reads or an explanation is of.
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
@@ -72,6 +74,7 @@ class SettingResult:
     spent: Spent
     cached: bool
     n_unexplained: int = 0
+    repeat_deviation: float = math.nan
     words: Mapping[str, float] = field(default_factory=dict)
     scores: Columns = field(default_factory=dict)
 
@@ -164,7 +167,7 @@ def _row(result: SettingResult) -> dict[str, Any]:
         **{"fixed_w": point.w, "fixed_p": point.p, "fixed": point.correlation},
         **{name: getattr(result, name) for name in ("fixed_gain", "n_segments", "n_rated")},
         "n_used": grid.n_used,
-        "n_unexplained": result.n_unexplained,
+        **{name: getattr(result, name) for name in ("n_unexplained", "repeat_deviation")},
         **{f"words_{role}": result.words.get(role) for role in ROLES},
         **{name: getattr(grid, name) for name in ("n_undefined", "share_shifted", "length_control")},
         "signature": result.signature,

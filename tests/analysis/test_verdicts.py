@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import pandas as pd
 import pytest
 from some_frames import verdicts as rows_of
 from some_tables import peaked, table
@@ -63,6 +64,14 @@ def test_the_answer():
         *(f"{label}: {LEGEND[label]}." for label in (HELPS, EXPLAINED, NO_GAIN, HURTS)),
         "Next: use the recipe of learned with LIME (m); keep the metric as it is (n).",
     ]
+
+
+def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
+    settings = pd.DataFrame({"metric": ["m", "m", "n"], "repeat_deviation": [0.0, 0.012, math.nan]})
+    rows = ({**EVERYWHERE, **GAINS, "length_gain": 0.002}, {**EVERYWHERE, "metric": "n"})
+    judged, other, *_ = sentences(*rows, settings=settings)
+    assert judged.endswith("(length alone +0.002, the correlation varies by 0.012 when repeated)")
+    assert "repeated" not in other
 
 
 @pytest.mark.parametrize(

@@ -273,6 +273,14 @@ def test_what_is_read_from_an_answer(score, text, expected):
     )
 
 
+def test_repeated_scores_are_kept_and_the_first_counts(judge):
+    with ChatServer(lambda body, turn: str(1 + turn)).running() as server:
+        metric = judge(server, repeat=3)
+        statistics = metric.statistics(ITEMS[:2])
+        assert sorted(statistics[0]) == [0.0, 0.25, 0.5, 1.0] and statistics[0, 1] == 1.0 and len(server.seen) == 6
+        assert np.array_equal(metric.score(ITEMS[:2]), statistics[:, 0])
+
+
 def test_the_identity_is_the_served_model_the_prompt_and_the_sampling(judge, tmp_path):
     own = tmp_path / "mine.yaml"
     own.write_text("user: 'Rate {hypothesis} for {source}'\n")
