@@ -1,9 +1,8 @@
-"""The API, the command line and every executor give the same tables and files of the cache, bit for bit.
+"""The API in one process, and the command line on a Dask cluster, give the same tables and cache, bit for bit.
 
-SLURM's are in test_slurm.py.
+Loky's are in test_sweep.py, SLURM's in test_slurm.py.
 """
 
-import contextlib
 import json
 import os
 import subprocess
@@ -49,15 +48,12 @@ def from_api(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("executor", ["loky", "dask"])
-def test_the_command_line_writes_the_tables_and_the_cache_of_the_api(tmp_path, from_api, executor):
+def test_the_command_line_writes_on_a_dask_cluster_the_tables_and_the_cache_of_the_api(tmp_path, from_api):
+    distributed = pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
     own = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "bmx_grid", *told(tmp_path, executor=executor)]
-    with contextlib.ExitStack() as stack:
-        if executor == "dask":
-            distributed = pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
-            started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-            command.append(f"executor.address={stack.enter_context(started).scheduler_address}")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        address = {"executor.address": cluster.scheduler_address}
+        command = [sys.executable, "-m", "bmx_grid", *told(tmp_path, executor="dask", **address)]
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own}, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     found = written(tmp_path)
