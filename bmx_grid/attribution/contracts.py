@@ -69,24 +69,24 @@ def fitted_to(metric: Metric, segments: SegmentSet) -> tuple[Metric, GivenScores
         raise ComponentError(f"{type(metric).__name__}.fitted: expected a Metric, got a {type(fitted).__name__}.")
     if fitted is not metric:
         check_metric(fitted)
-    given = fitted.given(segments)
-    if given is not None:
-        real_numbers(f"{fitted.signature}: scores of a file", given.segments, len(segments))
-        real_numbers(f"{fitted.signature}: scores of a file", list(given.systems.values()), len(given.systems))
-    return fitted, given
+    scores = fitted.given(segments)
+    if scores is not None:
+        real_numbers(f"{fitted.signature}: scores of a file", scores.segments, len(segments))
+        real_numbers(f"{fitted.signature}: scores of a file", list(scores.systems.values()), len(scores.systems))
+    return fitted, scores
 
 
 def explanations_of(explainer: Explainer, segments: SegmentSet, words: PairWords) -> tuple[Explainer, GivenWords]:
     """What `Explainer.given` returns or raises. Raises ComponentError unless there is one attribution per word."""
-    found = explainer.given(segments, words)
-    if found is None:
+    imported = explainer.given(segments, words)
+    if imported is None:
         raise ComponentError(f"{type(explainer).__name__}.given: expected explanations, got None.")
-    known, given = found
+    known, explanations = imported
     check_explainer(known)
-    for role, rows in given.attributions.items():
-        if rows.lengths.tolist() != [len(row) for row in given.attributed[role]]:
+    for role, rows in explanations.attributions.items():
+        if rows.lengths.tolist() != [len(row) for row in explanations.attributed[role]]:
             raise ComponentError(f"{known.signature}: given: expected one attribution per word of each {role}.")
-    return known, given
+    return known, explanations
 
 
 def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
@@ -109,10 +109,10 @@ def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Seque
 def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
     """float64[words], exactly one attribution per word. Raises ComponentError for anything else."""
     n_words = len(request.plan.words)
-    what = f"{explainer.signature}: attributions of the words of the {request.role}, for {described(request.item)}"
-    attributions = real_numbers(what, explainer.attribute(request.plan, scores), n_words)
+    where = f"{explainer.signature}: attributions of the words of the {request.role}, for {described(request.item)}"
+    attributions = real_numbers(where, explainer.attribute(request.plan, scores), n_words)
     if np.isnan(attributions).any() and np.isfinite(scores).all():
-        raise ComponentError(f"{what}: expected {n_words:,} real numbers, got {np.isnan(attributions).sum():,} NaN.")
+        raise ComponentError(f"{where}: expected {n_words:,} real numbers, got {np.isnan(attributions).sum():,} NaN.")
     return attributions
 
 
@@ -124,9 +124,9 @@ def explained(
         raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(found):,}.")
     checked = []
     for item, by_role in zip(items, found, strict=True):
-        what, texts = f"{explainer.signature}: explain: {described(item)}", item.texts().items()
+        where, texts = f"{explainer.signature}: explain: {described(item)}", item.texts().items()
         checked.append(
-            {role: real_numbers(what, by_role.get(role), len(words.words(role, text))) for role, text in texts}
+            {role: real_numbers(where, by_role.get(role), len(words.words(role, text))) for role, text in texts}
         )
     return checked
 
@@ -136,11 +136,11 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
 
     Raises ComponentError for another number of them, and for a NaN of a metric that promises none.
     """
-    found = scores_of(metric, scores, len(items))
-    lacking = np.flatnonzero(np.isnan(found))
+    checked = scores_of(metric, scores, len(items))
+    lacking = np.flatnonzero(np.isnan(checked))
     if len(lacking) and not metric.may_be_undefined:
         raise ComponentError(f"{metric.signature}: no score for {described(items[lacking[0]])}.")
-    return found
+    return checked
 
 
 def scores_of(metric: Metric, values: object, *shape: int) -> Floats:
@@ -177,18 +177,18 @@ def real_numbers(what: str, values: object, *shape: int | None) -> Floats:
     complex, masked, text, None.
     """
     try:
-        found = np.asarray(values)
+        array = np.asarray(values)
     except ValueError:
         wrong = "rows of different lengths"
     else:
-        if found.dtype.kind not in "biuf":
-            wrong = "None" if values is None else f"values of type {found.dtype}"
+        if array.dtype.kind not in "biuf":
+            wrong = "None" if values is None else f"values of type {array.dtype}"
         elif np.ma.is_masked(values):
             wrong = "masked values"
-        elif found.ndim != len(shape) or any(shape[axis] not in (None, size) for axis, size in enumerate(found.shape)):
-            wrong = f"{len(found):,}" if found.ndim == 1 else f"an array of shape {found.shape}"
+        elif array.ndim != len(shape) or any(shape[axis] not in (None, size) for axis, size in enumerate(array.shape)):
+            wrong = f"{len(array):,}" if array.ndim == 1 else f"an array of shape {array.shape}"
         else:
-            return found.astype(np.float64, copy=False)
+            return array.astype(np.float64, copy=False)
     wanted = " × ".join("any number of" if length is None else f"{length:,}" for length in shape)
     raise ComponentError(f"{what}: expected {wanted} real numbers, got {wrong}.")
 

@@ -57,14 +57,14 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[NDArray[
     if not asked:
         return scores
     written_out = any(requests[index].plan.gaps is not None for index in asked)
-    found = None if written_out else metric.score_masked([requests[index] for index in asked])
-    if found is None:
+    scored = None if written_out else metric.score_masked([requests[index] for index in asked])
+    if scored is None:
         rendered = [requests[index].items() for index in asked]
         flat = score_items(metric, [item for items in rendered for item in items])
-        found = np.split(flat, np.cumsum([len(items) for items in rendered])[:-1])
-    if len(found) != len(asked):
-        raise ComponentError(f"{metric.signature}: score_masked: expected {len(asked)} arrays, got {len(found)}.")
-    for index, values in zip(asked, found, strict=True):
+        scored = np.split(flat, np.cumsum([len(items) for items in rendered])[:-1])
+    if len(scored) != len(asked):
+        raise ComponentError(f"{metric.signature}: score_masked: expected {len(asked)} arrays, got {len(scored)}.")
+    for index, values in zip(asked, scored, strict=True):
         scores[index] = scores_of(metric, values, len(requests[index].plan))
     return scores
 

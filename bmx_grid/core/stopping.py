@@ -73,8 +73,8 @@ def listening() -> Iterator[None]:
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
 
 @contextmanager
@@ -153,12 +153,13 @@ def _listen() -> dict[signal.Signals, Any]:
     """Install the handler; the handlers that it replaces."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    found = {one: signal.getsignal(one) for one in SIGNALS}
-    if _handle not in found.values():
+    handlers = {signum: signal.getsignal(signum) for signum in SIGNALS}
+    if _handle not in handlers.values():
         _state.signum, _state.answered = None, False
-    replaced = {one: handler for one, handler in found.items() if handler not in (signal.SIG_IGN, _handle, None)}
-    for one in replaced:
-        signal.signal(one, _handle)
+    kept = (signal.SIG_IGN, _handle, None)
+    replaced = {signum: handler for signum, handler in handlers.items() if handler not in kept}
+    for signum in replaced:
+        signal.signal(signum, _handle)
     return replaced
 
 

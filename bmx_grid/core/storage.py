@@ -101,10 +101,10 @@ def names_in(folder: Place) -> frozenset[str]:
             ) from error
     fs, path = _file_system(folder)
     try:
-        found = _asked(folder, "list", lambda: fs.ls(path, detail=False))
+        names = _asked(folder, "list", lambda: fs.ls(path, detail=False))
     except FileNotFoundError:
         return frozenset()
-    return frozenset(one.rstrip("/").rsplit("/", 1)[-1] for one in found)
+    return frozenset(name.rstrip("/").rsplit("/", 1)[-1] for name in names)
 
 
 @contextmanager

@@ -113,7 +113,7 @@ def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
 
 def fingerprint(setting: Setting, evaluations: Evaluations) -> str:
     """SHA-256 of all that the result of a setting alone depends on; known before anything is computed."""
-    asked = [one.fingerprint() for one in evaluations.values()]
+    asked = [evaluation.fingerprint() for evaluation in evaluations.values()]
     of_segments = [setting.segments.fingerprint(), list(setting.clusters)]
     return digest([VERSION, setting.names, setting.identity, *of_segments, asked])
 
@@ -127,7 +127,7 @@ def _signature(setting: Setting) -> str:
 
 def refused(outcomes: Sequence[Outcome], plan: SweepPlan) -> list[Refused]:
     """Everything in a sweep that failed, before and while it ran."""
-    return [*plan.failed, *(Refused(one.label, one.reason) for one in outcomes if one.status == "failed")]
+    return [*plan.failed, *(Refused(ended.label, ended.reason) for ended in outcomes if ended.status == "failed")]
 
 
 def complete(
@@ -149,13 +149,13 @@ def complete(
         cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
         try:
             with component_errors():
-                found = evaluation.evaluate(settings, partial(each, executor or Sequential(), cost))
+                values = evaluation.evaluate(settings, partial(each, executor or Sequential(), cost))
         except BmxError as error:
             failed.append(Refused(f"evaluation {evaluation.key}", str(error)))
             continue
-        for of_setting, of_evaluation in zip(evaluated, found, strict=True):
+        for of_setting, of_evaluation in zip(evaluated, values, strict=True):
             of_setting[evaluation.key] = of_evaluation
-        settings = [setting.with_points(evaluation.points(of)) for setting, of in zip(settings, found, strict=True)]
+        settings = [setting.with_points(evaluation.points(of)) for setting, of in zip(settings, values, strict=True)]
     results = []
     for (result, _), setting, of_setting in zip(done, settings, evaluated, strict=True):
         parts = [part for part in evaluations.values() if part.key in of_setting]
@@ -189,13 +189,16 @@ def seeds_table(outcomes: Sequence[Outcome], results: Iterable[SettingResult], g
         by_seed[seed], _ = complete(
             [outcome for outcome in outcomes if outcome.repeated_with == seed], {grid.key: grid}
         )
-    names = {result.names for found in by_seed.values() for result in found}
-    own = [result for result in results if result.names in names]
-    if not own:
+    names = {result.names for of_seed in by_seed.values() for result in of_seed}
+    alone = [result for result in results if result.names in names]
+    if not alone:
         return None
-    place = {result.names: number for number, result in enumerate(in_order(own))}
+    place = {result.names: number for number, result in enumerate(in_order(alone))}
     known = [
-        (place[result.names], result) for found in (own, *by_seed.values()) for result in found if result.names in place
+        (place[result.names], result)
+        for of_seed in (alone, *by_seed.values())
+        for result in of_seed
+        if result.names in place
     ]
     known.sort(key=lambda pair: (pair[0], pair[1].parameters["seed"]))
     rows = [(result, *row) for _, result in known for row in gains(result, grid).items()]
@@ -232,9 +235,9 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
     if cost > WORTH_WORKERS and len(works) > 1:
         try:
             jobs = (Job(partial(_numbered, number, work)) for number, work in enumerate(works))
-            for number, found in run_jobs(executor, jobs):
+            for number, value in run_jobs(executor, jobs):
                 del left[number]
-                yield number, found
+                yield number, value
         except WorkerLost:
             pass
     for number, work in left.items():
@@ -243,8 +246,8 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
 
 def each(executor: Executor, cost: float, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """What a function returns for each item, in their order; arguments as of `wherever_quicker`."""
-    found = dict(wherever_quicker([partial(function, item) for item in items], executor, cost))
-    return [found[place] for place in range(len(items))]
+    values = dict(wherever_quicker([partial(function, item) for item in items], executor, cost))
+    return [values[place] for place in range(len(items))]
 
 
 def _numbered(number: int, work: Callable[[], Any]) -> tuple[int, Any]:

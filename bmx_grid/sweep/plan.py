@@ -145,8 +145,8 @@ class _Expansion:
     def left_out(self) -> list[Refused]:
         """Combinations that cannot be, those whose data are absent, and how many settings each pattern met."""
         absent = [
-            Refused(label, f"{what} ({', '.join(by_pair)}){next(iter(by_pair.values()))}")
-            for (label, what), by_pair in self._absent.items()
+            Refused(label, f"{absence} ({', '.join(by_pair)}){next(iter(by_pair.values()))}")
+            for (label, absence), by_pair in self._absent.items()
         ]
         met = {name: counted(count, "setting") if count else "no settings" for name, count in self._unwanted.items()}
         unwanted = [Refused(visible(name), f"matches {met[name]} of this sweep, by leave_out") for name in met]

@@ -148,8 +148,8 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
         parts = [of_setting[table] for of_setting in columns]
         sizes = [len(next(iter(part.values()))) for part in parts]
         names = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
-        own = {name: _column(kind, [part[name] for part in parts]) for name, kind in columns_of(row).items()}
-        tables[table] = pa.table({**names, **own})
+        columns_here = {name: _column(kind, [part[name] for part in parts]) for name, kind in columns_of(row).items()}
+        tables[table] = pa.table({**names, **columns_here})
     return tables
 
 
@@ -250,8 +250,8 @@ def segment_rows(setting: Finished, evaluated: Iterable[Columns]) -> dict[str, A
     for role in ROLES:
         known = role in setting.worded
         columns[f"words_{role}"] = setting.word_counts(role) if known else [None] * len(setting.items)
-    for found in evaluated:
-        columns |= found
+    for of_evaluation in evaluated:
+        columns |= of_evaluation
     return columns
 
 
@@ -293,6 +293,6 @@ def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
             key = (segments.dataset, segments.language_pair, human)
             if key not in rows:
                 names = dict(zip(("dataset", "language_pair", "human"), key, strict=True))
-                found = reliability(judged.raters[human])
-                rows[key] = {**names, "raters": found.k, "reliability": found.icc_k, "ceiling": found.ceiling}
+                reliable = reliability(judged.raters[human])
+                rows[key] = {**names, "raters": reliable.k, "reliability": reliable.icc_k, "ceiling": reliable.ceiling}
     return pa.Table.from_pylist(list(rows.values())) if rows else None

@@ -148,7 +148,7 @@ def _work(
             before, n_unread = truncated(), len(UNREAD)
             explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
             n_truncated = truncated() - before
-            n_scored = sum(metric.count_texts(item, one.n_texts) for item, one in zip(items, explained, strict=True))
+            n_scored = sum(metric.count_texts(item, done.n_texts) for item, done in zip(items, explained, strict=True))
         slot.add(explained)
     except BmxError as error:
         return index, number, Spent(time.perf_counter() - start), str(error), error.details

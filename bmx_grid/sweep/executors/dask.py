@@ -186,7 +186,7 @@ class Cluster(Workers):
             for lane in self.lanes:
                 workers = workers_of(self._clients[lane.has_device]).values()
                 lane.n_workers = sum(
-                    one["nthreads"] for one in workers if (DEVICE in one["resources"]) == lane.has_device
+                    worker["nthreads"] for worker in workers if (DEVICE in worker["resources"]) == lane.has_device
                 )
             return True
         return False
