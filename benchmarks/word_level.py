@@ -24,7 +24,7 @@ from randomisation import approximate_randomisation
 from sampling import erring_sequences, errors_at, sampled_sums
 
 from bmx_grid.measures.resampling import swaps
-from bmx_grid.measures.word_labels import THE_SIX, measures, statistics
+from bmx_grid.measures.word_measures import THE_SIX, measures, statistics
 from bmx_grid.words.tags import Labels
 
 ROUNDS, TIMED = 1000, 3

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bmx_grid.measures.word_labels import MEASURES, THE_SIX, measures, statistics
+from bmx_grid.measures.word_measures import MEASURES, THE_SIX, measures, statistics
 from bmx_grid.words.tags import Labels
 
 

@@ -19,7 +19,7 @@ from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, point
 from bmx_grid.analysis.table import CONTROL, FACTORS, Floats, Given, GridTable
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
-from bmx_grid.measures.multiplicity import BOOTSTRAPPED, cluster_mean
+from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,7 @@ from bmx_grid.analysis.gains import declared
 from bmx_grid.analysis.table import CONTROL, FACTORS, PAIR, Floats, Frames, Given
 from bmx_grid.core.wording import counted, named
 from bmx_grid.measures.correlation import FEWEST, correlate
-from bmx_grid.measures.multiplicity import cluster_mean
-from bmx_grid.measures.resampling import codes, number_of, resampled_correlations
+from bmx_grid.measures.resampling import cluster_mean, codes, number_of, resampled_correlations
 from bmx_grid.measures.resampling import interval as ends_of
 
 if TYPE_CHECKING:

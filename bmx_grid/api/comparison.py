@@ -48,9 +48,8 @@ from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.measures.correlation import KINDS, Kind
 from bmx_grid.measures.levels import within_groups
-from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
+from bmx_grid.measures.significance import benjamini_hochberg, compare_sums, holm
 from bmx_grid.measures.significance import compare as significance
-from bmx_grid.measures.significance import compare_sums
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width

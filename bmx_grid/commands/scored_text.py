@@ -14,8 +14,7 @@ from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.wording import number, visible, with_interval
-from bmx_grid.measures.multiplicity import holm
-from bmx_grid.measures.significance import compare_sums
+from bmx_grid.measures.significance import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, mean, system_score
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item

@@ -12,10 +12,10 @@ from bmx_grid.evaluations.base import NOTHING, Estimate, Floats, Measured
 from bmx_grid.evaluations.held_out import Ints, Rated
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
-from bmx_grid.measures.multiplicity import cluster_mean
 from bmx_grid.measures.nuisance import CurveTerms, levels, predictions
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
+    cluster_mean,
     codes,
     interval,
     number_of,

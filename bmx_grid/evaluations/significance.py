@@ -34,8 +34,7 @@ from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compar
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.multiplicity import benjamini_hochberg, holm
-from bmx_grid.measures.significance import Comparison, Unit, compare, williams
+from bmx_grid.measures.significance import Comparison, Unit, benjamini_hochberg, compare, holm, williams
 
 Statistic = Literal[Correlation, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]

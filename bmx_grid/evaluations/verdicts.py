@@ -35,8 +35,8 @@ from bmx_grid.evaluations.boost_evidence import (
 )
 from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.multiplicity import holm, interval_kind
-from bmx_grid.measures.resampling import CONFIDENCE
+from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
+from bmx_grid.measures.significance import holm
 
 Label = Literal["helps", "explained by length or score", "no gain shown", "too little data", "hurts"]
 HELPS: Label = "helps"

@@ -17,8 +17,15 @@ from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Floats, Measured
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations
-from bmx_grid.measures.word_labels import WordMeasure, label_measures, mean_over_segments, statistics
-from bmx_grid.measures.word_scores import Ties, cross_fitted_labels, rank_words
+from bmx_grid.measures.word_measures import (
+    Ties,
+    WordMeasure,
+    cross_fitted_labels,
+    label_measures,
+    mean_over_segments,
+    rank_words,
+    statistics,
+)
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import (
     EOS,
@@ -180,7 +187,7 @@ class WordsEvaluation(Evaluation):
     could be reached. Intervals draw clusters of segments. A low score is a suspected error; the attributions of a
     metric whose lower scores are better are turned. Settings without tags or without an explanation have no rows.
 
-    ties: what recall at top K makes of equal scores (`measures.word_scores`). Scores are cut where MCC is best on the
+    ties: what recall at top K makes of equal scores (`measures.word_measures`). Scores are cut where MCC is best on the
     other folds of clusters. resamples: of each interval; folds: of clusters; seed: of all draws.
     Raises ConfigError for a negative number of resamples, or fewer than 2 folds.
     """

@@ -13,11 +13,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.measures.correlation import FEWEST, Kind, check_kind, unit
+from bmx_grid.measures.correlation import FEWEST, TIE, Kind, check_kind, unit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +29,7 @@ CONFIDENCE = 0.95
 CELLS = 2**21  # resamples x pairs handled at a time: 16 MiB per array
 AT_ONCE = 2**17  # resamples x pairs in one pass over sorted pairs: 1 MiB per array stays in a processor's cache
 TOGETHER = 32  # resamples in one product of many pairs, at least: fewer read all pairs for little
+BOOTSTRAPPED = 12  # clusters from which on a bootstrap of them holds what it promises
 LOST = 1e-6  # share of the second moment that must be left as variance, to trust moments
 
 
@@ -154,6 +156,76 @@ def interval_levels(units: int) -> tuple[float, float]:
         return 0.0, 1.0
     lower = float(ndtr(stdtrit(units - 1, (1 - CONFIDENCE) / 2) * math.sqrt(units / (units - 1))))
     return lower, 1 - lower
+
+
+@dataclass(frozen=True)
+class MeanOfClusters:
+    """A mean over settings.
+
+    mean: of all defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`, NaN
+    with fewer than 3 clusters. positive: how many clusters have a mean above 0; p: of the sign test on these and
+    the clusters with one below 0 (within 1e-12 of it is neither), one-sided: whether more are positive.
+    n: defined values; clusters: those with a defined value.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    positive: int
+    n: int
+    clusters: int
+
+
+def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> MeanOfClusters:
+    """The mean of float64[N] values of settings in clusters given by N labels; NaN values are left out and counted.
+
+    Settings on the same segments and human scores are not independent of each other: four explainers on one language
+    pair are one look at it, not four. A cluster is a data set x language pair.
+    A bootstrap of few clusters is too short, whatever its levels: it cannot reach beyond the clusters that were seen.
+    With normal values its 95 % intervals hold the mean in 74 % of cases for 3 clusters, 92 % for 5, 94 % for 7 and 95 %
+    from 12 on, Student's t in 95 % throughout; with skewed values the two do not differ.
+    The interval of few clusters is that of Student's t with the standard error of the clusters (for clusters of one
+    size the t interval of their means), that of many the expanded percentile interval (`interval_levels`) of
+    the mean over whole clusters drawn with replacement. Raises ValueError when the arrays differ in length.
+    """
+    from scipy.special import stdtrit
+    from scipy.stats import binomtest
+
+    values, cluster = np.asarray(values, dtype=np.float64), np.asarray(cluster)
+    if values.ndim != 1 or values.shape != cluster.shape:
+        raise ValueError(f"one cluster per value is needed, not shapes {values.shape} and {cluster.shape}")
+    defined = ~np.isnan(values)
+    cluster = codes(cluster[defined])
+    sums, sizes = np.bincount(cluster, values[defined]), np.bincount(cluster)
+    low, high, clusters = math.nan, math.nan, len(sizes)
+    mean = float(values[defined].mean()) if defined.any() else float("nan")
+    if FEWEST_CLUSTERS <= clusters < BOOTSTRAPPED:
+        left = sums - mean * sizes
+        error = math.sqrt(clusters / (clusters - 1) * float(left @ left)) / int(sizes.sum())
+        reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * error
+        low, high = mean - reach, mean + reach
+    elif clusters >= BOOTSTRAPPED:
+        samples = resampled_sums(lambda of: of[:, 0] / of[:, 1], np.stack([sums, sizes], axis=1), resamples, seed)
+        low, high = interval(samples, clusters)
+    means = sums / sizes if clusters else sums
+    positive, tosses = int((means > TIE).sum()), int((np.abs(means) > TIE).sum())
+    return MeanOfClusters(
+        mean=mean,
+        low=low,
+        high=high,
+        p=float(binomtest(positive, tosses, alternative="greater").pvalue) if tosses else float("nan"),
+        positive=positive,
+        n=int(defined.sum()),
+        clusters=clusters,
+    )
+
+
+def interval_kind(clusters: int) -> str:
+    """What the interval of a mean over so many clusters is, in words; "" where there is none."""
+    if clusters < FEWEST_CLUSTERS:
+        return ""
+    return "Student's t" if clusters < BOOTSTRAPPED else "bootstrap"
 
 
 def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Floats) -> Floats:

@@ -40,7 +40,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.correlation import correlate, one_vs_rest, weighted
 from bmx_grid.measures.grid import GridSpec, grid_inputs
 from bmx_grid.measures.grid_resampling import Sample, cross_fit
-from bmx_grid.measures.multiplicity import cluster_mean
+from bmx_grid.measures.resampling import cluster_mean
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.sweep.plan import make_plan

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from paper_tables import LABELLINGS, NAMES, total_outranked
 from thresholds_sampled import Sampled, order
 
-from bmx_grid.measures.word_labels import THE_SIX
+from bmx_grid.measures.word_measures import THE_SIX
 
 Row = Mapping[str, Any]
 SYNTHETIC_FINDERS = {"seqcor", "f1_mult", "phrase_f1_mult"}

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sampling import Erring, Ints, sampled_sums
 
-from bmx_grid.measures.word_labels import MEASURES, THE_SIX, measures
+from bmx_grid.measures.word_measures import MEASURES, THE_SIX, measures
 
 Floats = NDArray[np.float64]
 

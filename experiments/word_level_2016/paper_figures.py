@@ -10,7 +10,7 @@ from paper_tables import LABELLINGS, NAMES
 from synthetic import SYNTHETIC
 from thresholds_sampled import BASE, Sampled, Z
 
-from bmx_grid.measures.word_labels import THE_SIX
+from bmx_grid.measures.word_measures import THE_SIX
 from bmx_grid.report.canvas import (
     BLUE,
     DASHES,

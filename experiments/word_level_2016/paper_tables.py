@@ -9,7 +9,7 @@ from synthetic import SYNTHETIC
 from thresholds_sampled import Sampled, by_difference, order
 
 from bmx_grid.core.wording import number
-from bmx_grid.measures.word_labels import THE_SIX
+from bmx_grid.measures.word_measures import THE_SIX
 
 Row = Mapping[str, Any]
 

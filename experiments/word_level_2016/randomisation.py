@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import blocks, swaps
-from bmx_grid.measures.word_labels import MEASURES, THE_SIX, measures
+from bmx_grid.measures.word_measures import MEASURES, THE_SIX, measures
 
 Floats = NDArray[np.float64]
 

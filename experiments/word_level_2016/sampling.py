@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted
 from bmx_grid.measures.ordered import compiled
-from bmx_grid.measures.word_labels import statistics
+from bmx_grid.measures.word_measures import statistics
 from bmx_grid.words.tags import Labels, sums_by_text
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ from submissions_compared import Submitted
 from bmx_grid.core.identity import digest
 from bmx_grid.core.progress import Progress
 from bmx_grid.core.storage import replacing
-from bmx_grid.measures.word_labels import THE_SIX
+from bmx_grid.measures.word_measures import THE_SIX
 
 Row = dict[str, Any]
 

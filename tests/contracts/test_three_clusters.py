@@ -10,7 +10,7 @@ from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures import annotators, levels, multiplicity, resampling, significance, systems, word_labels
+from bmx_grid.measures import annotators, levels, resampling, significance, systems, word_measures
 from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
 
 DRAWN = {"resamples": 40, "seed": 1}
@@ -71,14 +71,14 @@ INTERVALS = {
     "two means": lambda count: (
         significance.compare_sums(systems.by_mean(X), systems.by_mean(Y), systems.mean, clusters(count), **DRAWN).low
     ),
-    "a mean of texts": lambda count: word_labels.mean_over_segments(X, clusters(count), **DRAWN).low,
+    "a mean of texts": lambda count: word_measures.mean_over_segments(X, clusters(count), **DRAWN).low,
     "the score of a system": lambda count: systems.system_score(systems.by_mean(X), systems.mean, clusters(count), 40)[
         1
     ],
     "alpha": lambda count: annotators.krippendorff_alpha(GRADES[:count], "interval", **DRAWN).low,
     "kappa": lambda count: annotators.uniform_kappa(GRADES[:count], 9, **DRAWN).low,
-    "a mean of settings": lambda count: multiplicity.cluster_mean(X, clusters(count)).low,
-    "its kind": lambda count: float(multiplicity.interval_kind(count) != "") or math.nan,
+    "a mean of settings": lambda count: resampling.cluster_mean(X, clusters(count)).low,
+    "its kind": lambda count: float(resampling.interval_kind(count) != "") or math.nan,
     "correlations of segments": lambda count: grouped(
         lambda *given: levels.grouped_correlations(["pearson"], X[:, None], HUMAN, *given)[0]["pearson"].low, count
     ),

@@ -9,9 +9,8 @@ from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.annotators import krippendorff_alpha
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid
-from bmx_grid.measures.multiplicity import holm
-from bmx_grid.measures.significance import compare, compare_sums, williams
-from bmx_grid.measures.word_scores import cross_fitted_labels, rank_words
+from bmx_grid.measures.significance import compare, compare_sums, holm, williams
+from bmx_grid.measures.word_measures import cross_fitted_labels, rank_words
 from bmx_grid.words.tags import Labels
 
 ONES = np.ones((4, 2))

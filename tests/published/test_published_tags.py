@@ -15,7 +15,7 @@ from bmx_grid.datasets.mlqe_pe import (
     word_probabilities,
 )
 from bmx_grid.datasets.mqm21 import annotated
-from bmx_grid.measures.word_scores import rank_words
+from bmx_grid.measures.word_measures import rank_words
 from bmx_grid.words.tags import carry_tags, tags_of_spans
 
 # sentences, source words (errors), target words (errors), sentences without a target error

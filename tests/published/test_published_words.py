@@ -14,7 +14,7 @@ from word_submissions import (
     submissions,
 )
 
-from bmx_grid.measures.word_scores import rank_words
+from bmx_grid.measures.word_measures import rank_words
 from bmx_grid.words.tags import Labels
 
 WORD_PAIRS = ("en-cs", "en-de", "en-ja", "en-mr", "en-ru")

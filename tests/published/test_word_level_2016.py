@@ -13,7 +13,7 @@ from fakes import ROOT
 from randomisation import approximate_randomisation
 from scripts import script
 
-from bmx_grid.measures.word_labels import THE_SIX
+from bmx_grid.measures.word_measures import THE_SIX
 
 FOLDER = ROOT / "experiments" / "word_level_2016"
 WMT22 = "wmt-qe-2022-data"

@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures.multiplicity import (
-    BOOTSTRAPPED,
-    cluster_mean,
-    holm,
-    interval_kind,
-)
-from bmx_grid.measures.resampling import interval_levels
+from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean, interval_kind, interval_levels
+from bmx_grid.measures.significance import holm
 
 NAN = float("nan")
 

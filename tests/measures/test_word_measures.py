@@ -9,8 +9,18 @@ from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef
 
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws
-from bmx_grid.measures.word_labels import MEASURES, label_measures, mean_over_segments, measures, statistics
-from bmx_grid.measures.word_scores import FOLDS, best_threshold, cross_fitted_labels, labels_at, rank_words
+from bmx_grid.measures.word_measures import (
+    FOLDS,
+    MEASURES,
+    best_threshold,
+    cross_fitted_labels,
+    label_measures,
+    labels_at,
+    mean_over_segments,
+    measures,
+    rank_words,
+    statistics,
+)
 from bmx_grid.words.tags import Labels
 
 NAN = float("nan")

@@ -13,9 +13,9 @@ from scipy.stats import binomtest, norm, ttest_ind
 from synthetic import DRAWN, SYNTHETIC, synthetic_labels
 
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.measures.multiplicity import holm
 from bmx_grid.measures.resampling import swaps
-from bmx_grid.measures.word_labels import MEASURES, THE_SIX, measures, statistics
+from bmx_grid.measures.significance import holm
+from bmx_grid.measures.word_measures import MEASURES, THE_SIX, measures, statistics
 from bmx_grid.words.tags import Labels
 
 SIX = [MEASURES.index(name) for name in THE_SIX]

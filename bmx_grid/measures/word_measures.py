@@ -1,0 +1,382 @@
+"""How well words are labelled OK and BAD, or ranked by attributions: measures of texts and of corpora.
+
+A low attribution is a suspected error, as everywhere in this package: a metric would be higher without the word.
+Rankings (AUC, average precision, recall at top K) are those of the shared tasks on explainable quality estimation
+(Fomicheva et al. 2021, "The Eval4NLP Shared Task on Explainable Quality Estimation", section 4; Zerva et al. 2022,
+"Findings of the WMT 2022 Shared Task on Quality Estimation"): computed in each segment and averaged over segments. A
+segment in which all words are OK or all are BAD has nothing to rank; such segments are left out, and counted.
+
+The measures of labellings are those that Logacheva, Lukasik and Specia (2016), "Metrics for Evaluation of Word-level
+Machine Translation Quality Estimation", compare. Every one is a function of sums over texts: a corpus, a bootstrap
+sample, a round of approximate randomisation or a corpus put together from the texts of several labellings is a row of
+weights times the statistics of the texts.
+
+Where the paper is ambiguous:
+- MCC is printed with "TP TN + FP FN" in the numerator; it is the difference (Matthews 1975).
+- Phrase F1: "the number of true positives as the sum of percentages of words with correctly predicted tags for every
+  'OK' phrase" names one number for precision and recall, and not whose phrases. Here precision is the mean over
+  predicted spans of the share of their words whose true label agrees, and recall the mean over true spans of the
+  share of their words that were given the label.
+- SeqCor is not defined in the paper. It is that of the scorer of the WMT15 task (`evaluate_wmt15`), see `statistics`.
+- An F1 of a label that neither labelling has, and the MCC where one of the labellings is constant, are 0 / 0: NaN
+  here, where scikit-learn returns 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.ragged import Ragged
+from bmx_grid.measures.correlation import TIE
+from bmx_grid.measures.resampling import (
+    Combine,
+    Floats,
+    Ints,
+    codes,
+    dealt,
+    interval,
+    number_of,
+    resampled_sums,
+    sums_by,
+)
+from bmx_grid.measures.systems import by_mean, mean
+from bmx_grid.words.tags import Labels, sums_by_text
+
+Ties = Literal["expected", "argsort"]
+Spans = tuple[Ints, NDArray[np.bool_], Ints]  # of each word, their labels, their texts
+
+MEASURES = (
+    "f1_ok",
+    "f1_bad",
+    "f1_mult",
+    "mcc",
+    "phrase_f1_ok",
+    "phrase_f1_bad",
+    "phrase_f1_mult",
+    "seqcor",
+    "seqcor_max",
+)
+THE_SIX = ("f1_bad", "f1_mult", "phrase_f1_bad", "phrase_f1_mult", "mcc", "seqcor")  # that the paper compares
+
+PER_LABEL = 7  # statistics of each label
+
+
+def statistics(gold: Labels, predicted: Labels) -> Floats:
+    """float64[N, 18] the sums of each text that `measures` needs.
+
+    Of both labels in turn, OK first: words of the label in both labellings, in the predicted one, in the true one; sums
+    of the agreeing shares of predicted spans and their number, the same of true spans. Then SeqCor, its attainable
+    maximum, 1 for each text with words, and the number of words.
+
+    SeqCor of a text of n words: for each label, true and predicted spans are matched one to one by their
+    largest intersection (`_matched`); the matched words count n / (2 k) each, with k words of the label in the
+    true labelling, and 0 where there are none; the sum is divided by n and multiplied by the ratio of the smaller to
+    the larger number of spans. A text with only one true label reaches 1/2 at most: the attainable maximum is half of
+    the number of labels that it has. A text without words has no SeqCor and is left out of the mean.
+    Raises ValueError when the labellings have other numbers of words.
+    """
+    if not gold.same_words(predicted):
+        raise ValueError("two labellings of the same words must have the same numbers of words")
+    row, count, agrees = gold.row_of_word(), len(gold), gold.bad == predicted.bad
+    spans = of_predicted, of_gold = [_spans(labels, row) for labels in (predicted, gold)]
+    columns = []
+    for bad in (False, True):
+        true, given = gold.bad == bad, predicted.bad == bad
+        columns += [sums_by_text(words, row, count) for words in (true & given, given, true)]
+        for span, label, text in spans:
+            share = np.bincount(span, agrees, len(text)) / np.bincount(span, minlength=len(text))  # that agrees
+            columns += [sums_by_text(part, text, count) for part in (np.where(label == bad, share, 0.0), label == bad)]
+    words = np.stack([columns[2], columns[PER_LABEL + 2]])
+    numbers = np.stack([np.bincount(text, minlength=count) for _, _, text in spans])
+    sequences = (_matched(of_gold, of_predicted, agrees, count) / np.maximum(2 * words, 1)).sum(axis=0)
+    columns.append(sequences * (numbers.min(axis=0) / np.maximum(numbers.max(axis=0), 1)))
+    columns.append((words > 0).sum(axis=0) / 2)
+    columns.append((gold.lengths > 0).astype(np.float64))
+    columns.append(gold.lengths.astype(np.float64))
+    return np.stack(columns, axis=1)
+
+
+def _spans(labels: Labels, row: Ints) -> Spans:
+    """int64[total] the span of each word of N texts; bool[G] the label of each span, and int64[G] its text."""
+    new = (labels.bad[1:] != labels.bad[:-1]) | (row[1:] != row[:-1])
+    begins = np.append(True, new)[: len(row)]
+    return np.cumsum(begins) - 1, labels.bad[begins], row[begins]
+
+
+def _matched(of_gold: Spans, of_predicted: Spans, agrees: NDArray[np.bool_], count: int) -> Floats:
+    """float64[2, N] words of OK and BAD shared by spans of both labellings, matched one to one, the largest first.
+
+    Of equally large intersections the one of the earlier gold span counts first, then of the earlier predicted span, as
+    the arg-max of the WMT15 scorer takes them.
+    """
+    (gold, label, text), (predicted, *_) = of_gold, of_predicted
+    width = int(predicted.max(initial=0)) + 1
+    pairs, shared = np.unique(gold[agrees] * width + predicted[agrees], return_counts=True)
+    order = np.lexsort((pairs, -shared))
+    used, words = (np.zeros(len(text), np.bool_), np.zeros(width, np.bool_)), np.zeros((2, count))
+    for pair, size in zip(pairs[order].tolist(), shared[order].tolist(), strict=True):
+        left, right = divmod(pair, width)
+        if not used[0][left] and not used[1][right]:
+            used[0][left] = used[1][right] = True
+            words[int(label[left]), text[left]] += size
+    return words
+
+
+def measures(sums: Floats) -> Floats:
+    """float64[..., 9] of float64[..., 18] sums of `statistics`, in the order of MEASURES; NaN where undefined.
+
+    F1 of a label is 2 PR / (P + R), 0 where only one of the labellings has the label, undefined where neither has.
+    """
+    ok, bad = sums[..., :PER_LABEL], sums[..., PER_LABEL : 2 * PER_LABEL]
+    f1_ok, f1_bad = _f1(ok), _f1(bad)
+    phrase_ok, phrase_bad = _phrase_f1(ok), _phrase_f1(bad)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        seqcor, highest = sums[..., -4] / sums[..., -2], sums[..., -3] / sums[..., -2]
+    of_words, of_phrases = (
+        (f1_ok, f1_bad, f1_ok * f1_bad, _mcc(ok, bad)),
+        (phrase_ok, phrase_bad, phrase_ok * phrase_bad),
+    )
+    return np.stack([*of_words, *of_phrases, seqcor, highest], axis=-1)
+
+
+def _f1(label: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(2 * label[..., 0] / (label[..., 1] + label[..., 2]))
+
+
+def _phrase_f1(label: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision, recall = label[..., 3] / label[..., 4], label[..., 5] / label[..., 6]
+        f1 = 2 * precision * recall / (precision + recall)
+    none_right = (label[..., 4] + label[..., 6] > 0) & ~(label[..., 3] + label[..., 5] > 0)
+    return np.where(none_right, 0.0, f1)
+
+
+def _mcc(ok: Floats, bad: Floats) -> Floats:
+    true_ok, true_bad = ok[..., 0], bad[..., 0]
+    missed, false_alarms = bad[..., 2] - true_bad, bad[..., 1] - true_bad
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # The root of each factor: the product of four counts of a large corpus would lose digits.
+        spread = np.sqrt(bad[..., 1]) * np.sqrt(bad[..., 2]) * np.sqrt(ok[..., 1]) * np.sqrt(ok[..., 2])
+        return np.asarray((true_bad * true_ok - false_alarms * missed) / spread)
+
+
+@dataclass(frozen=True)
+class WordMeasure:
+    """A measure with its interval.
+
+    value: on all texts; low, high: of the bootstrap, NaN with fewer than 3 clusters or where most resamples have no
+    value. n_segments: texts that count; n_left_out: texts without a value.
+    """
+
+    value: float
+    low: float
+    high: float
+    n_segments: int
+    n_left_out: int
+
+
+def mean_over_segments(
+    values: Floats, cluster: ArrayLike | None = None, *, resamples: int = 1000, seed: int = 0
+) -> WordMeasure:
+    """The mean of float64[N] values of N texts, NaN being left out: AUC, average precision and recall at top K.
+
+    cluster: N labels of texts that are not independent of each other; each text is its own without. The interval is
+    that of `resampling.interval` over whole clusters drawn with replacement.
+    Raises ValueError for arrays of different lengths.
+    """
+
+    terms, used = by_mean(values), ~np.isnan(values)
+    return _measures(lambda sums: mean(sums)[..., None], terms, used, cluster, resamples, seed)[0]
+
+
+def label_measures(
+    statistics: Floats, cluster: ArrayLike | None = None, *, resamples: int = 1000, seed: int = 0
+) -> dict[str, WordMeasure]:
+    """All MEASURES of a labelling with their intervals, from `statistics` float64[N, 18]; as above.
+
+    Texts without words are left out.
+    """
+    of_each = _measures(measures, statistics, statistics[:, -2] > 0, cluster, resamples, seed)
+    return dict(zip(MEASURES, of_each, strict=True))
+
+
+def _measures(
+    compute: Combine,
+    terms: Floats,
+    used: NDArray[np.bool_],
+    cluster: ArrayLike | None,
+    resamples: int,
+    seed: int,
+) -> list[WordMeasure]:
+    """The m measures that `compute` makes of sums over texts, float64[..., k] -> float64[..., m]."""
+    labels = np.arange(len(terms)) if cluster is None else np.asarray(cluster)
+    if len(labels) != len(terms):
+        raise ValueError(f"{len(labels)} clusters but {len(terms)} texts")
+    sums, n = sums_by(codes(labels[used]), terms[used]), int(used.sum())
+    samples = resampled_sums(compute, sums, resamples, seed)
+    return [
+        WordMeasure(float(value), *interval(column, len(sums)), n, len(terms) - n)
+        for value, column in zip(compute(sums.sum(axis=0)), samples.T, strict=True)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Measures of N segments, NaN for those left out.
+
+    auc: probability that a BAD word has a lower attribution than an OK word, ties counting half. ap: average
+    precision. recall_at_k: share of the K BAD words among the K words of the lowest attributions.
+    share_bad: the share of BAD words, which a random order reaches as recall on average; words: int64[N] of all.
+    Left out, each segment counted once: empty (no words), all_ok, all_bad, undefined (an attribution is NaN).
+    """
+
+    auc: Floats
+    ap: Floats
+    recall_at_k: Floats
+    share_bad: Floats
+    words: Ints
+    empty: int
+    all_ok: int
+    all_bad: int
+    undefined: int
+
+    def measures(self) -> dict[str, Floats]:
+        """float64[N] by the name of the measure."""
+        return {"auc": self.auc, "ap": self.ap, "recall_at_k": self.recall_at_k}
+
+
+def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> Ranking:
+    """AUC, average precision and recall at top K of N segments.
+
+    gold: the true labels; attributions: float64 per word, low for a suspected error.
+
+    Average precision is the sum over distinct attributions of the recall gained times the precision reached, without
+    interpolation (as in scikit-learn), so that tied words enter together.
+    ties: which of the words that tie for the last of the K places count.
+        "expected": each with the same probability; the expected recall.
+        "argsort": `numpy.argsort(-attributions)[::-1][:K]`, as in the evaluation script of Eval4NLP 2021, which the
+        official numbers of WMT22 were made with. Which tied words this takes is not defined: it depends on the build
+        of numpy and on the processor.
+    Raises ValueError when labels and attributions have other numbers of words, ConfigError for an unknown rule.
+    """
+    if ties not in get_args(Ties):
+        raise ConfigError("ties: " + unknown("rule", ties, get_args(Ties)))
+    if not np.array_equal(gold.offsets, attributions.offsets):
+        raise ValueError("labels and attributions must have the same numbers of words")
+    count = len(gold)
+    row, words = gold.row_of_word(), gold.lengths
+    bad = sums_by_text(gold.bad, row, count)
+    lost = sums_by_text(np.isnan(attributions.values), row, count) > 0
+    empty, all_ok, all_bad = words == 0, (bad == 0) & (words > 0), (bad == words) & (words > 0)
+    undefined = lost & ~all_ok & ~all_bad
+    used = ~(empty | all_ok | all_bad | undefined)
+
+    kept, scores = used[row], np.full((3, count), np.nan)
+    if kept.any():
+        ranked = _ranked(row[kept], gold.bad[kept], attributions.values[kept], count)
+        scores[:, used] = ranked[:, used]
+    if ties == "argsort":
+        scores[2] = _argsorted(gold, attributions, used)
+    share = np.full(count, np.nan)
+    share[used] = bad[used] / words[used]
+    left_out = (int(flags.sum()) for flags in (empty, all_ok, all_bad, undefined))
+    return Ranking(scores[0], scores[1], scores[2], share, words, *left_out)
+
+
+def _ranked(row: Ints, bad: NDArray[np.bool_], attributions: Floats, count: int) -> Floats:
+    """float64[3, N] AUC, average precision, and the recall that is expected with every order of tied words.
+
+    Words are grouped by segment and attribution, from the most suspected on. Of whole and half numbers, so that the
+    result does not depend on the order of words.
+    """
+    order = np.lexsort((attributions, row))
+    rows, values = row[order], attributions[order]
+    first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (values[1:] != values[:-1])))
+    segment = rows[first]
+    size = np.diff(np.append(first, len(rows))).astype(np.float64)
+    wrong = np.add.reduceat(bad[order].astype(np.float64), first)
+    words, all_bad = (sums_by_text(part, segment, count) for part in (size, wrong))
+    before, bad_before = (  # in the earlier groups of the segment
+        np.cumsum(part) - part - (np.cumsum(total) - total)[segment]
+        for part, total in ((size, words), (wrong, all_bad))
+    )
+    ok_after = (words - all_bad)[segment] - (before - bad_before) - (size - wrong)
+    won = sums_by_text(wrong * (ok_after + (size - wrong) / 2), segment, count)
+    precision = sums_by_text(wrong * ((bad_before + wrong) / (before + size)), segment, count)
+    places = np.clip(all_bad[segment] - before, 0, size)  # of the K that fall to the group
+    hit = sums_by_text(wrong * places / size, segment, count)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.stack([won / (all_bad * (words - all_bad)), precision / all_bad, hit / all_bad])
+
+
+def _argsorted(gold: Labels, attributions: Ragged, used: NDArray[np.bool_]) -> Floats:
+    recall = np.full(len(gold), np.nan)
+    for row in np.flatnonzero(used).tolist():
+        bad = gold[row]
+        places = int(bad.sum())
+        recall[row] = bad[np.argsort(-attributions[row])[::-1][:places]].sum() / places
+    return recall
+
+
+FOLDS = 3  # a stream of random numbers of its own, whatever else the seed is used for
+
+
+def best_threshold(bad: NDArray[np.bool_], values: Floats) -> float:
+    """Of float64[W] attributions, those of words that are BAD at most: the threshold of the highest MCC.
+
+    Words with a NaN attribution are left out. It lies halfway between the attributions it separates. Of cuts that are
+    equally good within rounding the one that blames the fewest words is taken. NaN where no cut gives both labels, or
+    the true labels are all the same.
+    """
+    known = ~np.isnan(values)
+    bad, values = bad[known], values[known]
+    order = np.argsort(values)
+    ordered, hits = values[order], np.cumsum(bad[order]).astype(np.float64)
+    cut = np.flatnonzero(ordered[1:] != ordered[:-1])  # the last word below each possible threshold
+    if not len(cut) or hits[-1] in (0, len(bad)):
+        return float("nan")
+    blamed, wrong, total = cut + 1.0, hits[-1], float(len(bad))
+    # (TP TN - FP FN) / sqrt(...) written with TP, the words blamed, the wrong words and all words.
+    mcc = (hits[cut] * total - blamed * wrong) / np.sqrt(blamed * (total - blamed)) / np.sqrt(wrong * (total - wrong))
+    best = int(np.argmax(mcc >= mcc.max() - TIE))
+    below, above = float(ordered[cut[best]]), float(ordered[cut[best] + 1])
+    middle = below + (above - below) / 2 if np.isfinite([below, above]).all() else below
+    return middle if middle < above else below
+
+
+def labels_at(attributions: Ragged, thresholds: Floats) -> tuple[Labels, NDArray[np.bool_]]:
+    """BAD for words whose attribution is at most the threshold of their text, and bool[N] which texts have labels.
+
+    thresholds: float64[N], NaN for a text that has none. One with a NaN attribution has no labels either: all are OK.
+    """
+    row = np.repeat(np.arange(len(attributions)), attributions.lengths)
+    lost = np.bincount(row, np.isnan(attributions.values), minlength=len(attributions)) > 0
+    labelled = ~np.isnan(thresholds) & ~lost
+    return Labels((attributions.values <= thresholds[row]) & labelled[row], attributions.offsets), labelled
+
+
+def cross_fitted_labels(
+    gold: Labels, attributions: Ragged, cluster: ArrayLike | None = None, *, folds: int = 10, seed: int = 0
+) -> tuple[Labels, NDArray[np.bool_]]:
+    """`labels_at` the threshold that is best for each text on the folds it is not in.
+
+    cluster: N labels of texts that are not independent of each other, never divided between folds; each text is its
+    own without. Raises ValueError for arrays of different lengths, or fewer than 2 folds.
+    """
+    if not np.array_equal(gold.offsets, attributions.offsets):
+        raise ValueError("labels and attributions must have the same numbers of words")
+    if folds < 2:
+        raise ValueError(f"a fold is labelled by the others: at least 2 are needed, not {folds}")
+    group = codes(np.arange(len(gold)) if cluster is None else cluster)
+    if len(group) != len(gold):
+        raise ValueError(f"{len(group)} clusters but {len(gold)} texts")
+    fold = dealt(group, folds, np.random.default_rng([seed, FOLDS]))
+    others = [fold[gold.row_of_word()] != number for number in range(number_of(fold))]
+    best = np.array([best_threshold(gold.bad[words], attributions.values[words]) for words in others])
+    return labels_at(attributions, best[fold] if len(best) else np.empty(0))
