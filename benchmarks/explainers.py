@@ -19,7 +19,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
-from bmx_grid.words.text import join_words
+from bmx_grid.words.perturbation import join_words
 
 QUICK, SLOW = 200, 10  # calls per round of a way that plans at once, and of one that asks a library
 

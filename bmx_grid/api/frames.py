@@ -20,7 +20,7 @@ from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
 from bmx_grid.datasets.tables import Table, recognised
 from bmx_grid.datasets.tabular import table_rows
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.words.text import INVISIBLE
+from bmx_grid.words.perturbation import INVISIBLE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,9 +23,8 @@ from bmx_grid.core.errors import ComponentError, ExplainError
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Cost, Metric
-from bmx_grid.words.perturbation import Item, Plan, Request, Role
+from bmx_grid.words.perturbation import Item, Plan, Request, Role, split_words
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
-from bmx_grid.words.text import split_words
 
 _SHARE_AT_ONCE: dict[Cost, int] = {"light": 1, "model": 10}  # a tenth of the texts is enough work for a large model
 

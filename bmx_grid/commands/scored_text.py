@@ -17,8 +17,7 @@ from bmx_grid.core.wording import number, visible, with_interval
 from bmx_grid.measures.significance import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, mean, system_score
 from bmx_grid.metrics.base import Metric
-from bmx_grid.words.perturbation import Item
-from bmx_grid.words.text import split_words
+from bmx_grid.words.perturbation import Item, split_words
 
 RESAMPLES = 1000
 LEVEL = 0.05

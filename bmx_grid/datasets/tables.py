@@ -20,7 +20,7 @@ from typing import Any
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.wording import counted, first_line, named, shortened, visible
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
-from bmx_grid.words.text import INVISIBLE
+from bmx_grid.words.perturbation import INVISIBLE
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 SEPARATORS = (",", ";", "\t", "|")  # of a CSV file; of as many, the first

@@ -17,7 +17,7 @@ from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.segments import NO_PAIR, Segment, SegmentSet, check_name
 from bmx_grid.datasets.tables import REQUIRED, Table, open_table, override, recognised, usual_columns
-from bmx_grid.words.text import INVISIBLE
+from bmx_grid.words.perturbation import INVISIBLE
 
 SAMPLE = Path(__file__).with_name("sample.tsv")
 UNRATED = "leave it empty for an unrated segment"

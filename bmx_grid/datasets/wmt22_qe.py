@@ -18,9 +18,8 @@ from bmx_grid.datasets.base import Published, published_files
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import finite, read_lines, rows_of_tags, rows_of_words
 from bmx_grid.datasets.segments import Segment, SegmentSet
-from bmx_grid.words.perturbation import Role
+from bmx_grid.words.perturbation import BLANK, Role
 from bmx_grid.words.tags import Labels, WordTags
-from bmx_grid.words.text import BLANK
 
 ROOT = "wmt-qe-2022-data"
 GOLD = f"{ROOT}/test_data-gold_labels"

@@ -21,10 +21,9 @@ from bmx_grid.datasets.imported import FromFile, segment_rows
 from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, ImportedFile, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
 from bmx_grid.explainers.base import Explainer, GivenWords
+from bmx_grid.words.perturbation import BLANK, Plan, Role
 from bmx_grid.words.perturbation import ROLES as TEXTS
-from bmx_grid.words.perturbation import Plan, Role
 from bmx_grid.words.tags import EOS, How, Rows, WordScores, align, carry_scores
-from bmx_grid.words.text import BLANK
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet

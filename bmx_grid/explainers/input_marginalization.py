@@ -27,8 +27,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.models.encoding import Ints, in_batches, note_truncated, padded
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
-from bmx_grid.words.perturbation import Plan
-from bmx_grid.words.text import join_words
+from bmx_grid.words.perturbation import Plan, join_words
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.words.perturbation import Item, Plan, Request
-from bmx_grid.words.text import split_words
+from bmx_grid.words.perturbation import Item, Plan, Request, split_words
 
 Tokens = tuple[str, ...]
 

@@ -27,8 +27,7 @@ from bmx_grid.metrics.encoders import (
     special_ids,
 )
 from bmx_grid.models.encoding import Ints
-from bmx_grid.words.perturbation import Item
-from bmx_grid.words.text import split_words
+from bmx_grid.words.perturbation import Item, split_words
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, unknown
-from bmx_grid.words.perturbation import Role
-from bmx_grid.words.text import BLANK, split_words
+from bmx_grid.words.perturbation import BLANK, Role, split_words
 
 Name = Literal["whitespace", "unicode"]
 Engine = Literal["auto", "icu", "characters"]

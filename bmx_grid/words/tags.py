@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Ragged, RaggedArray
-from bmx_grid.words.text import BLANK
+from bmx_grid.words.perturbation import BLANK
 
 Side = Literal["source", "reference", "hypothesis"]
 How = Literal["mean", "sum", "min", "max"]

@@ -21,8 +21,7 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
-from bmx_grid.words.perturbation import Item
-from bmx_grid.words.text import split_words
+from bmx_grid.words.perturbation import Item, split_words
 
 
 class OtherMean(PowerMean):

@@ -14,7 +14,7 @@ from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ExplainError
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
-from bmx_grid.words.text import split_words
+from bmx_grid.words.perturbation import split_words
 
 LEXICAL = ["sentence_bleu", "chrf", "chrf_plus_plus", "random"]
 COUNT = int(os.environ.get("FUZZ_COUNT", "40"))

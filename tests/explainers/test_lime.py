@@ -7,8 +7,7 @@ import pytest
 from explaining import generator, hash_scores, side
 
 from bmx_grid.explainers.lime import Lime, draw_masks, solve
-from bmx_grid.words.perturbation import Plan
-from bmx_grid.words.text import join_words, split_words
+from bmx_grid.words.perturbation import Plan, join_words, split_words
 
 
 def lime_itself(text, score, seed, width, alpha):

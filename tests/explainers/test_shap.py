@@ -9,7 +9,7 @@ from explaining import explained, generator, hash_scores, side
 
 from bmx_grid.core.errors import ExplainError
 from bmx_grid.explainers.shap import Shap, draw_orders
-from bmx_grid.words.text import join_words
+from bmx_grid.words.perturbation import join_words
 
 SIDES = {
     "one word": side(1),

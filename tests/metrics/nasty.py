@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from pairs import request_of
 
-from bmx_grid.words.perturbation import Plan, Request
-from bmx_grid.words.text import split_words
+from bmx_grid.words.perturbation import Plan, Request, split_words
 
 # What tokenizers, entity tables and white space have rules for, and letters that are more than one character.
 PIECES = (
