@@ -66,50 +66,30 @@ def test_a_metric_that_scores_texts_takes_every_explanation_and_is_scored_once(r
     assert found == pytest.approx(np.corrcoef(means, [score for *_, score in ROWS])[0, 1])
 
 
-def test_imported_explanations_have_no_recipe_and_run_through_everything(run):
-    given = ("metric=[imported]", "explainer=[imported]", *SUBMITTED, "evaluation.significance.resamples=50")
-    status, said, rows = run(*OWN, *given, "evaluation=[grid,levels,significance,boosts]", "analysis=true")
-    assert status == 0, said
-    assert len(rows) == 2 and Path("out/report.html").is_file()
-    assert {row["words_hypothesis"] for row in rows.values()} == {"7"}, "of 4 to 10"
-
-
 CHINESE = "id\tsource\treference\thypothesis\tscore\n" + "".join(
     f"{row}\t我们去北京{'吧' * row}。\tword {row} here\tword {row}, {row} times\t{row * row % 5}\n"
     for row in range(1, 8)
 )
 
 
-@pytest.fixture
-def chinese(run):
+def test_text_without_spaces_is_warned_of_and_segmented_on_demand(run):
     Path("mine.tsv").write_text(CHINESE)
-    of = (
-        *OWN[:2],
-        "dataset.tabular.language_pairs=[zh-en]",
-        *QUICK,
-        "metric=[random]",
-        "metric.random.ground_truth=source",
-    )
-    return lambda *more: run(*of, *more)
-
-
-def test_text_without_spaces_is_warned_of_and_segmented_on_demand(chinese):
-    status, said, rows = chinese("explainer=[erasure,input_marginalization]", "leave_out=[*/*/*/input_marginalization]")
+    chosen = ("metric=[random]", "metric.random.ground_truth=source", "explainer=[erasure,input_marginalization]")
+    chosen = (*OWN[:2], "dataset.tabular.language_pairs=[zh-en]", *QUICK, *chosen)
+    status, said, rows = run(*chosen, "leave_out=[*/*/*/input_marginalization]")
     assert status == 0, said
     assert "the source of tabular · zh-en has 1.0 words per text; attributions to fewer than 3 say little" in said
-    assert rows["zh-en", "random", "erasure"]["words_source"] == "1"
     before = rows["zh-en", "random", "erasure"]
-    status, said, rows = chinese("explainer=[erasure,input_marginalization]", "words=unicode")
+    status, said, rows = run(*chosen, "words=unicode")
     assert status == 0, said
     assert "input_marginalization: writes single spaces between words, but words=unicode" in said
     found = rows["zh-en", "random", "erasure"]
+    assert before["words_source"] == "1"
     assert float(found["words_source"]) > 5 and float(found["words_hypothesis"]) == 5
     assert '"words":"unicode"' in found["signature"] and "attributions to fewer" not in said
     assert found["fingerprint"] != before["fingerprint"]
     assert float(found["baseline"]) == float(before["baseline"]), "the metric reads the same text"
     assert len(list(Path("bmx_cache/attributions").glob("random-erasure-*"))) == 2, "whitespace keeps its own cache"
-    stored = parquet.read_table(next(iter(Path("out/tables").glob("scores.parquet")))).to_pylist()
-    assert stored[0]["words_hypothesis"] == 5
 
 
 # z_mean with model_scores; power means of the probabilities of sub-words: (p, correlation)
@@ -125,9 +105,8 @@ GLASS_BOX = {
 
 
 def test_the_glass_box_of_mlqe_pe_as_published(run, data_dir):
-    status, said, rows = run(
-        "+sweep=mlqe_pe_glass_box", f"data_dir={data_dir}", *QUICK, "grid.p.start=-2", "grid.p.stop=1"
-    )
+    part = ("grid.p.start=-2", "grid.p.stop=1")
+    status, said, rows = run("+sweep=mlqe_pe_glass_box", f"data_dir={data_dir}", *QUICK, *part)
     assert status == 0, said
     grid = parquet.read_table("out/tables/grid.parquet", filters=[("w", "=", 0.0)]).to_pylist()
     found = {(row["language_pair"], row["p"]): row["correlation"] for row in grid if row["explainer"][0] == "t"}
