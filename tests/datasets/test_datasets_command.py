@@ -73,14 +73,6 @@ def test_show_takes_settings_of_a_table(run, write):
     assert "[2] da not rated" in out
 
 
-def test_a_table_with_german_names_is_recognised(run, write):
-    write("t.tsv", "Quelle\tReferenz\tÜbersetzung\tBewertung\nHallo\thello\thi\t1\nWelt\tworld\tearth\t2\n")
-    status, out, err = run("show", "t.tsv")
-    assert (status, err) == (0, "")
-    assert "2 segments in 2 clusters, 2 rated, with source and reference" in out
-    assert "'dataset.tabular.columns.hypothesis=\"Übersetzung\"'" in out
-
-
 def test_escapes_of_a_table_do_not_reach_the_terminal(run, write):
     write("t.tsv", "id\tsource\thypothesis\tscore\x1b[2J\na\x1b[1m\tb\x1b[31m\tc\x9b\t1\n")
     status, out, err = run("show", "t.tsv", "columns.score='score\x1b[2J'")

@@ -106,15 +106,6 @@ def test_the_files_own_words_are_kept_with_the_end_of_the_sentence(read):
     assert read("predictions.txt", predictions(*LABELLED), segments(tagged=True))[1].words["hypothesis"].are_labels
 
 
-@pytest.mark.parametrize(("how", "expected"), [("mean", 4), ("sum", 10), ("min", 3), ("max", 7)])
-def test_several_words_of_the_file_make_one_that_is_scored(read, how, expected):
-    table = lines(
-        {"id": 0, "words": ["the", "cat", "sat", "."], "scores": [1, 2, 3, 7]},
-        {"id": 1, "words": ["no", "dogs"], "scores": [0, 0]},
-    )
-    assert rows(read("w.jsonl", table, tokens=how))[0][2] == expected
-
-
 def test_sides_have_rows_of_their_own(read):
     table = lines(
         *({"id": at, "side": side, "scores": values} for at, side, values in
@@ -159,22 +150,15 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
         pytest.param("w.jsonl", lines({"id": 0, "words": ["a"], "scores": [1, 2]}),
                      "line 1: 2 values for 1 word", id="own words do not fit"),
         pytest.param("w.jsonl", lines({"id": 0, "labels": ["OK", "GOOD"]}), "line 1: label 2 is 'GOOD'", id="label"),
-        pytest.param("w.jsonl", lines({"id": 0, "labels": [0, 2, 0]}), "label 2 is '2'; write OK or BAD", id="label 2"),
         pytest.param("w.jsonl", lines({"id": 0, "scores": [1, "high", 2]}), "score 2 is 'high'; write", id="text"),
-        pytest.param("w.jsonl", lines({"id": 0, "scores": [1, None, 2]}), "score 2 is 'None'", id="a word without"),
         pytest.param("w.jsonl", lines({"id": 0, "scores": 1}), "the column 'scores' holds '1'", id="number"),
-        pytest.param("w.jsonl", lines(ALL[0]), "no score for segment '1'", id="sentence missing"),
-        pytest.param("w.jsonl", lines(*ALL, ALL[0]), "line 3: segment '0' was already in line 1", id="doubled"),
         pytest.param("w.jsonl", lines({"id": 0, "text": "x"}), "no columns for scores or labels", id="no column"),
         pytest.param("w.jsonl", lines({**ALL[0], "side": "left"}, {**ALL[1], "side": "source"}),
                      "line 1: unknown side 'left'", id="side"),
         pytest.param("w.txt", "1 2 3\n", "1 score, but toy xx-yy has 2 segments", id="lines"),
-        pytest.param("w.txt", "1 2 x\n1 2\n", "line 1: score 3 is 'x'", id="line of text"),
         pytest.param("predictions.txt", predictions(*LABELLED, pair="en-de"), "no row of xx-yy", id="another pair"),
-        pytest.param("predictions.txt", predictions(*LABELLED[:5]), "no score for segment '1'", id="no sentence"),
         pytest.param("predictions.txt", predictions(*LABELLED, LABELLED[0]), "token 0 of sentence 0", id="twice"),
         pytest.param("predictions.txt", predictions(*LABELLED[1:]), "token 1 of sentence 0 was", id="no token"),
-        pytest.param("predictions.txt", predictions("0 0 the FINE"), "the tag 'FINE' is not OK or BAD", id="tag"),
         pytest.param("predictions.txt", predictions(*LABELLED[:4], *LABELLED[5:]),
                      "line 4: the words 'the cat sat .' are not the 5 that have a published tag", id="fewer words"),
         pytest.param("predictions.txt", predictions("0 0 a OK", *LABELLED[1:]),
