@@ -54,8 +54,8 @@ class Row:
     "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
     n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
     n_undefined: those of them without a value.
-    epsilon: the tie threshold of acc_eq, chosen on the same data; held_out: acc_eq where it is chosen on half of the
-    clusters and judged on the other half, the mean of both ways.
+    epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on; held_out: acc_eq where it is chosen
+    on half of the clusters and judged on the other half, the mean of both ways.
     system_score: "mean" or "corpus".
     """
 
@@ -70,6 +70,7 @@ class Row:
     n_groups: int
     n_undefined: int
     epsilon: float = math.nan
+    calibrated_on: str = ""
     system_score: str = ""
     note: str = ""
     held_out: float = math.nan
@@ -152,8 +153,8 @@ def segment_rows(
             if (drawn_pairs := len(ties.pairs.first)) < ties.pairs.n_pairs_of:
                 notes.append(f"on {drawn_pairs:,} random pairs of {ties.pairs.n_pairs_of:,}")
             for statistic, found in [*by_kind.items(), ("acc_eq", agreement)]:
-                of_ties = {"epsilon": ties.epsilon, "note": "; ".join(notes), "held_out": held_out}
-                more: Any = of_ties if statistic == "acc_eq" else {}
+                of_ties = {"epsilon": ties.epsilon, "calibrated_on": "same data", "held_out": held_out}
+                more: Any = {**of_ties, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
                 where = (point, human_name, "segment", grouping, statistic)
                 value, counts = Estimate(found.value, found.low, found.high), (found.n_groups, found.n_undefined)
                 if grouping == "none":

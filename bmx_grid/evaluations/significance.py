@@ -60,6 +60,7 @@ class Row:
     statistic: str
     difference: Measured
     test: str
+    alternative: str = "two-sided"
     p: float
     p_holm: float = math.nan
     p_bh: float = math.nan
@@ -173,6 +174,7 @@ class SignificanceEvaluation(Evaluation):
             **_where(setting, "best", setting, "segment", "pearson"),
             difference=Estimate(gain),
             test="selection_adjusted",
+            alternative="greater",
             p=p,
             n=len(whole.base),
             clusters=whole.clusters,

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
@@ -42,7 +43,7 @@ ALL = "all"
 class TaskRank:
     """One row of task_ranking.parquet: a metric over the n_tasks tasks that every metric has.
 
-    value: the mean of the tasks; rank: metrics share one until a test of means tells them apart (p < .05);
+    value: the mean of the tasks, weighted; rank: metrics share one until a test of means tells them apart (p < .05);
     tasks: their names; n_left_out: tasks that some metric lacks.
     """
 
@@ -88,18 +89,17 @@ class WithoutOutliers:
     pearson_without: float
 
 
-Task = tuple[AgreementStatistic, Mapping[str, Scores]]  # scores by metric
+Task = tuple[AgreementStatistic, float, Mapping[str, Scores]]  # statistic, weight, scores by metric
 
 
 @dataclass(frozen=True, kw_only=True)
 class TasksEvaluation(Evaluation):
     """Metrics alone over all tasks of a sweep.
 
-    statistics: of each language pair. resamples, seed: of the permutations, which swap whole inputs, the same ones in
-    all tasks of a language pair.
+    statistics: of each language pair. weights: by the name of a statistic, language pair or data set, 1 without; the
+    weight of a task is their product. resamples, seed: of the permutations, which swap whole inputs, the same ones in
+    all tasks of a language pair. Raises ConfigError.
     """
-
-    GONE: ClassVar[Mapping[str, Any]] = {"weights": {}}
 
     SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
@@ -110,8 +110,15 @@ class TasksEvaluation(Evaluation):
     }
 
     statistics: tuple[AgreementStatistic, ...] = identity(("spa", "acc_eq"))
+    weights: Mapping[str, float] = identity()
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, weight in self.weights.items():
+            if not 0 <= weight < math.inf:
+                raise ConfigError(f"tasks.weights.{name} is {weight}; write a number of 0 or more.")
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"
@@ -127,7 +134,9 @@ class TasksEvaluation(Evaluation):
             results[at]["outliers"] = [_without_outliers(settings[at])]
         for statistic in self.statistics:
             scores = {settings[at].metric_name: turned(settings[at], BASE, "system", statistic) for at in alone}
-            results[0]["tasks"][" ".join((*settings[0].pair, statistic))] = statistic, scores
+            names = (*settings[0].pair, statistic)
+            weight = math.prod(self.weights.get(name, 1.0) for name in names)
+            results[0]["tasks"][" ".join(names)] = statistic, weight, scores
         return results
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
@@ -143,13 +152,14 @@ class TasksEvaluation(Evaluation):
         """The row of each metric; none without a task that all metrics have."""
         values = {
             name: [self._drawn(statistic, scores[metric], scores[metric].x, 0)[0] for metric in metrics]
-            for name, (statistic, scores) in tasks.items()
-            if len(scores) == len(metrics)
+            for name, (statistic, weight, scores) in tasks.items()
+            if weight > 0 and len(scores) == len(metrics)
         }
         shared = {name: tasks[name] for name, of_task in values.items() if np.isfinite(of_task).all()}
         if not shared or len(metrics) < 2:
             return
-        means = np.mean([values[name] for name in shared], axis=0).tolist()
+        weights = [weight for _, weight, _ in shared.values()]
+        means = np.average([values[name] for name in shared], axis=0, weights=weights).tolist()
         pairs = list(itertools.combinations(range(len(metrics)), 2))
         work = [[(task, metrics[one], metrics[other]) for task in shared.values()] for one, other in pairs]
         p_of = dict(zip(pairs, each(self._p_of, work), strict=True))
@@ -158,13 +168,14 @@ class TasksEvaluation(Evaluation):
             yield metric, TaskRank(ALL, ALL, ALONE, value, rank, *names)
 
     def _p_of(self, work: Sequence[tuple[Task, str, str]]) -> float:
-        """p of the difference of the means of two metrics over tasks."""
+        """p of the difference of the weighted means of two metrics over tasks."""
         gaps, swapped = [], []
-        for (statistic, scores), one, other in work:
+        for (statistic, _, scores), one, other in work:
             x, y, _, swaps, *_ = self._drawn(statistic, scores[one], scores[other].x, self.resamples)
             gaps.append(x - y)
             swapped.append(swaps if len(swaps) else np.full(self.resamples, math.nan))
-        return p_of_swaps(float(np.mean(gaps)), np.mean(swapped, axis=0))
+        weights = [weight for (_, weight, _), *_ in work]
+        return p_of_swaps(float(np.average(gaps, weights=weights)), np.average(swapped, axis=0, weights=weights))
 
     def _drawn(self, statistic: AgreementStatistic, of: Scores, other: Floats, resamples: int) -> Drawn:
         """The agreement of a metric and of another one, with swaps of their difference; the same ones in all tasks."""

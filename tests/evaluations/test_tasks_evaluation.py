@@ -1,5 +1,6 @@
 """Metrics over tasks, systems by people and outliers, against plain loops."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -17,7 +18,7 @@ from bmx_grid.measures.systems import ranges_by_wins
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.random import RandomMetric
 
-TASKS = TasksEvaluation(resamples=60)
+TASKS = TasksEvaluation(weights={}, resamples=60)
 
 
 def named(setting, metric):
@@ -29,8 +30,9 @@ def settings():
     return [named(translated(Chrf()), "chrf"), named(translated(RandomMetric(ground_truth="reference")), "random")]
 
 
-def test_the_mean_over_tasks_and_its_test_are_those_of_each_task():
-    found = TASKS.evaluate(settings())
+@pytest.mark.parametrize("weight", [1.0, 3.0], ids=["equal weights", "one statistic counts three times"])
+def test_the_mean_over_tasks_is_that_of_each_task(weight):
+    found = dataclasses.replace(TASKS, weights={"spa": weight}).evaluate(settings())
     rows = [result["task_ranking"][0] for result in found]
     scores = [of.scores.base_scores for of in settings()]
     segments = settings()[0].segments
@@ -40,7 +42,9 @@ def test_the_mean_over_tasks_and_its_test_are_those_of_each_task():
     for statistic in ("spa", "acc_eq"):
         both = Scores(*scores, segments.human_scores, item, system, item)
         means.append(drawn_agreement(statistic, both, resamples=60)[:2])
-    assert [row.value for row in rows] == pytest.approx(np.mean(means, axis=0).tolist(), abs=1e-9)
+    assert [row.value for row in rows] == pytest.approx(
+        np.average(means, axis=0, weights=[weight, 1]).tolist(), abs=1e-9
+    )
     assert [row.rank for row in rows] == [1, 2], "chrF follows the words that people like"
     assert (rows[0].n_tasks, rows[0].n_left_out, rows[0].tasks) == (2, 0, "toy de-en spa, toy de-en acc_eq")
 
@@ -84,6 +88,7 @@ def test_metrics_are_correlated_without_outliers_as_well():
     ("override", "message"),
     [
         ("statistics=[spaa]", "Did you mean 'spa'"),
+        ("weights={spa:-1.0}", "0 or more"),
         ("resamples=10", "at least 40"),
     ],
 )
