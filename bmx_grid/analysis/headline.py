@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis import shared_task, verdicts, words
+from bmx_grid.analysis import gains, shared_task, verdicts, words
 from bmx_grid.analysis.base import Column, Table, interval
 from bmx_grid.analysis.gains import (
     CLUSTERED,
@@ -174,8 +174,9 @@ def _overview(given: Given) -> pd.DataFrame:
     import pandas as pd
 
     real, seed = given.ask(real_at_points), given.options.seed
-    frame = given.ask(chosen_points).join(summaries(real, "explainer", seed))
-    return pd.concat([frame, summaries(real.assign(explainer=ALL), "explainer", seed)]).rename_axis("explainer")
+    every = summaries(real.assign(explainer=ALL), "explainer", seed)
+    overview: pd.DataFrame = pd.concat([given.ask(gains.compute)["fixed"], every])
+    return overview.rename_axis("explainer")
 
 
 def _sentences(given: Given) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TABLES = (  # of a sweep, that questions read
     *("settings", "points", "tests", "verdicts", "seeds", "ceilings"),
     *("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences", "thresholds"),
-    *("task_ranking", "human_ranking", "words", "difficulty", "difficult_words"),
+    *("task_ranking", "human_ranking", "outliers", "words", "difficulty", "difficult_words"),
 )
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
 NAMES = (*FACTORS, "side")

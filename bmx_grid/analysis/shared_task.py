@@ -1,4 +1,4 @@
-"""What shared tasks decide by: placebos, how much is much, one ranking over tasks, systems by people."""
+"""What shared tasks decide by: placebos, how much is much, one ranking over tasks, outliers, systems by people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bmx_grid.core.wording import file_stem, named, setting_label
 if TYPE_CHECKING:
     import pandas as pd
 
-IN_TABLE = (0.6, 0.75, 0.9, 0.95)  # the figure has more
+IN_TABLE = (0.6, 0.75, 0.9, 0.95)  # thresholds.parquet has more
 OF_PLACEBO = "against placebo"  # in the names of families of tests
 OF_PLACEBOS = (
     "Placebos cannot know which translation is better: sentinels see one side or the lengths only (Perrella et al. "
@@ -25,6 +25,7 @@ OF_THRESHOLDS = (
     "How far apart the scores of two systems must be for people to prefer the higher one so often (a logistic curve; "
     "Kocmi et al. 2024), with 95 % intervals by a bootstrap of systems and clusters of segments."
 )
+OF_OUTLIERS = "Pearson's r of system scores. What changes much without one system says little of the others."
 OF_TASKS = (
     "The weighted mean over tasks. Metrics share a rank until a permutation test of means tells them apart (.05)."
 )
@@ -38,12 +39,12 @@ OF_PEOPLE = (
 def compute(given: Frames) -> dict[str, Any]:
     """placebos: each metric and boost against each placebo; unbeaten, a sentence on those that beat none or not all.
 
-    thresholds, task_ranking, human_ranking: of the metrics alone, as their evaluations wrote them.
+    thresholds, task_ranking, human_ranking, outliers: of the metrics alone, as their evaluations wrote them.
     """
     frames = given.frames
     placebos = _placebos(frames["tests"]) if "tests" in frames else None
     found: dict[str, Any] = {"placebos": placebos, "unbeaten": [] if placebos is None else _unbeaten(placebos)}
-    for name in ("thresholds", "task_ranking", "human_ranking"):
+    for name in ("thresholds", "task_ranking", "human_ranking", "outliers"):
         frame = frames.get(name)
         if frame is not None and "point" in frame:
             frame = frame[frame["point"] == BASE].drop_duplicates([*PAIR, "metric", "human_name", "probability"])
@@ -79,7 +80,7 @@ def _boosted(compared: str, explainer: str) -> str:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Placebos, one ranking over tasks, systems by people for each language pair, and thresholds."""
+    """Placebos, one ranking over tasks, outliers, systems by people for each language pair, and thresholds."""
     frame = result["placebos"]
     if frame is not None and len(frame):
         gap = Column("difference", form="+.3f", ends=("low", "high"), marked="beaten")
@@ -93,6 +94,12 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         left = int(frame["n_left_out"].iloc[0])
         notes = [f"Tasks: {frame['tasks'].iloc[0]}; left out, as undefined or not of every metric: {left}.", OF_TASKS]
         yield Table.of("task_ranking", "One ranking over all tasks", frame, columns, notes, by=["rank"], brief=True)
+    frame = result["outliers"]
+    if frame is not None and (frame["n_outliers"] > 0).any():
+        frame = frame[frame["n_outliers"] > 0].drop_duplicates([*PAIR, "metric"])
+        r = (Column("pearson", "r", ".3f"), Column("pearson_without", "r without them", ".3f"))
+        columns = (*PAIR, "metric", Column("systems", "outliers"), Column("n_systems", "systems"), *r)
+        yield Table.of("outliers", "System level without outliers", frame, columns, [OF_OUTLIERS], by=PAIR, names=4)
     frame = result["human_ranking"]
     for pair, rows in () if frame is None else frame[frame["rank_high"] > 0].groupby(PAIR, sort=False):
         rows = rows.assign(range=rows["rank_low"].astype(str) + "-" + rows["rank_high"].astype(str))

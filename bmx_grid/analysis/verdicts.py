@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bmx_grid.analysis import gains
 from bmx_grid.analysis.base import Column, Table, interval
-from bmx_grid.analysis.gains import MEAN, real_at_points, summaries
+from bmx_grid.analysis.gains import MEAN
 from bmx_grid.analysis.names import written
-from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.table import Given
 from bmx_grid.core.wording import counted, named, number, point_in_words
 from bmx_grid.datasets.segments import NO_PAIR
@@ -223,7 +223,7 @@ def _not_judged(rows: Sequence[Row], declared: Sequence[Row]) -> list[str]:
 
 def _untested(given: Given) -> list[str]:
     """Mean gains at the fixed points, and why there are no verdicts."""
-    fixed = given.ask(chosen_points).join(summaries(given.ask(real_at_points), "explainer", given.options.seed))
+    fixed = given.ask(gains.compute)["fixed"]
     lines = [
         f"{written(str(name))} at {point_in_words(row['used_w'], row['used_p'])}, {row['origin']}: the mean gain over "
         f"{counted(row['n'], 'setting')} is {interval(row, MEAN, '+.4f')}"

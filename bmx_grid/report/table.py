@@ -51,20 +51,18 @@ def as_text(table: Table, width: int | None = None) -> str:
     width: characters per line; a wider table is written in blocks of columns, the names repeated in each.
     """
     header = [visible(name) for name in table.header]
-    marked = [any(cell.marked for cell in column) for column in zip(*table.rows, strict=True)] or [False] * len(header)
-    rows = [[_marked(cell, some) for cell, some in zip(row, marked, strict=True)] for row in table.rows]
-    widths = [max(map(columns_of, column)) for column in zip(header, *rows, strict=True)]
-    ends = [sum(map(len, table.groups[: at + 1])) for at in range(len(table.groups))]
+    marked = [any(row[at].marked for row in table.rows) for at in range(len(header))]
+    groups = [[[_marked(*cell) for cell in zip(row, marked, strict=True)] for row in group] for group in table.groups]
+    every = [header, *(row for rows in groups for row in rows)]
+    widths = [max(columns_of(row[at]) for row in every) for at in range(len(header))]
     lines = [visible(table.title)]
     blocks = _blocks(widths, table.names, width)
     for block in blocks:
         rule = "-" * (sum(widths[at] for at in block) + len(GAP) * (len(block) - 1))
         lines += [_text_row(header, block, widths, table.names), rule]
-        for number, row in enumerate(rows, start=1):
-            if len(blocks) == 1 or any(row[at] for at in block[table.names :]):
-                lines.append(_text_row(row, block, widths, table.names))
-            if number in ends and lines[-1] != rule:
-                lines.append(rule)
+        for rows in groups:
+            shown = [row for row in rows if len(blocks) == 1 or any(row[at] for at in block[table.names :])]
+            lines += [_text_row(row, block, widths, table.names) for row in shown] + [rule] * bool(shown)
     return "\n".join([*lines, *(wrapped(note, width or WIDTH) for note in table.notes)]) + "\n"
 
 

@@ -62,11 +62,13 @@ def test_systems_and_metrics_have_a_table_each():
         ]
     )
     ranks = [{"metric": name, "value": 0.5, "rank": 1, "tasks": "one, two", "n_left_out": 1} for name in "xy"]
-    given = {"human_ranking": systems}
+    r = {"systems": "b", "n_systems": 3, "n_outliers": 1, "pearson": 0.9, "pearson_without": 0.1}
+    given = {"human_ranking": systems, "outliers": pd.DataFrame([{**PAIR, "metric": "x", **r}])}
     found = {table.stem: table for table in tables(compute(Frames({**given, "task_ranking": pd.DataFrame(ranks)})))}
-    assert list(found) == ["task_ranking", "people_d_de-en"]
+    assert list(found) == ["task_ranking", "outliers", "people_d_de-en"]
     assert [[cell.shown for cell in row[:3]] for row in found["people_d_de-en"].rows] == [
         ["a", "1-1", ""],
         ["b", "2-2", "outlier"],
     ]
+    assert [cell.shown for cell in found["outliers"].rows[0]][3:] == ["b", "3", "0.900", "0.100"]
     assert "left out, as undefined or not of every metric: 1" in found["task_ranking"].notes[0]
