@@ -152,7 +152,7 @@ def _part(group: str, item: Any, name: str | None = None) -> Any:
     if isinstance(item, str):
         return None
     if isinstance(item, Scorer):
-        if item.boost is not None and not isinstance(item.boost, Component):
+        if item.recipe is not None:
             raise ConfigError("metric: a metric boosted by a recipe is judged in a sweep by boost=['recipe'].")
         item = item.boost or item.metric
     if isinstance(item, Component):

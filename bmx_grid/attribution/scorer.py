@@ -76,6 +76,11 @@ class Scorer:
         return self.metric.reads
 
     @property
+    def recipe(self) -> Recipe | None:
+        """The recipe that is applied, if one is."""
+        return self.boost if isinstance(self.boost, Recipe) else None
+
+    @property
     def unexplained(self) -> Scorer:
         """One with the same scores, without attributions beside those that are not boosted."""
         return Scorer(self.metric) if self.boost is None else self
@@ -83,8 +88,8 @@ class Scorer:
     @property
     def signature(self) -> str:
         """The settings behind a score, in one line that travels with every number."""
-        if isinstance(self.boost, Recipe):
-            return f"{self.boost.signature}|name:{self.boost.name}|seed:{self._drawn_with}"
+        if self.recipe is not None:
+            return f"{self.recipe.signature}|name:{self.recipe.name}|seed:{self._drawn_with}"
         return (self.boost or self.metric).signature
 
     @property

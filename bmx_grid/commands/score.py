@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
-from bmx_grid.boosts.recipe import LIST, Recipe, embedded, find_recipe, recipes_in_words
+from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.compose import parse_one
 from bmx_grid.commands.scored_text import as_json, as_text, segments, systems
 from bmx_grid.core.configure import load_option, options
@@ -155,7 +155,7 @@ def _scorer(parsed: argparse.Namespace, settings: Mapping[str, Any], references:
 
 
 def _metric(parsed: argparse.Namespace, scorer: Scorer) -> str:
-    return scorer.boost.metric.name if isinstance(scorer.boost, Recipe) else str(parsed.metric)
+    return str(parsed.metric) if scorer.recipe is None else scorer.recipe.metric.name
 
 
 def _texts(parsed: argparse.Namespace) -> dict[Role, list[Any]]:

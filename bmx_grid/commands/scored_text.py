@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.scorer import Scored, Scorer
-from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.wording import number, visible, with_interval
 from bmx_grid.measures.significance import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, mean, system_score
@@ -47,7 +46,7 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> Values:
     values: Values = {"signature": scorer.signature, "scale": scale}
     values |= {"explainer": scorer.explanation_signature} if words and scorer.explanation_signature else {}
     values |= {"mean": scale * float(scored.scores.mean())}
-    values |= {"unboosted": [row + 1 for row in scored.unboosted]} if isinstance(scorer.boost, Recipe) else {}
+    values |= {"unboosted": [row + 1 for row in scored.unboosted]} if scorer.recipe is not None else {}
     return {**values, "scores": rows}
 
 
