@@ -133,19 +133,6 @@ def test_perm_both_is_nlpstats_published_value():
     assert abs(found - 0.5361536) < 4 * np.sqrt(0.25 * (1 / 9999 + 1 / 10_000))
 
 
-def test_clusters_are_swapped_and_drawn_as_a_whole():
-    """Each segment three times: by cluster the test and the interval are those of the segments once."""
-    rng = np.random.default_rng(6)
-    human = rng.normal(size=50)
-    x, y = human + rng.normal(size=50), human + rng.normal(size=50)
-    once = compare(x, y, human)
-    thrice = [np.tile(a, 3) for a in (x, y, human, np.arange(50))]
-    by_cluster, by_row = compare(*thrice), compare(*thrice[:3])
-    assert (by_cluster.p, by_cluster.low, by_cluster.high) == pytest.approx((once.p, once.low, once.high), abs=1e-9)
-    assert (by_cluster.n, by_cluster.clusters) == (150, 50)
-    assert by_row.high - by_row.low < 0.75 * (once.high - once.low)
-
-
 def test_size_with_clusters():
     """Two metrics of equal quality, 300 sets of 25 clusters of unequal size: rejected in 5 %, within 3 SE.
 

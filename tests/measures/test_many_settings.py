@@ -5,24 +5,25 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean, interval_kind, interval_levels
-from bmx_grid.measures.significance import holm
+from bmx_grid.measures.significance import benjamini_hochberg, holm
 
 NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    ("p", "adjusted"),
+    ("p", "by_holm", "by_bh"),
     [
-        pytest.param([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02], id="four"),
-        pytest.param([0.6, 0.7], [1.0, 1.0], id="at most 1"),
-        pytest.param([0.01, NAN, 0.02], [0.02, NAN, 0.02], id="an undefined test is not counted"),
-        pytest.param([0.02, 0.02], [0.04, 0.04], id="equal p"),
-        pytest.param([NAN], [NAN], id="nothing defined"),
-        pytest.param([], [], id="nothing"),
+        pytest.param([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02], [0.02, 0.04, 0.04, 0.02], id="four"),
+        pytest.param([0.6, 0.7], [1.0, 1.0], [0.7, 0.7], id="at most 1"),
+        pytest.param([0.01, NAN, 0.02], [0.02, NAN, 0.02], [0.02, NAN, 0.02], id="an undefined test is not counted"),
+        pytest.param([0.02, 0.02], [0.04, 0.04], [0.02, 0.02], id="equal p"),
+        pytest.param([NAN], [NAN], [NAN], id="nothing defined"),
+        pytest.param([], [], [], id="nothing"),
     ],
 )
-def test_adjusted_p_by_hand(p, adjusted):
-    np.testing.assert_allclose(holm(p), adjusted, rtol=1e-14)
+def test_adjusted_p_by_hand(p, by_holm, by_bh):
+    np.testing.assert_allclose(holm(p), by_holm, rtol=1e-14)
+    np.testing.assert_allclose(benjamini_hochberg(p), by_bh, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
