@@ -30,8 +30,6 @@ def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):
 
 
 AS_PUBLISHED = Options(fixed={"lime": PUBLISHED["lime"]})
-
-
 GIVEN = "given (what it was chosen on is not known here)"
 
 

@@ -6,7 +6,7 @@ import math
 import re
 
 import pytest
-from some_tables import peaked, random_surfaces, table
+from some_tables import random_surfaces, table
 
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.questions import analyse, signature
@@ -150,15 +150,8 @@ def test_a_row_of_other_length_or_a_column_given_twice_is_refused():
         Table("x", "t", ("a", "a"), (), ())
 
 
-@pytest.mark.parametrize(
-    "surfaces",
-    [
-        pytest.param(random_surfaces(0, explainers=("lime", "random")), id="several of everything"),
-        pytest.param({("d", "a", "m", "random"): peaked(0.5)}, id="controls only"),
-    ],
-)
-def test_every_table_is_written_and_signed(surfaces, tmp_path):
-    analysis = analyse(table(surfaces))
+def test_every_table_is_written_and_signed(tmp_path):
+    analysis = analyse(table(random_surfaces(0, explainers=("lime", "random"))))
     paths = [write_table(shown, tmp_path, form) for shown in analysis.tables() for form in ("latex", "text")]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths}
     assert all(signature(analysis) in path.read_text() for path in paths)
