@@ -12,17 +12,11 @@ from bmx_grid.core.errors import BmxError, ConfigError, StoreError
 from bmx_grid.core.storage import Address, check, listed, opened, place, remove, replacing
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("bmx_cache", Path("bmx_cache"), id="a folder"),
-        pytest.param("~/x", Path.home() / "x", id="the home folder"),
-        pytest.param("file:///srv/cache", Path("/srv/cache"), id="a path written as an address"),
-        pytest.param("s3://bucket/prefix/", Address("s3://bucket/prefix"), id="a slash at the end"),
-    ],
-)
-def test_a_place_is_a_path_or_an_address(text, expected):
-    assert place(text) == expected
+def test_a_place_is_a_path_or_an_address():
+    assert place("bmx_cache") == Path("bmx_cache")
+    assert place("~/x") == Path.home() / "x"
+    assert place("file:///srv/cache") == Path("/srv/cache")
+    assert place("s3://bucket/prefix/") == Address("s3://bucket/prefix")
 
 
 def test_an_address_is_put_together_as_a_path_is_and_masks_its_secrets():
@@ -75,13 +69,6 @@ def test_an_error_of_a_store_is_one_sentence(error, said, monkeypatch):
     with pytest.raises(StoreError, match=said) as caught:
         check(Address("s3://bucket/x"))
     assert "\n" not in str(caught.value) and "geheim" not in str(caught.value)
-
-
-def test_a_file_system_that_cannot_be_made_is_one_sentence(monkeypatch):
-    """Some connect when they are made."""
-    monkeypatch.setattr(fsspec.core, "url_to_fs", raising(RuntimeError("no route to host")))
-    with pytest.raises(StoreError, match=r"sftp://me:\*\*\*@host/x cannot be used: no route to host\. Check"):
-        check(Address("sftp://me:geheim@host/x"))
 
 
 @pytest.fixture(params=["folder", "address"])

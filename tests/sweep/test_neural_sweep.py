@@ -19,7 +19,7 @@ def test_all_metrics_and_explainers_of_the_paper_run_to_the_end(tiny_model, tmp_
         "metric=[bertscore,xbertscore,xlmr_sbert,xmoverscore,sentence_bleu,random]",
         "explainer=[erasure,lime,shap,input_marginalization,random]",
         *("explainer.lime.num_samples=12", "explainer.shap.max_evals=80", "dataset.sample.language_pairs=[de-en]"),
-        *("limit=2", "evaluation=[grid]", "grid.p.step=1.0", "executor=sequential", "tracking=none", "analysis=false"),
+        *("limit=1", "evaluation=[grid]", "grid.p.step=1.0", "executor=sequential", "tracking=none", "analysis=false"),
         *(f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}"),
     ]
     for option, (kind, changes) in MODELS.items():

@@ -65,13 +65,8 @@ def test_the_papers_grid_has_all_of_its_points(folder):
 
 @pytest.mark.parametrize(
     ("p", "scale"),
-    [
-        pytest.param(P, 10, id="tenths"),
-        pytest.param((-1.0, 0.0, 1.0), 10, id="whole numbers keep the tenths"),
-        pytest.param((-0.25, 0.0, 0.25), 100, id="quarters need hundredths, under another name"),
-        pytest.param((0.1 + 0.2, 0.4, 0.5), 10, id="a rounding error needs no finer step"),
-        pytest.param((-np.inf, 0.1, np.inf), 10, id="infinite p have no step"),
-    ],
+    [(P, 10), ((-1.0, 0.0, 1.0), 10), ((-0.25, 0.0, 0.25), 100), ((0.1 + 0.2, 0.4), 10), ((-np.inf, 0.1, np.inf), 10)],
+    ids=["tenths", "whole", "quarters need hundredths, under another name", "a rounding error", "infinite"],
 )
 def test_no_two_p_share_a_step(p, scale):
     result = make_result(p=p)
