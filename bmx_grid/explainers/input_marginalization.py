@@ -171,9 +171,9 @@ class MaskedLM:
         total = torch.logsumexp(logits, dim=-1, keepdim=True)
         possible = torch.from_numpy(self._possible[: logits.shape[1]]).to(device)
         count = min(count, int(possible.sum()))
-        found = logits[:, : len(possible)].masked_fill(~possible, -torch.inf).topk(count, dim=-1)
-        probabilities = torch.exp(found.values - total).cpu().numpy().astype(np.float64)
-        return found.indices.cpu().numpy(), probabilities
+        likeliest = logits[:, : len(possible)].masked_fill(~possible, -torch.inf).topk(count, dim=-1)
+        probabilities = torch.exp(likeliest.values - total).cpu().numpy().astype(np.float64)
+        return likeliest.indices.cpu().numpy(), probabilities
 
     def _encode(self, words: tuple[str, ...], places: Sequence[int]) -> tuple[list[list[int]], list[int]]:
         """For each place, the token ids of the side with the word there masked, and the mask's position in them."""
@@ -183,17 +183,19 @@ class MaskedLM:
         starts = [len(join_words([*words[:place], ""])) for place in places]
         encoded = tokenizer(texts, truncation=False, padding=False, verbose=False).encodings
         rows, masks, too_long = [], [], 0
-        for one, start in zip(encoded, starts, strict=True):
+        for encoding, start in zip(encoded, starts, strict=True):
             # The text may hold the mask's own spelling: ours is the first mask that does not end before the word.
-            at = next(
+            position = next(
                 index
-                for index, (token, (_, end)) in enumerate(zip(one.ids, one.offsets, strict=True))
+                for index, (token, (_, end)) in enumerate(zip(encoding.ids, encoding.offsets, strict=True))
                 if token == tokenizer.mask_token_id and end > start
             )
-            too_long += len(one.ids) > self.max_tokens
-            row, at = window(one.ids, [place is None for place in one.sequence_ids], at, self.max_tokens)
+            too_long += len(encoding.ids) > self.max_tokens
+            row, position = window(
+                encoding.ids, [place is None for place in encoding.sequence_ids], position, self.max_tokens
+            )
             rows.append(row)
-            masks.append(at)
+            masks.append(position)
         if note_truncated(too_long, f"{self.loaded.name} (windows around masked words)"):
             warnings.warn(
                 f"model '{self.loaded.name}': a side of {counted(len(words), 'word')} has more than {self.max_tokens} "

@@ -58,11 +58,11 @@ class ErrorSpans(ServedModel, Explainer):
 
 def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Role, NDArray[np.float64]]:
     """float64[words] by role; NaN without an answer."""
-    found = {}
+    attributions = {}
     for role, text in item.texts().items():
         weights = tags_of_spans([text], [(spans or {}).get(role, ())], [words.words(role, text)])[1][0]
-        found[role] = np.full(len(weights), np.nan) if spans is None else weights
-    return found
+        attributions[role] = np.full(len(weights), np.nan) if spans is None else weights
+    return attributions
 
 
 def _spans(item: Item, answer: Answer) -> Spans | None:

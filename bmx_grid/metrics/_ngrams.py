@@ -87,8 +87,8 @@ def sides_of_request(request: Request, tokenizer: Tokenizer) -> Iterator[MaskedS
             yield _shown(tokenizer.text(text), fixed, is_hypothesis)
         return
     words, instead = known
-    tokens = list(chain.from_iterable(own + instead for own in words))
-    own_tokens = np.array([len(own) for own in words], np.intp)
+    tokens = list(chain.from_iterable(of_word + instead for of_word in words))
+    own_tokens = np.array([len(of_word) for of_word in words], np.intp)
     columns = np.repeat(np.arange(len(words)), own_tokens + len(instead))
     first = np.repeat(np.cumsum(own_tokens + len(instead)) - len(instead), own_tokens + len(instead))  # of the stand-in
     shown_if_hidden = np.arange(len(tokens)) >= first
@@ -181,8 +181,8 @@ def _branch(keys: Ints, size: int, wanted: Ints) -> Ints:
         table = np.zeros(size, np.intp)
         table[keys] = np.arange(1, len(keys) + 1)
         return table.take(wanted)
-    found = np.searchsorted(keys, wanted)
-    return np.where(np.append(keys, -1).take(found) == wanted, found + 1, 0)
+    places = np.searchsorted(keys, wanted)
+    return np.where(np.append(keys, -1).take(places) == wanted, places + 1, 0)
 
 
 _BLOCK_CELLS = 2**16  # mask cells processed together: enough to hide the cost of a call, few enough to reuse memory
@@ -219,12 +219,12 @@ def _blocks(sides: Iterable[MaskedSide]) -> Iterator[Sequence[MaskedSide]]:
     block: list[MaskedSide] = []
     cells = 0
     for side in sides:
-        own = len(side.visible) * cells_per_text(side.tokens, side.fixed)
-        if cells and cells + own > _BLOCK_CELLS:
+        its_cells = len(side.visible) * cells_per_text(side.tokens, side.fixed)
+        if cells and cells + its_cells > _BLOCK_CELLS:
             yield block
             block, cells = [], 0
         block.append(side)
-        cells += own
+        cells += its_cells
     if block:
         yield block
 
@@ -234,9 +234,12 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
     trie = NgramTrie.of_sides([(side.tokens, side.fixed) for side in sides])
     side_of_text = np.repeat(np.arange(len(sides)), [len(side.visible) for side in sides])
     ends = np.cumsum([side.visible.shape[1] for side in sides])
-    own = [trie.tokens[end - side.visible.shape[1] : end] for side, end in zip(sides, ends.tolist(), strict=True)]
+    nodes_of_side = [
+        trie.tokens[end - side.visible.shape[1] : end] for side, end in zip(sides, ends.tolist(), strict=True)
+    ]
     shown = np.concatenate([side.visible.ravel() for side in sides])
-    walk = np.concatenate([np.tile(tokens, len(side.visible)) for tokens, side in zip(own, sides, strict=True)])[shown]
+    walk = np.concatenate([np.tile(nodes, len(side.visible)) for nodes, side in zip(nodes_of_side, sides, strict=True)])
+    walk = walk[shown]
     stops = (walk == STOP).nonzero()[0]
     walk[stops] = 0
     lengths = np.diff(stops, prepend=-1) - 1

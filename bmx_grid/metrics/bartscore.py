@@ -82,7 +82,7 @@ class Seq2SeqMetric(ModelMetric):
         loaded = self.loaded()
         rows: dict[tuple[str, str], int] = {}
         order = [rows.setdefault(pair, len(rows)) for pair in zip(sources, targets, strict=True)]
-        found = forced(
+        scored = forced(
             loaded,
             [pair[0] for pair in rows],
             [pair[1] for pair in rows],
@@ -91,7 +91,7 @@ class Seq2SeqMetric(ModelMetric):
             max_length=self.max_length,
             with_entropies=with_entropies,
         )
-        return found.sums(codes=self.language_code == "scored")[order]
+        return scored.sums(codes=self.language_code == "scored")[order]
 
 
 def score_of(sums: Floats, *, entropy: bool, length: Length) -> Floats:
@@ -125,13 +125,13 @@ class BartScore(Seq2SeqMetric):
         return copies * len(self._directions())
 
     def score(self, items: Sequence[Item]) -> Floats:
-        found = np.zeros(len(items))
+        scores = np.zeros(len(items))
         directions = self._directions() if items else []
-        for one, other in directions:
-            sources, targets = ([item.text(role) for item in items] for role in (one, other))
-            sums = self.sums(sources, targets, self._language(one), self._language(other), with_entropies=False)
-            found += score_of(sums, entropy=False, length=self.length) / len(directions)
-        return found
+        for direction in directions:
+            sources, targets = ([item.text(role) for item in items] for role in direction)
+            sums = self.sums(sources, targets, *map(self._language, direction), with_entropies=False)
+            scores += score_of(sums, entropy=False, length=self.length) / len(directions)
+        return scores
 
     def _directions(self) -> list[tuple[Role, Role]]:
         """The role of what is given, and of the target."""

@@ -89,7 +89,9 @@ class Chrf(Counted):
 
     def _statistics(self, sides: Callable[[Tokenizer], Iterator[MaskedSide]]) -> Floats:
         """`statistics` of the texts of `sides`, given a tokenizer."""
-        kinds = [(count_ngrams(sides(tokenizer), orders), orders) for tokenizer, orders in self._tokenizers()]
+        longest = ((_characters, self.char_order), (_words, self.word_order))
+        tokenizers = [(tokenizer(self.lowercase), orders) for tokenizer, orders in longest if orders > 0]
+        kinds = [(count_ngrams(sides(tokenizer), orders), orders) for tokenizer, orders in tokenizers]
         matches = np.concatenate([counts[2:] for counts, _ in kinds])
         hypothesis, reference = (
             np.concatenate([ngrams_of(counts[side], orders) for counts, orders in kinds]) for side in (0, 1)
@@ -97,12 +99,6 @@ class Chrf(Counted):
         # as sacreBLEU: where the reference has no n-gram of an order, those of the hypothesis do not count
         hypothesis = np.where(reference > 0, hypothesis, 0)
         return np.concatenate([matches, reference, hypothesis]).T.astype(np.float64)
-
-    def _tokenizers(self) -> list[tuple[Tokenizer, int]]:
-        """What the n-grams are made of, characters and then words, and how long they get."""
-        characters = (_characters(self.lowercase), self.char_order)
-        words = (_words(self.lowercase), self.word_order)
-        return [(tokenizer, orders) for tokenizer, orders in (characters, words) if orders > 0]
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

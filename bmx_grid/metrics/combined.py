@@ -238,8 +238,8 @@ class Combined(Mixed):
             metric.check()
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
-        found = [pair for option, metric in self.metrics for pair in metric.members(option, sets).items()]
-        return {name: dataclasses.replace(self, metrics=tuple(found))}
+        members = [pair for option, metric in self.metrics for pair in metric.members(option, sets).items()]
+        return {name: dataclasses.replace(self, metrics=tuple(members))}
 
     def fitted(self, segments: SegmentSet) -> Self:
         members = tuple((name, metric.fitted(segments)) for name, metric in self.metrics)

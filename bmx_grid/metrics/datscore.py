@@ -82,14 +82,14 @@ class DatScore(Mixed, Seq2SeqMetric):
 
     def fitted(self, segments: SegmentSet) -> Self:
         """For a set: its languages, and the items that translations, scores and weights are kept of."""
-        found = super().fitted(segments)
-        for role in {text.partition(".")[0] for text in found._texts() if "." in text}:
-            if found._language(role) in self.augment:
+        fitted = super().fitted(segments)
+        for role in {text.partition(".")[0] for text in fitted._texts() if "." in text}:
+            if fitted._language(role) in self.augment:
                 raise ConfigError(
                     f"datscore.augment={list(self.augment)}: the {role} of {segments.language_pair} is in "
-                    f"{found._language(role)} already; name other languages."
+                    f"{fitted._language(role)} already; name other languages."
                 )
-        return found
+        return fitted
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """Passes of the model: one per direction, and a translation of each text that is augmented."""

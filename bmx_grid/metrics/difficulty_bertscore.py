@@ -263,16 +263,16 @@ class DifficultyBertScore(BertScore):
         prepared, pairs = _prepared(self), pairs_of(items, self.ground_truth)
         segments = [prepared.rows(*pair) for pair in pairs]
         known = prepared.matches(segments, pairs) if items else {}
-        found = np.empty((len(items), _OWN + 2 * len(self.columns_of_best())))
+        rows_of_statistics = np.empty((len(items), _OWN + 2 * len(self.columns_of_best())))
         for row, (pair, numbers) in enumerate(zip(pairs, segments, strict=True)):
             *cosines, truth_tokens, hypothesis_tokens = known[pair]
             fit = prepared.fit(numbers, truth_tokens, known)
             scale = 1 - self.baseline
             truth, hypothesis = ((side - self.baseline) / scale for side in cosines)
             recall, precision = _mean(fit.weights * truth), _mean(fit.at(hypothesis_tokens) * hypothesis)
-            found[row, :_OWN] = precision[0], recall[0], 1.0, len(truth) > 0 and not fit.weights[0].any()
-            found[row, _OWN::2], found[row, _OWN + 1 :: 2] = precision[1:], recall[1:]
-        return found
+            rows_of_statistics[row, :_OWN] = precision[0], recall[0], 1.0, len(truth) > 0 and not fit.weights[0].any()
+            rows_of_statistics[row, _OWN::2], rows_of_statistics[row, _OWN + 1 :: 2] = precision[1:], recall[1:]
+        return rows_of_statistics
 
     def combine(self, sums: Floats) -> Floats:
         """The F of mean precision and mean recall, as the authors score a system; NaN without segments.
@@ -282,8 +282,8 @@ class DifficultyBertScore(BertScore):
         """
         with np.errstate(invalid="ignore", divide="ignore"):
             precision, recall = sums[..., 0] / sums[..., 2], sums[..., 1] / sums[..., 2]
-            found = np.where((precision > 0) & (recall > 0), 2 * precision * recall / (precision + recall), 0.0)
-        return np.asarray(np.where(sums[..., 2] > 0, found, np.nan), dtype=np.float64)
+            scores = np.where((precision > 0) & (recall > 0), 2 * precision * recall / (precision + recall), 0.0)
+        return np.asarray(np.where(sums[..., 2] > 0, scores, np.nan), dtype=np.float64)
 
     def columns_of_best(self) -> Mapping[int, tuple[int, int]]:
         """By number of best systems fitted on: which statistics are precision and recall; empty without `best`."""

@@ -60,9 +60,9 @@ class Meteor(Counted):
         self.check()
         program = _program(str(_java()), str(_jar()), self.memory, os.getpid())
         rows = [_counts(program, self.references_of(item), item.text("hypothesis")) for item in items]
-        found = np.array(rows, dtype=np.float64)
-        found[(found[:, 0:2] == found[:, -2:]).all(axis=1) & (found[:, -3] == 1), -3] = 0
-        return found
+        counts = np.array(rows, dtype=np.float64)
+        counts[(counts[:, 0:2] == counts[:, -2:]).all(axis=1) & (counts[:, -3] == 1), -3] = 0
+        return counts
 
     def combine(self, sums: Floats) -> Floats:
         """The program's score of summed counts; 0 where nothing matches."""
@@ -105,10 +105,10 @@ def _program(java: str, jar: str, memory: str, process: int) -> subprocess.Popen
 def _counts(program: subprocess.Popen[str], references: Sequence[str], hypothesis: str) -> list[float]:
     """The counts of one segment. Raises BmxError when the program does not answer with them."""
     line = _ask(program, "SCORE ||| " + " ||| ".join(map(_plain, [*references, hypothesis])))
-    found = line.split()
-    if len(found) != _NUMBERS or not all(number.replace(".", "", 1).isdigit() for number in found):
+    numbers = line.split()
+    if len(numbers) != _NUMBERS or not all(number.replace(".", "", 1).isdigit() for number in numbers):
         raise BmxError(f"METEOR 1.5 answered {line[:80]!r} in place of {_NUMBERS} counts for {hypothesis[:60]!r}.")
-    return [float(number) for number in found]
+    return [float(number) for number in numbers]
 
 
 def _ask(program: subprocess.Popen[str], line: str) -> str:

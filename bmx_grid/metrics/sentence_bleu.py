@@ -94,8 +94,8 @@ class SentenceBleu(Counted):
 
         library = BLEU(**self.library_settings() | {"smooth_method": "none", "smooth_value": None})
         library.effective_order = True  # else it advises, text by text
-        found = [library.sentence_score(item.text("hypothesis"), self.references_of(item)) for item in items]
-        rows = [[one.sys_len, one.ref_len, *one.counts, *one.totals] for one in found]
+        scored = [library.sentence_score(item.text("hypothesis"), self.references_of(item)) for item in items]
+        rows = [[score.sys_len, score.ref_len, *score.counts, *score.totals] for score in scored]
         return np.array(rows, dtype=np.float64)
 
     def combine(self, sums: Floats) -> Floats:
@@ -170,8 +170,8 @@ def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -
 
 
 def _each_distinct(function: Callable[[float], float], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    found, place = np.unique(values, return_inverse=True)
-    return _each(function, found.tolist(), len(found))[place]
+    distinct, place = np.unique(values, return_inverse=True)
+    return _each(function, distinct.tolist(), len(distinct))[place]
 
 
 @functools.cache
@@ -261,8 +261,8 @@ def _count(sides: Sequence[_BitSide], orders: int) -> Ints:
             runs = runs & (runs >> np.uint64(1))
         matches[order] = np.bitwise_count(runs & np.repeat(known, n_texts))
         for side, bits, limit in clipped:
-            found = np.bitwise_count(runs[rows[side]] & bits)
-            matches[order, rows[side]] -= np.maximum(found, limit) - limit
+            shared = np.bitwise_count(runs[rows[side]] & bits)
+            matches[order, rows[side]] -= np.maximum(shared, limit) - limit
     first = np.array([side.first for side in sides], np.uint64)
     instead = np.array([side.instead for side in sides], np.intp)
     hidden = np.repeat(np.bitwise_count(first), n_texts) - np.bitwise_count(kept & np.repeat(first, n_texts))

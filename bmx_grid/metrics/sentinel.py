@@ -113,10 +113,10 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
     standard = np.divide(columns - means, sds, out=np.zeros_like(columns), where=sds > 0)
     rated = np.isfinite(human)
     of_fold = [rated & (fold == number) for number in range(fold.max() + 1)]
-    found = np.full((len(of_fold), 1 + columns.shape[1]), np.nan)
+    regressions = np.full((len(of_fold), 1 + columns.shape[1]), np.nan)
     known = [number for number, rows in enumerate(of_fold) if rows.any()]
     if len(known) < FEWEST_FOLDS:
-        return found
+        return regressions
     inverse = np.divide(1, sds, out=np.zeros_like(sds), where=sds > 0)
     for number, rows in enumerate(of_fold):
         errors = np.zeros(len(PENALTIES))
@@ -126,15 +126,15 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
             errors += np.square(predicted - human[left_out]).sum(axis=1)
         penalty = PENALTIES[[errors.argmin()]]
         ((intercept, *weights),) = _ridge(standard, human, rated & ~rows, penalty)
-        found[number] = intercept - means @ (weights * inverse), *(weights * inverse)
-    return found
+        regressions[number] = intercept - means @ (weights * inverse), *(weights * inverse)
+    return regressions
 
 
 def _ridge(columns: Floats, human: Floats, rows: np.ndarray, penalties: Floats) -> Floats:
     """float64[P, 1 + k] intercept and weights fitted on some rows, for each penalty."""
-    own, target = columns[rows], human[rows]
-    means = own.mean(axis=0)
-    values, vectors = np.linalg.eigh((own - means).T @ (own - means) / len(own))
-    along = vectors.T @ ((own - means).T @ (target - target.mean())) / len(own)
+    chosen, target = columns[rows], human[rows]
+    means = chosen.mean(axis=0)
+    values, vectors = np.linalg.eigh((chosen - means).T @ (chosen - means) / len(chosen))
+    along = vectors.T @ ((chosen - means).T @ (target - target.mean())) / len(chosen)
     weights = (along / (values + penalties[:, None])) @ vectors.T
     return np.column_stack([target.mean() - weights @ means, weights])

@@ -38,7 +38,7 @@ def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_token
     ids = tokenize(loaded, texts, None, specials=False)
     lengths = lengths_of(ids)
     scored = np.flatnonzero(lengths >= 2)
-    found = np.zeros(len(texts))
+    likelihoods = np.zeros(len(texts))
 
     def score(batch: Ints) -> None:
         tokens, there = tensors(loaded, [ids[row] for row in scored[batch]], 0)
@@ -47,10 +47,10 @@ def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_token
         likely = logits.gather(2, tokens[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
         total = (likely.double() * there[:, 1:]).sum(dim=1).cpu().numpy()
         mean = total / (lengths[scored[batch]] - 1)
-        found[scored[batch]] = np.exp(mean / lengths[scored[batch]])
+        likelihoods[scored[batch]] = np.exp(mean / lengths[scored[batch]])
 
     in_batches(score, lengths[scored], loaded, max(token_budget(loaded, batch_tokens) // _LOGITS, 1))
-    return found
+    return likelihoods
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,9 +177,9 @@ def _truecaser() -> Any:
     """
     import truecase
 
-    found = truecase.TrueCaser()
-    found.word_casing_lookup = {word: sorted(casings) for word, casings in found.word_casing_lookup.items()}
-    return found
+    library = truecase.TrueCaser()
+    library.word_casing_lookup = {word: sorted(casings) for word, casings in library.word_casing_lookup.items()}
+    return library
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,8 +36,8 @@ def tokenize(
     Truncated texts are counted (`truncated`); the first ones of a model are warned of.
     """
     limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
-    found = _ids(loaded, texts, specials, target, truncation=True, max_length=limit)
-    full = [text for text, ids in zip(texts, found, strict=True) if len(ids) == limit]
+    tokens = _ids(loaded, texts, specials, target, truncation=True, max_length=limit)
+    full = [text for text, ids in zip(texts, tokens, strict=True) if len(ids) == limit]
     too_long = sum(len(ids) > limit for ids in _ids(loaded, full, specials, target, truncation=False))
     if note_truncated(too_long, loaded.name):
         warnings.warn(
@@ -45,7 +45,7 @@ def tokenize(
             "as in the published metric. This is reported once per model; the results count all such texts.",
             stacklevel=2,
         )
-    return found
+    return tokens
 
 
 def _ids(loaded: LoadedModel, texts: Sequence[str], specials: bool, target: bool, **options: Any) -> TokenIds:

@@ -49,12 +49,12 @@ def check_casing(model: str, revision: str | None, model_type: object) -> None:
 def read_object(model: str, path: Path) -> dict[str, Any]:
     """The JSON object in a file of a model. Raises UnavailableError for anything else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UnavailableError(f"model '{model}': {path} cannot be read ({error}); get the model again.") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise UnavailableError(f"model '{model}': {path} is not a JSON object; get the model again.")
-    return found
+    return content
 
 
 _PACKAGE = "package:"
@@ -209,10 +209,10 @@ def _cached(model: str, revision: str | None, name: str) -> Path | None:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        found = try_to_load_from_cache(model, name, revision=revision)
+        path = try_to_load_from_cache(model, name, revision=revision)
     except HFValidationError as error:
         raise UnavailableError(f"model '{model}' is neither a hub id nor a folder: {error}") from error
-    return Path(found) if isinstance(found, str) else None
+    return Path(path) if isinstance(path, str) else None
 
 
 def absent(model: str, revision: str | None, why: str) -> str:

@@ -36,7 +36,7 @@ si:sin_Sinh sk:slk_Latn sl:slv_Latn so:som_Latn sq:als_Latn sr:srp_Cyrl sv:swe_L
 te:tel_Telu tg:tgk_Cyrl th:tha_Thai tl:tgl_Latn tr:tur_Latn uk:ukr_Cyrl ur:urd_Arab uz:uzn_Latn vi:vie_Latn
 xh:xho_Latn yo:yor_Latn zh:zho_Hans zu:zul_Latn
 """
-NLLB = dict(one.split(":") for one in _NLLB_TABLE.split())
+NLLB = dict(entry.split(":") for entry in _NLLB_TABLE.split())
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -167,15 +167,13 @@ def _quiet() -> Iterator[None]:
     from transformers.utils import logging
 
     log: Any = logging  # untyped functions
-    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
+    with ExitStack() as restored:
+        restored.callback(log.set_verbosity, log.get_verbosity())
+        if log.is_progress_bar_enabled():
+            restored.callback(log.enable_progress_bar)
+        log.set_verbosity_error()
+        log.disable_progress_bar()
         yield
-    finally:
-        log.set_verbosity(level)
-        if bars:
-            log.enable_progress_bar()
 
 
 def _keep_layers(model: str, network: Any, layers: int) -> None:

@@ -266,7 +266,7 @@ def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> 
     first = {"forced_bos_token_id": languages.code}
     if tokenize(loaded, [""], None, target=True)[0][-1] == languages.code:  # mBART's stands behind a text
         first = {"decoder_start_token_id": languages.code, "forced_bos_token_id": None}
-    limits = [int(_LONGER * len(one)) + _MORE for one in ids]
+    limits = [int(_LONGER * len(source)) + _MORE for source in ids]
     ends = _ends(np.array(limits), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))
     options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "length_penalty": None, "min_length": 0}
     with torch.inference_mode():
