@@ -92,17 +92,6 @@ def test_mistakes_have_status_2_and_one_sentence(compare, arguments, told, capsy
     assert told in said
 
 
-def test_a_paper_without_quantities_of_its_own_is_held_against_its_analysis(compare, tmp_path, monkeypatch, capsys):
-    folder = tmp_path / "paper_2030"
-    folder.mkdir()
-    value = "{name: settings, key: n_settings, published: 2, at: Table 9}"
-    (folder / "expected.yaml").write_text(f"tolerance: 0.0\nvalues:\n  - {value}\n")
-    pq.write_table(rows({("d", pair, "m", "lime"): peaked(0.5) for pair in "ab"}), tmp_path / "grid.parquet")
-    monkeypatch.setattr(compare, "HERE", tmp_path)
-    assert compare.main(["paper_2030", str(tmp_path / "grid.parquet")]) == 0
-    assert "1 agree, 0 differ" in capsys.readouterr().out
-
-
 def test_figures_and_tables_get_the_numbers_of_the_paper(tmp_path, capsys):
     with script(ROOT / "experiments" / "numbered.py") as numbered:
         pass

@@ -110,7 +110,7 @@ def test_ter_sums_of_all_systems(data_dir, pair):
 )
 def test_mqm_levels_of_chrf(data_dir, pair, alone, by_item, system):
     segments, chrf = read(data_dir, "mqm21", pair), metric_of("chrf")
-    found = levels(segments, chrf, chrf.statistics(segments.items(chrf.reads)), resamples=200)
+    found = levels(segments, chrf, chrf.statistics(segments.items(chrf.reads)), resamples=40)
     for grouping, expected in (("none", alone), ("item", by_item)):
         row = found["segment", grouping, "kendall"]
         assert row.value == pytest.approx(expected, abs=0.0015)

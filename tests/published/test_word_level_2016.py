@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 import sys
 from itertools import combinations
 
@@ -111,33 +110,11 @@ def test_distinction_counts_significant_pairs(small):
     assert {("en-de", "2", "2"), ("en-ja", "3", "2")} <= split
 
 
-def test_batches_are_taken_up_again_and_those_of_other_seeds_are_not(make, data, small, tmp_path, monkeypatch):
-    out = shutil.copytree(small, tmp_path / "out")
-    before = (out / "samplings.csv").read_bytes()
-    sampling, sampled = sys.modules["thresholds_sampled"], []
-    monkeypatch.setattr(
-        sampling, "sample_moments", lambda *a, **k: sampled.append(k["repeats"]) or sample_moments(*a, **k)
-    )
-    again = ["--data", str(data), "--out", str(out), "--parts", "sampling", *SMALL, "--pairs"]
-    assert make.main([*again, "en-de,en-ja", "--threads", "1"]) == 0
-    assert not sampled and (out / "samplings.csv").read_bytes() == before
-    assert make.main([*again, "en-de", "--seed", "1"]) == 0
-    assert sampled == [5] and (out / "samplings.csv").read_bytes() != before
-    assert make.main([*again, "en-ja", "--repeats", "8"]) == 0
-    assert sampled == [5, 3]  # five of eight were there
-    given = sys.modules["submissions_compared"].Submitted.read(data, "en-ja", "keep")
-    alone = sampling.sampled(given, [10, 20], 8, 0, 2, tmp_path / "alone")
-    assert [float(row["p"]) for row in read(out, "p_values")] == [row["p"] for row in sampling.rows(alone)]
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         pytest.param(["--pairs", "en-dd"], "Did you mean 'en-de'", id="pair"),
-        pytest.param(["--parts", "sistems"], "Did you mean 'systems'", id="part"),
-        pytest.param(["--pairs", ","], "nothing is named", id="no-pair"),
         pytest.param(["--sizes", "100,50"], "not ascending whole numbers from 2 on", id="sizes"),
-        pytest.param(["--sizes", "a"], "not ascending whole numbers from 2 on", id="no-number"),
         pytest.param(["--data", "nowhere"], "not found", id="no-data"),
     ],
 )
@@ -146,24 +123,6 @@ def test_mistakes_are_one_sentence(make, tmp_path, capsys, arguments, told):
     said = capsys.readouterr().err
     assert said.startswith("error: ") and told in said and said.count("\n") == 1
     assert not (tmp_path / "out").exists()
-
-
-def test_too_small_an_option(make, capsys):
-    with pytest.raises(SystemExit) as ended:
-        make.main(["--repeats", "4"])
-    assert ended.value.code == 2 and "from 5 on" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("attainable", "base"), [(0.5, 30), (0.358, 30), (0.272, 20), (0.083, 5), (0.03, 2.5), (0.001, 0.5)]
-)
-def test_the_base_is_the_papers_where_it_can_be_reached(make, attainable, base):
-    class Pool:
-        pass
-
-    pool = Pool()
-    pool.attainable = attainable
-    assert sys.modules["thresholds_sampled"].base_of(pool) == base
 
 
 @pytest.fixture(scope="module")
