@@ -100,9 +100,9 @@ def test_intervals_are_those_of_drawn_clusters_written_out():
 
 @pytest.mark.parametrize("grouping", ["none", "item"])
 def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
-    scores, human, items, systems = some(30, 5)
+    scores, human, items, _ = some(30, 5)
     human = np.round(human)
-    groups = {"none": np.zeros_like(items), "item": items, "system": systems}[grouping]
+    groups = {"none": np.zeros_like(items), "item": items}[grouping]
     found, ties = grouped_acc_eq(scores, human, groups, items, 1000, 3)
     assert found.value == ties.accuracy
     rng = np.random.default_rng(5)
@@ -111,7 +111,7 @@ def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
         drawn = rng.integers(30, size=30)
         rows = np.concatenate([np.flatnonzero(items == item) for item in drawn])
         copy = np.repeat(np.arange(30), 5)
-        by = {"none": np.zeros(150, dtype=int), "item": copy, "system": systems[rows]}[grouping]
+        by = {"none": np.zeros(150, dtype=int), "item": copy}[grouping]
         shares = []
         for group in np.unique(by):
             own = rows[by == group]

@@ -16,7 +16,6 @@ from bmx_grid.measures.resampling import (
     pearson_two_pass,
     ranges,
     seeded_draws,
-    swaps,
     weighted_correlations,
 )
 
@@ -30,15 +29,6 @@ SCIPY = {
 def weighted_correlation(kind, x, human, weights):
     """Of one column, with a row of weights for each resample."""
     return weighted_correlations(kind, x[:, None], human, weights.T)[0]
-
-
-@pytest.mark.parametrize("sample", [draws, swaps])
-@pytest.mark.parametrize("units", [3, 560])
-def test_draws_do_not_depend_on_how_many_are_asked_for_at_a_time(sample, units):
-    whole = sample(np.random.default_rng(1), units, 50)
-    rng = np.random.default_rng(1)
-    parts = np.concatenate([sample(rng, units, size) for size in (1, 6, 13, 30)])
-    assert (whole == parts).all()
 
 
 def test_blocks_cover_all_resamples():

@@ -133,24 +133,6 @@ def test_perm_both_is_nlpstats_published_value():
     assert abs(found - 0.5361536) < 4 * np.sqrt(0.25 * (1 / 9999 + 1 / 10_000))
 
 
-def test_size_with_clusters():
-    """Two metrics of equal quality, 300 sets of 25 clusters of unequal size: rejected in 5 %, within 3 SE.
-
-    Swapping rows instead of clusters rejects far too often.
-    """
-    rng, by_cluster, by_row = np.random.default_rng(7), [], []
-    sizes = rng.integers(1, 12, 25)
-    cluster = np.repeat(np.arange(25), sizes)
-    for seed in range(300):
-        human, a, b = (rng.normal(size=25)[cluster] + 0.3 * rng.normal(size=len(cluster)) for _ in range(3))
-        options = {"resamples": 99, "seed": seed}
-        by_cluster.append(compare(human + a, human + b, human, cluster, **options).p)
-        if seed < 100:
-            by_row.append(compare(human + a, human + b, human, **options).p)
-    assert abs(np.mean(np.array(by_cluster) <= 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 300)
-    assert np.mean(np.array(by_row) <= 0.05) > 0.2
-
-
 @pytest.mark.parametrize(
     "change",
     [
