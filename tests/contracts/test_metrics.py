@@ -121,26 +121,19 @@ def test_it_travels_to_worker_processes_in_a_small_parcel(metric):
     assert pickle.loads(parcel) == metric
 
 
-def test_statistics_of_items_sum_to_those_of_a_system(metric):
-    items = items_for(metric, PAIRS)
-    statistics = metric.statistics(items)
-    assert statistics.shape[0] == len(items)
-    assert statistics.dtype == np.float64
-    system = metric.combine(statistics.sum(axis=0))
-    assert system.shape == ()
-    assert np.isfinite(system)
-    resamples = np.array([[2.0, *[1.0] * (len(items) - 1)], [0.0, *[1.0] * (len(items) - 1)]])
-    found = metric.combine(resamples @ statistics)
-    for row, weights in zip(found, resamples.astype(int), strict=True):
-        drawn = [item for item, times in zip(items, weights, strict=True) for _ in range(times)]
-        assert row == pytest.approx(metric.combine(metric.statistics(drawn).sum(axis=0)), abs=1e-6)
-
-
-def test_where_a_metric_has_statistics_of_its_own_a_score_is_their_combination(metric):
+def test_statistics_of_its_own_make_each_score_and_sum_to_those_of_a_system(metric):
     if not metric.has_statistics:
         pytest.skip("the score of a system is the mean of its segments")
     items = items_for(metric, PAIRS)
-    assert metric.combine(metric.statistics(items)).tolist() == metric.score(items).tolist()
+    statistics = metric.statistics(items)
+    assert (len(statistics), statistics.dtype) == (len(items), np.float64)
+    assert metric.combine(statistics).tolist() == metric.score(items).tolist()
+    resamples = np.array([[1.0] * len(items), [2.0, *[1.0] * (len(items) - 1)], [0.0, *[1.0] * (len(items) - 1)]])
+    systems = metric.combine(resamples @ statistics)
+    assert systems.shape == (3,) and np.isfinite(systems).all()
+    for system, weights in zip(systems, resamples.astype(int), strict=True):
+        drawn = [item for item, times in zip(items, weights, strict=True) for _ in range(times)]
+        assert system == pytest.approx(metric.combine(metric.statistics(drawn).sum(axis=0)), abs=1e-6)
 
 
 def test_a_metric_that_is_fitted_is_a_metric_of_the_same_kind(metric):
