@@ -157,18 +157,6 @@ def test_attributions_come_from_another_cluster_with_as_many_words(n_words, clus
         for place, found in enumerate(donors(n_words, clusters, np.random.default_rng(seed)).tolist()):
             seen[place].add(found)
     assert seen == allowed
-
-
-def test_many_segments_all_get_a_donor_of_another_cluster():
-    n_words, clusters = (
-        np.random.default_rng(1).integers(1, 60, size=3000),
-        np.random.default_rng(2).integers(0, 700, size=3000),
-    )
-    clusters[:1000] = 0  # one large cluster
-    found = donors(n_words, clusters, np.random.default_rng(0))
-    assert (clusters[found] != clusters).all()
-    assert (n_words[found] == n_words).mean() > 0.99
-    assert len(np.unique(found)) > 1500  # not one donor for all
     assert len(donors(ints(), ints(), np.random.default_rng(0))) == 0
 
 

@@ -230,17 +230,10 @@ def test_the_best_threshold_is_the_best_of_all_cuts():
         assert matthews_corrcoef(gold.bad, chosen) == pytest.approx(max(cuts))
         best = np.unique(values)[:-1][np.array(cuts) >= max(cuts) - 1e-12]
         assert chosen.sum() == (values <= best[0]).sum()  # of equally good cuts the one that blames fewest
+    for values, bad in (([1.0, 1.0], [0, 1]), ([1.0, 2.0], [0, 0]), ([np.nan, 2.0], [1, 0]), ([], [])):
+        assert np.isnan(best_threshold(np.array(bad, dtype=bool), np.array(values))), "no cut, or one label"
     for low, high in ((1.0, np.nextafter(1.0, 2)), (-np.inf, 3.0)):
         assert low <= best_threshold(np.array([True, False]), np.array([low, high])) < high
-
-
-@pytest.mark.parametrize(
-    ("values", "bad"),
-    [([1.0, 1.0], [0, 1]), ([1.0, 2.0], [0, 0]), ([np.nan, 2.0], [1, 0]), ([], [])],
-    ids=["no-cut", "one-label", "nothing-left", "no-words"],
-)
-def test_no_threshold(values, bad):
-    assert np.isnan(best_threshold(np.array(bad, dtype=bool), np.array(values)))
 
 
 def test_a_text_without_a_threshold_or_with_an_unknown_attribution_has_no_labels():
