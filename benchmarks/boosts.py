@@ -27,7 +27,7 @@ boosts = {name: build(load_option("boost", name), Boost, f"boost.{name}") for na
 def judged(names: list[str]) -> None:
     """Features and choices of some boosts, from the attributions on."""
     for name in names:
-        cross_fitted("pearson", boosts[name], rated, boosts[name].features(truth, hypothesis))
+        cross_fitted("pearson", boosts[name].fit, rated, boosts[name].features(truth, hypothesis))
 
 
 taken = bench.measure({name: lambda name=name: judged([name]) for name in boosts} | {"all": lambda: judged([*boosts])})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -68,20 +68,18 @@ class Fitted(ABC):
 Constants = TypeVar("Constants", bound=Fitted)
 
 
-class Candidate(ABC):
-    """Something that is chosen on rated segments."""
-
-    @abstractmethod
-    def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
-        """What is best on these parts, which count the same however many segments they have; deterministic.
-
-        "No boost" is among the choices: without a gain in the mean correlation of the parts the result abstains.
-        """
+# What is best on some parts, which count the same however many segments they have; deterministic. "No boost" is among
+# the choices: without a gain in the mean correlation of the parts the result abstains.
+Fit = Callable[[Kind, Sequence[Part]], Fitted]
 
 
 @dataclass(frozen=True)
-class Boost(Component, Candidate):
-    """A candidate whose features are made of attributions: an option of the group `boost`."""
+class Boost(Component, ABC):
+    """An option of the group `boost`: features that are made of attributions, and how they are mixed in."""
+
+    @abstractmethod
+    def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
+        """What is best on these parts, as every `Fit`."""
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.boosts.base import Candidate, Fitted, Floats, Part
+from bmx_grid.boosts.base import Fitted, Floats, Part
 from bmx_grid.boosts.feature_mix import within_sd
 from bmx_grid.boosts.learned import Linear
 from bmx_grid.measures.correlation import Kind, beats, correlate, first_within_rounding
@@ -19,18 +19,13 @@ from bmx_grid.measures.resampling import codes, number_of
 MOST = 3  # metrics in an average
 
 
-@dataclass(frozen=True)
-class Length(Candidate):
+def fit_length(roles: Sequence[str], kind: Kind, parts: Sequence[Part]) -> Linear:
     """A linear term in the log words of some texts, fitted by `measures.nuisance.fit_term`."""
-
-    roles: tuple[str, ...]
-
-    def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
-        alone = Linear.alone([f"log_words {role}" for role in self.roles])
-        if not parts:
-            return alone
-        own, weights = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
-        return replace(alone, own=own, weights=tuple(weights.tolist()))
+    alone = Linear.alone([f"log_words {role}" for role in roles])
+    if not parts:
+        return alone
+    own, weights = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
+    return replace(alone, own=own, weights=tuple(weights.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,60 +49,52 @@ class OnCurve(Fitted):
         return {"own": self.own, "weights": self.weights.tolist()}
 
 
-@dataclass(frozen=True)
-class Curve(Length):
+def fit_curve(kind: Kind, parts: Sequence[Part]) -> OnCurve:
     """A smooth curve of the metric's own score and of log words (`measures.nuisance`), fitted by `fit_term`."""
-
-    def fit(self, kind: Kind, parts: Sequence[Part]) -> OnCurve:
-        alone = OnCurve(None, 1.0, np.empty(0))
-        if not parts:
-            return alone
-        base, words, clusters = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("base", "features", "clusters")
-        )
-        curve = CurveTerms.of(base, words, number_of(codes(clusters)))
-        terms = [(part.base, curve.columns(part.base, part.features)[:, 1:], part.human) for part in parts]
-        own, weights = fit_term(kind, terms)
-        return OnCurve(curve, own, weights) if weights.any() else alone
+    alone = OnCurve(None, 1.0, np.empty(0))
+    if not parts:
+        return alone
+    base, words, clusters = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("base", "features", "clusters")
+    )
+    curve = CurveTerms.of(base, words, number_of(codes(clusters)))
+    terms = [(part.base, curve.columns(part.base, part.features)[:, 1:], part.human) for part in parts]
+    own, weights = fit_term(kind, terms)
+    return OnCurve(curve, own, weights) if weights.any() else alone
 
 
-@dataclass(frozen=True)
-class MetricAverage(Candidate):
+def fit_average(metrics: tuple[str, ...], kind: Kind, parts: Sequence[Part]) -> Linear:
     """The mean of the z scores of at most three of the metrics at hand, the best of all subsets.
 
     metrics: the names of the others; their scores are the features, higher is better. The metric of the base is one
     of those to choose from, and need not be chosen; alone it is "no boost". Of equal subsets the first counts, smaller
     ones before larger ones, in the order of the names with the own one first.
     """
-
-    metrics: tuple[str, ...]
-
-    def fit(self, kind: Kind, parts: Sequence[Part]) -> Linear:
-        used = [one for one in parts if one.decides]
-        alone = Linear.alone(self.metrics)
-        if not used or not self.metrics:
-            return alone
-        columns = [np.column_stack([one.base, one.features]) for one in used]
-        means = np.mean([one.mean(axis=0) for one in columns], axis=0)
-        sds = np.array([within_sd([one[:, metric] for one in columns]) for metric in range(columns[0].shape[1])])
-        sizes = range(1, min(MOST, len(sds)) + 1)
-        every = itertools.chain.from_iterable(itertools.combinations(range(len(sds)), size) for size in sizes)
-        subsets = [some for some in every if (sds[list(some)] > 0).all() and some != (0,)]
-        if not (sds[0] > 0 and subsets):
-            return alone
-        gains = np.zeros(len(subsets))
-        for one, raw in zip(used, columns, strict=True):
-            standard = np.divide(raw - means, sds, out=np.zeros_like(raw), where=sds > 0)
-            averages = (standard[:, list(some)].mean(axis=1) for some in subsets)
-            gains += [correlate(kind, average, one.human) for average in averages]
-            gains -= correlate(kind, one.base, one.human)
-        gains /= len(used)
-        best = int(first_within_rounding(gains[None, :, None])[0])
-        if best < 0 or not beats(gains[best]):
-            return alone
-        chosen = subsets[best]
-        share = float(sds[0]) / len(chosen)  # on the scale of the base
-        weights = tuple(share if metric in chosen else 0.0 for metric in range(1, len(sds)))
-        own = 1 / len(chosen) if 0 in chosen else 0.0
-        spreads = tuple(float(sd) if sd > 0 else 1.0 for sd in sds[1:])
-        return Linear(self.metrics, own, float(means[0]), weights, tuple(means[1:].tolist()), spreads)
+    used = [one for one in parts if one.decides]
+    alone = Linear.alone(metrics)
+    if not used or not metrics:
+        return alone
+    columns = [np.column_stack([one.base, one.features]) for one in used]
+    means = np.mean([one.mean(axis=0) for one in columns], axis=0)
+    sds = np.array([within_sd([one[:, metric] for one in columns]) for metric in range(columns[0].shape[1])])
+    sizes = range(1, min(MOST, len(sds)) + 1)
+    every = itertools.chain.from_iterable(itertools.combinations(range(len(sds)), size) for size in sizes)
+    subsets = [some for some in every if (sds[list(some)] > 0).all() and some != (0,)]
+    if not (sds[0] > 0 and subsets):
+        return alone
+    gains = np.zeros(len(subsets))
+    for one, raw in zip(used, columns, strict=True):
+        standard = np.divide(raw - means, sds, out=np.zeros_like(raw), where=sds > 0)
+        averages = (standard[:, list(some)].mean(axis=1) for some in subsets)
+        gains += [correlate(kind, average, one.human) for average in averages]
+        gains -= correlate(kind, one.base, one.human)
+    gains /= len(used)
+    best = int(first_within_rounding(gains[None, :, None])[0])
+    if best < 0 or not beats(gains[best]):
+        return alone
+    chosen = subsets[best]
+    share = float(sds[0]) / len(chosen)  # on the scale of the base
+    weights = tuple(share if metric in chosen else 0.0 for metric in range(1, len(sds)))
+    own = 1 / len(chosen) if 0 in chosen else 0.0
+    spreads = tuple(float(sd) if sd > 0 else 1.0 for sd in sds[1:])
+    return Linear(metrics, own, float(means[0]), weights, tuple(means[1:].tolist()), spreads)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Candidate, Fitted
-from bmx_grid.boosts.controls import Curve, Length, MetricAverage
+from bmx_grid.boosts.base import Boost, Fit, Fitted
+from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import Chosen as ChosenBoost
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
@@ -51,7 +52,7 @@ DATASET = NAMES[:1]
 
 T = TypeVar("T")
 Differences = tuple[Sequence[Member], list[Contrasts]]  # of each setting of a data set
-Choice = tuple[str, Candidate, list[list[Floats]]]  # its name; of each setting its features, as they are and reassigned
+Choice = tuple[str, Fit, list[list[Floats]]]  # its name; of each setting its features, as they are and reassigned
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +192,14 @@ class BoostEvaluation(Evaluation):
         choices = list(self._choices(members)) if settings[0].explainer is not None else []
         names, metrics = _shared_metrics(members)
         if names:
-            choices.append((COMBINED, MetricAverage(names), [[columns] for columns in metrics]))
+            choices.append((COMBINED, partial(fit_average, names), [[columns] for columns in metrics]))
         held = self._chosen_by_others(choices, members, ELSEWHERE)
         for member, of_setting in zip(members, held, strict=True):
             of_setting.update(self._without_choice(member))
-        for name, candidate, features in choices:
+        for name, fit, features in choices:
             for member, columns, of_setting in zip(members, features, held, strict=True):
                 if columns:
-                    crossed = [cross_fitted(self._kind, candidate, member, drawn) for drawn in columns]
+                    crossed = [cross_fitted(self._kind, fit, member, drawn) for drawn in columns]
                     of_setting[name, CROSS_FITTED] = crossed
         for result, member, of_setting in zip(results, members, held, strict=True):
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
@@ -220,8 +221,8 @@ class BoostEvaluation(Evaluation):
         roles = members[0].setting.worded
         for name, boost in self.boosts.items():
             if not isinstance(boost, Fixed):
-                yield name, boost, [member.features_of(name, boost) for member in members]
-        for name, placebo in ((LENGTH, Length(roles)), (CURVE, Curve(roles))):
+                yield name, boost.fit, [member.features_of(name, boost) for member in members]
+        for name, placebo in ((LENGTH, partial(fit_length, roles)), (CURVE, fit_curve)):
             yield name, placebo, [[member.log_words] for member in members]
 
     def _without_choice(self, member: Member) -> Iterator[tuple[tuple[str, str], list[Floats]]]:
@@ -241,9 +242,9 @@ class BoostEvaluation(Evaluation):
     def _chosen_by_others(self, choices: Sequence[Choice], members: Sequence[Member], point: str) -> list[Chosen]:
         """What is best on the members that choose for each one, at `point`."""
         held: list[Chosen] = [{} for _ in members]
-        for name, candidate, features in choices:
+        for name, fit, features in choices:
             for drawn in zip(*features, strict=False):  # none where a member lacks the boost
-                for of_setting, scores in zip(held, on_others(self._kind, candidate, members, drawn), strict=True):
+                for of_setting, scores in zip(held, on_others(self._kind, fit, members, drawn), strict=True):
                     if scores is not None:
                         of_setting.setdefault((name, point), []).append(scores)
         return held
@@ -265,7 +266,7 @@ class BoostEvaluation(Evaluation):
     def _best_gain(self, name: str, member: Member) -> float:
         """What a boost gains on the segments it is chosen on."""
         features, everyone = member.features[name], np.ones(len(member.base), dtype=np.bool_)
-        best = chosen(self._kind, self.boosts[name], [(member, features, everyone)]).scores(member.base, features)
+        best = chosen(self._kind, self.boosts[name].fit, [(member, features, everyone)]).scores(member.base, features)
         return correlate(self._kind, best, member.human) - correlate(self._kind, member.base, member.human)
 
     def _fitted(self, members: Sequence[Member]) -> Iterator[tuple[str, Fitted]]:
@@ -276,7 +277,7 @@ class BoostEvaluation(Evaluation):
                 for member in members
                 if name in member.features
             ]
-            fitted = chosen(self._kind, self.boosts[name], parts)
+            fitted = chosen(self._kind, self.boosts[name].fit, parts)
             if not fitted.abstains:
                 yield name, fitted
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.boosts.base import Boost, Candidate, Fitted, Part
+from bmx_grid.boosts.base import Boost, Fit, Fitted, Part
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.evaluations.base import Finished, Floats
@@ -89,7 +89,7 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
     ]
 
 
-def chosen(kind: Kind, candidate: Candidate, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
+def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
     """What is best on some segments of language pairs, which count the same.
 
     selection: each with its features float64[n, k], and bool[n] which of its segments choose. Pairs on which the
@@ -99,10 +99,10 @@ def chosen(kind: Kind, candidate: Candidate, selection: Sequence[tuple[Rated, Fl
         Part(rated.base[rows], features if rows.all() else features[rows], rated.human[rows], rated.clusters[rows])
         for rated, features, rows in selection
     ]
-    return candidate.fit(kind, [part for part in parts if part.decides and np.ptp(part.base) > 0])
+    return fit(kind, [part for part in parts if part.decides and np.ptp(part.base) > 0])
 
 
-def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Floats) -> Floats:
+def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats:
     """float64[n] each segment with what is best on the folds it is not in; NaN with one fold.
 
     Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
@@ -110,7 +110,7 @@ def cross_fitted(kind: Kind, candidate: Candidate, rated: Rated, features: Float
     scores, count = np.full(len(rated.base), np.nan), number_of(rated.fold_of)
     for fold in range(count) if count > 1 else ():
         inside = rated.fold_of == fold
-        fitted = chosen(kind, candidate, [(rated, features, ~inside)])
+        fitted = chosen(kind, fit, [(rated, features, ~inside)])
         scores[inside] = to_scale(fitted.scores(rated.base, features), rated.base)[inside]
     return scores
 
@@ -148,9 +148,7 @@ class Member(Rated):
         return of_all
 
 
-def on_others(
-    kind: Kind, candidate: Candidate, members: Sequence[Member], features: Sequence[Floats]
-) -> list[Floats | None]:
+def on_others(kind: Kind, fit: Fit, members: Sequence[Member], features: Sequence[Floats]) -> list[Floats | None]:
     """float64[n] scores of each member with what is best on those that choose for it; None where there are none.
 
     features: float64[n, k] of each.
@@ -158,7 +156,7 @@ def on_others(
     held: list[Floats | None] = []
     for judged, columns in zip(members, features, strict=True):
         selection = [(members[other], features[other], rows) for other, rows in judged.choosing.items()]
-        held.append(chosen(kind, candidate, selection).scores(judged.base, columns) if selection else None)
+        held.append(chosen(kind, fit, selection).scores(judged.base, columns) if selection else None)
     return held
 
 

@@ -2,13 +2,14 @@
 
 import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 from some_attributions import standard
 
 from bmx_grid.boosts.base import Part, mean_gain
-from bmx_grid.boosts.controls import Curve, Length, MetricAverage
+from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.measures.nuisance import fit_term
 
 ROLES = ("source", "hypothesis")
@@ -24,8 +25,8 @@ def liking(what, n=300, seed=1) -> Part:
 
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
 def test_the_length_term_is_linear_in_the_log_words(kind):
-    part, candidate = liking("length"), Length(ROLES)
-    fitted = candidate.fit(kind, [part])
+    part = liking("length")
+    fitted = fit_length(ROLES, kind, [part])
     own, weights = fit_term(kind, [(part.base, part.features, part.human)])
     expected = own * part.base + part.features @ weights
     np.testing.assert_allclose(fitted.scores(part.base, part.features), expected, rtol=1e-13, atol=1e-13)
@@ -35,17 +36,17 @@ def test_the_length_term_is_linear_in_the_log_words(kind):
 @pytest.mark.parametrize("what", ["length", "curve"])
 def test_the_curve_holds_lengths_and_powers_of_the_score(what):
     part, other = liking(what), liking(what, seed=2)
-    fitted = Curve(ROLES).fit("pearson", [part])
+    fitted = fit_curve("pearson", [part])
     assert mean_gain("pearson", [other], fitted) > 0.2
-    assert (mean_gain("pearson", [other], Length(ROLES).fit("pearson", [part])) > 0.2) == (what == "length")
+    assert (mean_gain("pearson", [other], fit_length(ROLES, "pearson", [part])) > 0.2) == (what == "length")
     assert set(json.loads(json.dumps(fitted.constants(), allow_nan=False))) == {"own", "weights"}
 
 
-@pytest.mark.parametrize("candidate", [Length(ROLES), Curve(ROLES)], ids=["length", "curve"])
-def test_where_nothing_is_gained_the_metric_stays_bit_for_bit(candidate):
+@pytest.mark.parametrize("fit", [partial(fit_length, ROLES), fit_curve], ids=["length", "curve"])
+def test_where_nothing_is_gained_the_metric_stays_bit_for_bit(fit):
     part = liking("nothing")
     for parts in ([], [part]):
-        fitted = candidate.fit("pearson", parts)
+        fitted = fit("pearson", parts)
         assert fitted.abstains
         assert fitted.scores(part.base, part.features).tobytes() == part.base.tobytes()
 
@@ -71,7 +72,7 @@ def test_the_best_average_is_that_of_brute_force(kind):
     z = {name: standard(one) for name, one in zip(("own", *NAMES[:3]), [part.base, *part.features.T[:3]], strict=True)}
     subsets = [some for size in (1, 2, 3) for some in itertools.combinations(z, size)]
     best = max(subsets, key=lambda some: own(sum(z[name] for name in some), part.human)[0])
-    fitted = MetricAverage(NAMES).fit(kind, [part])
+    fitted = fit_average(NAMES, kind, [part])
     used = tuple(["own"] * (fitted.own > 0) + [name for name, w in zip(NAMES, fitted.weights, strict=True) if w])
     assert used == best and {"chrf", "bertscore"} <= set(used)
     average = sum(z[name] for name in best) / len(best)
@@ -82,8 +83,8 @@ def test_the_best_average_is_that_of_brute_force(kind):
 def test_the_own_metric_alone_may_be_best():
     part = metrics()
     perfect = Part(part.human + 0.0, part.features, part.human, part.clusters)
-    fitted = MetricAverage(NAMES).fit("pearson", [perfect])
+    fitted = fit_average(NAMES, "pearson", [perfect])
     assert fitted.abstains
     assert fitted.scores(perfect.base, np.full((200, 4), np.nan)).tobytes() == perfect.base.tobytes()
-    assert MetricAverage(()).fit("pearson", [part]).abstains
-    assert MetricAverage(NAMES).fit("pearson", []).abstains
+    assert fit_average((), "pearson", [part]).abstains
+    assert fit_average(NAMES, "pearson", []).abstains

@@ -60,5 +60,5 @@ def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
     labels = [list("abcdefghi"), list("abcdefghi"), list("jklmnopqr")]
     members = linked("pearson", [Member(*of, finished(9), {}, {}, ()) for of in rated], labels, ["x", "y", "y"])
     assert [list(member.choosing) for member in members] == [[2], [], [0]]
-    held = on_others("pearson", FeatureMix(feature="mean"), members, features)
+    held = on_others("pearson", FeatureMix(feature="mean").fit, members, features)
     assert [scores is None for scores in held] == [False, True, False]
