@@ -70,7 +70,9 @@ class _Acl20(Published):
         outputs = [f"{folder}/newstest{self.YEAR}.{name}.{language_pair}" for name in names]
         paths = self.require(data_dir, [*self._shared(language_pair)[1:], *outputs])
         source, reference, *texts = [self._lines(path) for path in paths]
-        return {name: list(zip(own, source, reference, strict=True)) for name, own in zip(names, texts, strict=True)}
+        return {
+            name: list(zip(lines, source, reference, strict=True)) for name, lines in zip(names, texts, strict=True)
+        }
 
     def _lines(self, path: Path) -> list[str]:
         return read_lines(path)

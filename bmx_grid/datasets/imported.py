@@ -228,16 +228,14 @@ def _matched(
         ),
     )
     matched = wanted.merge(rows, how="left", on=keys)
-    left = rows[~rows.place.isin(matched.place)]  # the first is perhaps meant for what is missing
-    held = f"; {left.place.iloc[0]} has {_named(left.iloc[0], keys)}" if len(left) else ""
-    refuse(
-        matched,
-        matched.place.isna(),
-        lambda row: (
-            f"{file.path}: no score for {_named(row, keys)} of {_set(segments)}{held}. Correct the name, add it, or "
-            "write None for what has no score."
-        ),
-    )
+    missing = matched[matched.place.isna()]
+    if len(missing):
+        left = rows[~rows.place.isin(matched.place)]  # the first is perhaps meant for what is missing
+        held = f"; {left.place.iloc[0]} has {_named(left.iloc[0], keys)}" if len(left) else ""
+        raise DataError(
+            f"{file.path}: no score for {_named(missing.iloc[0], keys)} of {_set(segments)}{held}. Correct the name, "
+            "add it, or write None for what has no score."
+        )
     for role, known in (("id", segments.all_ids), ("system", segments.all_systems)):
         if role in rows and known and option.extra == "refuse":  # where the data set names no systems, ids are enough
             for name, place in rows.loc[~rows[role].isin(known), [role, "place"]].values:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -253,14 +254,16 @@ def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataF
     """The rows of a table: the column of the role `kind` as `value`, and those of the other roles."""
     import pandas as pd
 
-    taken = table.take(dict.fromkeys(columns.values()))
-    rows = _rows(taken[columns[kind]])
-    rows["place"] = [table.place(row) for row in range(len(rows))]
-    for role in ("side", *NAMES):
-        if role in columns:
-            names = zip(taken[columns[role]], rows.place, strict=True)
-            rows[role] = [_name(name, f"{table.path}, {place}", columns[role]) for name, place in names]
-    return rows.assign(words=pd.Series(taken[columns["words"]], dtype=object)) if "words" in columns else rows
+    taken = table.take(dict.fromkeys(columns[role] for role in (kind, "words") if role in columns))
+    rows = _rows(taken[columns[kind]]).assign(place=[table.place(row) for row in range(len(table))])
+    if "words" in columns:
+        rows["words"] = pd.Series(taken[columns["words"]], dtype=object)
+    return rows.assign(**{role: _names(table, columns[role]) for role in ("side", *NAMES) if role in columns})
+
+
+@lru_cache(maxsize=4)  # several metrics may be columns of one table
+def _names(table: Table, column: str) -> list[str]:
+    return [_name(value, table.where(row), column) for row, value in enumerate(table.take([column])[column])]
 
 
 def _name(value: Any, where: str, column: str) -> str:

@@ -180,10 +180,10 @@ def read_sub_words(archive: Path, language_pair: str) -> tuple[Rows, Ragged]:
     check_aligned({f"{archive}:{name}": files[name] for name in names})
     pieces = tuple((*line.split(), END) for line in files[names[0]])
     rows = [[finite_or_nan(text) for text in line.split()] for line in files[names[1]]]
-    for line, (values, own) in enumerate(zip(rows, pieces, strict=True), start=1):
-        if len(values) != len(own) or np.isnan(values).any():
+    for line, (values, parts) in enumerate(zip(rows, pieces, strict=True), start=1):
+        if len(values) != len(parts) or np.isnan(values).any():
             raise DataError(
-                f"{archive}:{names[1]}, line {line}: expected {len(own)} log-probabilities, one per sub-word of "
+                f"{archive}:{names[1]}, line {line}: expected {len(parts)} log-probabilities, one per sub-word of "
                 f"{names[0]} and one for the end of the sentence, got {files[names[1]][line - 1][:80]!r}; download the "
                 "archive again."
             )
@@ -206,12 +206,12 @@ def word_probabilities(
     for another number of texts.
     """
     rows, others = [], []
-    for row, (parts, own) in enumerate(zip(pieces, words, strict=True)):
+    for row, (parts, line) in enumerate(zip(pieces, words, strict=True)):
         texts, unit_of = _units(parts[:-1])
-        by_unit = align(texts, own)
-        if not by_unit.exact and _letters(texts) != _letters(own):
+        by_unit = align(texts, line)
+        if not by_unit.exact and _letters(texts) != _letters(line):
             others.append(row)
-            rows.append(np.full(len(own), np.nan))
+            rows.append(np.full(len(line), np.nan))
             continue
         words_of: dict[int, list[int]] = {}
         for unit, word in zip(by_unit.token.tolist(), by_unit.word.tolist(), strict=True):

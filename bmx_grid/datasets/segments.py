@@ -106,11 +106,11 @@ class SegmentSet:
 
     def texts(self, role: str) -> list[str]:
         """The N texts of a role. Raises DataError naming the first segment without one; ask `has` first."""
-        found = [getattr(segment, role) for segment in self.segments]
-        if None in found:
-            first = self.segments[found.index(None)].name
+        texts = [getattr(segment, role) for segment in self.segments]
+        if None in texts:
+            first = self.segments[texts.index(None)].name
             raise DataError(f"{self.dataset} {self.language_pair}: segment '{first}' has no {role}.")
-        return found
+        return texts
 
     def items(self, reads: Sequence[Role], *, all_references: bool = False) -> tuple[Item, ...]:
         """The N items of a metric that reads these roles. Raises DataError as `texts` does.
@@ -176,16 +176,16 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
     numbers: dict[tuple[str, ...], int] = {}  # of the texts, the nodes of the graph
     firsts: list[list[int]] = []  # per set and segment its first text
     edges: list[tuple[int, int]] = []  # texts of one segment belong together
-    for found in sets:
+    for of_pair in sets:
         firsts.append([])
-        several = len({segment.document for segment in found.segments}) > 1
-        repeated = _in_several_documents(found)
-        for segment in found.segments:
+        several = len({segment.document for segment in of_pair.segments}) > 1
+        repeated = _in_several_documents(of_pair)
+        for segment in of_pair.segments:
             linking: list[tuple[str, ...]] = [text for text in _texts_of(segment) if text not in repeated]
             if several and segment.document:  # one that is named for each system apart is still the same by its ids
                 names = {"document": segment.document, "id": segment.id}
-                linking += [(kind, found.dataset, found.language_pair, name) for kind, name in names.items()]
-            alone = ("", found.dataset, found.language_pair, segment.id, str(segment.system))
+                linking += [(kind, of_pair.dataset, of_pair.language_pair, name) for kind, name in names.items()]
+            alone = ("", of_pair.dataset, of_pair.language_pair, segment.id, str(segment.system))
             first, *others = [numbers.setdefault(key, len(numbers)) for key in linking or [alone]]
             firsts[-1].append(first)
             edges += [(first, other) for other in others]
@@ -196,7 +196,7 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
     for key in sorted(numbers, reverse=True):  # the smallest text of a component is written last
         smallest[components[numbers[key]]] = key
     labels = np.array([hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for key in smallest], dtype="<U12")
-    return [labels[components[np.array(one, dtype=np.intp)]] for one in firsts]
+    return [labels[components[np.array(texts, dtype=np.intp)]] for texts in firsts]
 
 
 def _in_several_documents(of: SegmentSet) -> set[tuple[str, str]]:
@@ -210,9 +210,9 @@ def _in_several_documents(of: SegmentSet) -> set[tuple[str, str]]:
 
 def _texts_of(segment: Segment) -> list[tuple[str, str]]:
     """Role and text of its source and references that are not empty."""
-    found = [("source", segment.source), ("reference", segment.reference)]
-    found += [("reference", text) for text in segment.further_references]
-    return [(role, text) for role, text in found if text]
+    references = (segment.reference, *segment.further_references)
+    texts = [("source", segment.source), *(("reference", text) for text in references)]
+    return [(role, text) for role, text in texts if text]
 
 
 def check_name(kind: str, name: str, where: str) -> None:

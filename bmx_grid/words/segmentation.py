@@ -38,7 +38,7 @@ class Segmentation:
     """A rule for words. name: of the option; engine: what applies it, with its version where that changes results.
 
     pieces: divides a text into segments that join to it again, blanks among them; punctuation marks are words of their
-    own, white space is none. None: words are separated by single spaces, as in the paper (`text.split_words`), and runs
+    own, white space is none. None: words are separated by single spaces, as in the paper (`split_words`), and runs
     of spaces give empty words.
     """
 
