@@ -185,19 +185,15 @@ class MtMetricsEval(DatasetReader):
         """The human scores of segments and systems by name, the primary one first."""
         places = [(segment.system, segment.id) for segment in segments]
         systems = list(dict.fromkeys(system for system, _ in places))
-
-        def named_scores(level: str, ids: Sequence[str]) -> dict[str, Any]:
-            paths = _files(folder, f"{language_pair}.?*.{level}.score")
-            name = slice(len(f"{language_pair}."), -len(f".{level}.score"))
-            return {path.name[name]: _blocks(path, outputs, ids) for path in paths}
-
-        by_segment = {
-            name: scores.reindex(places).to_numpy(dtype=np.float64) for name, scores in named_scores("seg", ids).items()
-        }
-        by_system = {
-            name: scores.droplevel("id").reindex(systems).dropna().to_dict()
-            for name, scores in named_scores("sys", [""]).items()
-        }
+        by_segment: dict[str, Any] = {}
+        by_system: dict[str, dict[str, float]] = {}
+        for path in _files(folder, f"{language_pair}.?*.score"):
+            name, _, level = path.name.removeprefix(f"{language_pair}.").removesuffix(".score").rpartition(".")
+            if name and level == "seg":
+                by_segment[name] = _blocks(path, outputs, ids).reindex(places).to_numpy(dtype=np.float64)
+            elif name and level == "sys":
+                scores = _blocks(path, outputs, [""]).droplevel("id")
+                by_system[name] = scores.reindex(systems).dropna().to_dict()
         names = {*by_segment, *by_system}
         if not names:
             raise DataMissingError(

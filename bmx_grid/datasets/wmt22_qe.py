@@ -9,6 +9,7 @@ and tokens are numbered from 0, as in the task's submissions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import ClassVar
 
@@ -111,10 +112,7 @@ def _zero_width_places(text: str, tokens: tuple[str, ...]) -> tuple[int, ...]:
     Places are found by counting characters other than blanks from the start of the text. Raises ValueError where one is
     in a token.
     """
-    starts, length = [], 0
-    for token in tokens:
-        starts.append(length)
-        length += len(BLANK.sub("", token))
+    starts = [0, *accumulate(len(BLANK.sub("", token)) for token in tokens)][:-1]
     places: list[int] = []
     for place, sign in enumerate(text):
         if sign == ZERO_WIDTH:

@@ -43,22 +43,13 @@ def test_verify_without_data(run):
     assert "2 missing: python -m bmx_grid data download mlqe_pe data_dir=here" in out
 
 
-def test_verify_and_list_with_data(run, data_dir):
-    assert run("verify", "all", f"data_dir={data_dir}")[0] == 0
-    assert "80 of 80 files present and verified" in run("list", f"data_dir={data_dir}")[1]
-
-
 def test_show(run, data_dir):
     status, out, _ = run("show", "wmt17", "language_pair=cs-en,zh-en", "limit=2", f"data_dir={data_dir}")
     assert status == 0
     assert "wmt17 cs-en: 560 segments of 12 systems in 524 clusters, 560 rated, with source and reference" in out
     assert "  [33:online-A.0] da 0.492423\n" in out
     assert out.count("hypothesis ") == 4
-
-
-def test_show_names_all_judgements_and_raters(run, data_dir):
-    status, out, _ = run("show", "mlqe_pe", "language_pair=ru-en", "limit=1", f"data_dir={data_dir}")
-    assert status == 0
+    _, out, _ = run("show", "mlqe_pe", "language_pair=ru-en", "limit=1", f"data_dir={data_dir}")
     assert re.search(r"^  z_mean \(primary\): .* to .*, mean .*$", out, re.M)
     assert re.search(r"^  mean: .*$", out, re.M)
     assert re.search(r"^  \[9965\] z_mean 0.749183, mean 90$", out, re.M)

@@ -108,20 +108,11 @@ def test_links_that_nobody_wants_are_not_made(get, publisher, pack, tmp_path):
     assert files_below(tmp_path / "data") == sorted(FILES)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "reason"),
-    [
-        pytest.param(lambda raw: raw[: len(raw) // 2], "damaged|lacks", id="truncated"),
-        pytest.param(lambda raw: b"<html>rate limit</html>", "damaged", id="a-web-page-instead"),
-    ],
-)
-def test_damaged_archive(get, publisher, pack, spoil, reason):
-    publisher.content = spoil(pack(in_archive(FILES)))
-    with pytest.raises(DataError, match=reason):
-        get()
-
-
 def test_files_that_cannot_be_had(get, reader, publisher, pack, checksums, tmp_path):
+    raw = pack(in_archive(FILES))
+    for publisher.content in (raw[: len(raw) // 2], b"<html>rate limit</html>"):
+        with pytest.raises(DataError, match="damaged|lacks"):
+            get()
     publisher.content = pack(in_archive(dict([*FILES.items()][:1])))
     with pytest.raises(DataError, match="lacks 2 of 3"):
         get()
@@ -135,10 +126,9 @@ def test_files_that_cannot_be_had(get, reader, publisher, pack, checksums, tmp_p
 
 @pytest.mark.parametrize(
     ("repository", "revision"),
-    [("a/..", "1"), ("../../a", "1"), ("a", "1"), ("a/.hidden", "1"), ("a/b", "../../evil"), ("a/b", "x" * 300),
-     ("a/b", ""), ("a/b", "1\0")],
-    ids=["climbs", "three-parts", "no-owner", "hidden", "revision-climbs", "long-revision", "empty-revision", "nul"],
-)  # fmt: skip
+    [("a/..", "1"), ("../../a", "1"), ("a", "1"), ("a/b", "../../evil"), ("a/b", "x" * 300), ("a/b", "1\0")],
+    ids=["climbs", "three-parts", "no-owner", "revision-climbs", "long-revision", "nul"],
+)
 def test_sources_that_cannot_be_are_refused_when_the_option_is_built(reader, repository, revision):
     with pytest.raises(ConfigError, match="names no file; write owner/name"):
         reader("wmt22_qe", language_pairs=["km-en"], sources=[{"repository": repository, "revision": revision}])
