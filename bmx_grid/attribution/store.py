@@ -154,7 +154,7 @@ class Slot:
             )
         rows = rows.take(places)
         base = _numbers(rows.column("base_score").combine_chunks()).copy()
-        by_role = {role: _ragged(rows, _list_of(role)) for role in (self.reads if self.explained else ())}
+        by_role = {role: _ragged(rows, f"{role}_attributions") for role in (self.reads if self.explained else ())}
         if STATISTICS not in rows.column_names:
             return AttributionSet(base, by_role)
         return AttributionSet(base, by_role, _ragged(rows, STATISTICS).values.reshape(len(keys), -1))
@@ -196,7 +196,7 @@ class Slot:
             **{role: _texts([row.item.text(role) for row in rows]) for role in self.reads},
         }
         if self.explained:
-            columns |= {_list_of(role): lists([row.attributions[role] for row in rows]) for role in self.reads}
+            columns |= {f"{role}_attributions": lists([row.attributions[role] for row in rows]) for role in self.reads}
         return pa.table(columns | ({STATISTICS: lists(statistics)} if statistics else {}))
 
     def _read(self, path: Place) -> Iterator[Any]:
@@ -239,7 +239,8 @@ class Slot:
         if group_digest != _content_digest(table, self.identity):
             raise ValueError("its rows do not agree with their digest")
         names = [name for name in table.column_names if name != STATISTICS]
-        if names != ["key", "base_score", *self.reads, *(map(_list_of, self.reads) if self.explained else ())]:
+        attributed = [f"{role}_attributions" for role in self.reads if self.explained]
+        if names != ["key", "base_score", *self.reads, *attributed]:
             raise ValueError(f"it has the columns {', '.join(table.column_names)}")
         return table.replace_schema_metadata(None)
 
@@ -257,11 +258,6 @@ def slot_of(
     """
     folder = cache_dir / "attributions" / f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
     return Slot(folder / f"{'.'.join(where)}.parts", canonical_json(identity), reads, identity["explainer"] is not None)
-
-
-def _list_of(role: str) -> str:
-    """The column that holds the attributions of a role."""
-    return f"{role}_attributions"
 
 
 # `pyarrow.array`, `to_numpy` and `read_table` import pandas, which takes a worker a third of its start.

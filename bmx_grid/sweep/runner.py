@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
@@ -26,21 +25,6 @@ from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 
 _Chunk = tuple[Sequence[Item], int]  # items for one job, and the most texts they ask for
-
-
-@dataclass
-class _Open:
-    """A setting with texts to score, in chunks. done: the numbers of those that have ended; spent: on these."""
-
-    setting: Setting
-    chunks: Sequence[_Chunk]
-    done: set[int] = field(default_factory=set)
-    spent: Spent = field(default_factory=Spent)
-
-    @property
-    def weight(self) -> tuple[bool, int]:
-        """How long it takes: whether its metric runs a model, then its number of texts."""
-        return self.setting.metric.cost == "model", self.setting.n_texts
 
 
 def run_plan(
@@ -72,43 +56,49 @@ def _scored_outcomes(
     progress: Callable[[int], None],
 ) -> Generator[Outcome]:
     """The outcomes of settings with texts to score, as workers finish."""
-    waiting: dict[int, _Open] = {}
-    for index, setting in enumerate(plan.everything):
+    settings = plan.everything
+    waiting: dict[int, dict[int, _Chunk]] = {}  # chunks that are not done, by the number of their setting
+    for index, setting in enumerate(settings):
         obstacle = plan.obstacle(setting)
         if obstacle is not None and not setting.cached:
             yield failure(setting, obstacle)
         elif not setting.cached:
-            waiting[index] = _Open(setting, list(_chunks(setting, texts_at_once(setting.metric, executor.chunk_texts))))
+            chunks = _chunks(setting, texts_at_once(setting.metric, executor.chunk_texts))
+            waiting[index] = dict(enumerate(chunks))
+    spent = dict.fromkeys(waiting, Spent())
 
     def jobs(chosen: Sequence[int]) -> Iterator[Job]:
-        for index, state in [(index, waiting[index]) for index in chosen]:
-            setting = state.setting
-            for number, (items, _) in enumerate(state.chunks):
-                # Checked again for every chunk: settings that failed meanwhile get no more work.
-                if index in waiting and number not in state.done:
-                    parts = (setting.metric, setting.asked)
+        for index in chosen:
+            setting = settings[index]
+            parts = (setting.metric, setting.asked)
+            for number, (items, _) in list(waiting[index].items()):
+                if index in waiting:  # settings that failed meanwhile get no more work
                     work = partial(_work, index, number, setting.slot, *parts, setting.words, items, setting.seed)
                     yield Job(work, _needs_device(*parts))
+
+    def weight(index: int) -> tuple[bool, int]:
+        """How long a setting takes: whether its metric runs a model, then its number of texts."""
+        return settings[index].metric.cost == "model", settings[index].n_texts
 
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
     while waiting:
         # The smallest first, so that something is seen soon; then what takes longest, so that workers end together.
-        first = min(waiting, key=lambda index: waiting[index].weight)
-        rest = sorted(waiting.keys() - {first}, key=lambda index: waiting[index].weight, reverse=True)
+        first = min(waiting, key=weight)
+        rest = sorted(waiting.keys() - {first}, key=weight, reverse=True)
         try:
-            for index, number, spent, *failed in run_jobs(executor, jobs([first, *([] if one_by_one else rest)])):
+            for index, number, on_chunk, *failed in run_jobs(executor, jobs([first, *([] if one_by_one else rest)])):
                 if index not in waiting:
                     continue
-                state = waiting[index]
-                progress(state.chunks[number][1])
-                state.done.add(number)
-                state.spent += spent
-                if failed or len(state.done) == len(state.chunks):
+                setting = settings[index]
+                progress(waiting[index].pop(number)[1])
+                spent[index] += on_chunk
+                if failed or not waiting[index]:
                     del waiting[index]
-                    yield failure(state.setting, *failed) if failed else finish(state.setting, evaluations, state.spent)
+                    yield failure(setting, *failed) if failed else finish(setting, evaluations, spent[index])
         except WorkerLost as lost:
             if one_by_one:
-                yield failure(waiting.pop(first).setting, str(lost))
+                del waiting[first]
+                yield failure(settings[first], str(lost))
             one_by_one = True
 
 

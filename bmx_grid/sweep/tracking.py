@@ -46,8 +46,6 @@ LONGEST_TAG, LONGEST_NAME = 8000, 250  # characters: MLflow's limits
 LONGEST_COMMAND = 5000  # characters: older servers refuse longer tags
 TENTHS = 10  # steps for each 1 of p, where its values are tenths
 FOLDERS = ("figures", "tables", "recipes")  # kept as folders of artifacts
-# MLflow's own first page is for language models; this one has the runs.
-RUNS = "http://127.0.0.1:5000/#/experiments/{}/runs?workflowType=machine_learning"
 LOST = (
     "The sweep goes on and its tables and figures are written, but nothing more is tracked; run the same command again "
     "to complete the runs (nothing is computed twice), name another store (tracking.uri=sqlite:///FILE or "
@@ -232,7 +230,10 @@ class MlflowTracker(Tracker):
             return ""
         if not self._address.startswith(SQLITE):
             return f"\n  MLflow at {_shown(self._address)}"
-        page = RUNS.format(self._parent.info.experiment_id)
+        # MLflow's own first page is for language models; this one has the runs
+        page = (
+            f"http://127.0.0.1:5000/#/experiments/{self._parent.info.experiment_id}/runs?workflowType=machine_learning"
+        )
         return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}\n  {page}"
 
     def _send(self, run: Any, entries: Sequence[Entry], when: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 import time
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
@@ -49,7 +48,7 @@ class Job:
 class Executor(Component):
     """Runs independent jobs.
 
-    A subclass says how in `run`. `results` does most of it for anything that returns futures.
+    A subclass says how in `run`, or which workers there are in `_started`, for anything that returns futures.
 
     chunk_texts: about how many texts one job scores; also the most that a killed process loses.
     devices: the devices to use, one worker each ("cuda:0", "cuda:1"); none with (), those of this machine with None.
@@ -71,7 +70,10 @@ class Executor(Component):
     def check(self) -> None:
         """Raise BmxError with the way out where this executor cannot run here, before anything is begun."""
 
-    @abstractmethod
+    def _started(self) -> AbstractContextManager[Workers]:
+        """The workers. When the block ends no process of them is left; where an error ends it they are killed."""
+        raise NotImplementedError
+
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """What the jobs return, in the order in which they finish.
 
@@ -82,14 +84,39 @@ class Executor(Component):
         `bmx_grid.core.devices.assigned()`.
         Raises WorkerLost when a worker is lost, UnavailableError when no worker is available.
         """
+        with self.kept() as same:
+            yield from same.run(jobs)
 
     @contextmanager
     def kept(self) -> Iterator[Executor]:
-        """This executor for several runs, one after the other, whose workers may stay from run to run.
+        """This executor for several runs, one after the other, whose workers come with the first job.
 
-        No process is left when the block ends. By default each run has workers of its own.
+        They stay from run to run, until the block ends or a run fails. One with a `run` of its own is as it is.
         """
-        yield self
+        with ExitStack() as stack:
+            same = copy.copy(self)
+            if type(self).run is Executor.run:
+                object.__setattr__(same, "run", partial(self._run_on, stack, []))
+            yield same
+
+    def _run_on(self, stack: ExitStack, started: list[Workers], jobs: Iterable[Job]) -> Iterator[Any]:
+        """`run` on the only item of `started`, which is added where there is none; what ends it is on the stack."""
+        remaining = iter(jobs)
+        first = next(remaining, None)
+        if first is None:  # no worker is started
+            return
+        if not started:
+            started.append(stack.enter_context(self._started()))
+        (workers,) = started
+        try:
+            yield from results(workers, chain([first], remaining))
+        except BaseException as error:  # GeneratorExit among them: what still runs ends with this run
+            lost = workers.lost(error)
+            started.clear()
+            stack.__exit__(type(error), error, error.__traceback__)
+            if lost is None:
+                raise
+            raise lost from error
 
 
 @dataclass
@@ -183,44 +210,3 @@ def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
         while submit():  # before the result is evaluated
             pass
         yield workers.result(future)
-
-
-@dataclass(frozen=True)
-class Pooled(Executor):
-    """An executor whose workers are started, or connected to, with its first job."""
-
-    @abstractmethod
-    def _started(self) -> AbstractContextManager[Workers]:
-        """The workers. When the block ends no process of them is left; where an error ends it they are killed."""
-
-    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
-        """As `Executor.run` says."""
-        with self.kept() as same:
-            yield from same.run(jobs)
-
-    @contextmanager
-    def kept(self) -> Iterator[Executor]:
-        """This executor, whose workers come with the first job and stay until the block ends or a run fails."""
-        with ExitStack() as stack:
-            same = copy.copy(self)
-            object.__setattr__(same, "run", partial(self._run_on, stack, []))
-            yield same
-
-    def _run_on(self, stack: ExitStack, started: list[Workers], jobs: Iterable[Job]) -> Iterator[Any]:
-        """`run` on the only item of `started`, which is added where there is none; what ends it is on the stack."""
-        remaining = iter(jobs)
-        first = next(remaining, None)
-        if first is None:  # no worker is started
-            return
-        if not started:
-            started.append(stack.enter_context(self._started()))
-        (workers,) = started
-        try:
-            yield from results(workers, chain([first], remaining))
-        except BaseException as error:  # GeneratorExit among them: what still runs ends with this run
-            lost = workers.lost(error)
-            started.clear()
-            stack.__exit__(type(error), error, error.__traceback__)
-            if lost is None:
-                raise
-            raise lost from error

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Lane, Pooled, WorkerLost, Workers
+from bmx_grid.sweep.executors.base import KEPT, Executor, Lane, WorkerLost, Workers
 
 DEVICE = "device"  # what workers that hold a device declare as a resource
 FETCH_SECONDS = 10.0  # until a result that does not come makes us look at the workers
@@ -24,7 +24,7 @@ CLOSE_SECONDS = 5.0  # for a connection to end by itself
 
 
 @dataclass(frozen=True)
-class OnDask(Pooled):
+class OnDask(Executor):
     """Runs jobs on Dask workers, which a subclass finds or starts. A job whose worker is lost is run by another one.
 
     timeout: seconds without any worker after which a run ends.

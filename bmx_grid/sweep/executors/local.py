@@ -14,7 +14,7 @@ from bmx_grid.core.devices import ASSIGNED, assigned_here, present
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import end_with_parent, uninterrupted, without_interrupts
-from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Pooled, Workers
+from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Workers
 
 KILLED = (
     f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with fewer processes "
@@ -48,7 +48,7 @@ class Sequential(Executor):
 
 
 @dataclass(frozen=True)
-class Loky(Pooled):
+class Loky(Executor):
     """Processes on this machine: `n_jobs`, and one more for each device that runs the jobs that need one.
 
     n_jobs: from 1 to MAX_PROCESSES, or -1 for one per processor. Raises ConfigError for another number.
