@@ -185,7 +185,7 @@ def nothing(population: Population, truth: Mapping[str, float], n: int, c: float
     drawn = resampled_correlations("pearson", columns, human, codes(cluster), resamples, seed[-1])
     base, fixed, between = (interval(row, number_of(codes(cluster))) for row in (*drawn, drawn[1] - drawn[0]))
     fit = cross_fit(sample, seed=seed[-1])
-    later = compare(fit.scores, sample.base, human, cluster, resamples=resamples, seed=seed[-1])
+    later = compare(fit, sample.base, human, cluster, resamples=resamples, seed=seed[-1])
     return {
         "rejected: selection-adjusted, whole grid": p <= LEVEL,
         "at most: rejected, cross-fitted scores against base by PERM-INPUTS": greater(later),
@@ -193,7 +193,7 @@ def nothing(population: Population, truth: Mapping[str, float], n: int, c: float
         "held: correlation at the fixed point": fixed[0] <= population.slope + gain <= fixed[1],
         "held: gain at the fixed point": between[0] <= gain <= between[1],
         "mean: gain of the best point, in-sample": in_sample,
-        "mean: gain of the cross-fitted scores": correlate("pearson", fit.scores, human) - sample.baseline,
+        "mean: gain of the cross-fitted scores": correlate("pearson", fit, human) - sample.baseline,
     }
 
 
@@ -238,10 +238,8 @@ def power(population: Population, truth: Mapping[str, float], n: int, c: float, 
     return {
         "power: selection-adjusted, whole grid": selection_adjusted(sample, resamples, seed[-1])[1] <= LEVEL,
         "power: PERM-INPUTS at the truly best point": greater(compare(boosted, sample.base, human, cluster, **options)),
-        "power: PERM-INPUTS of cross-fitted scores": greater(
-            compare(fit.scores, sample.base, human, cluster, **options)
-        ),
-        "mean: gain of the cross-fitted scores": correlate("pearson", fit.scores, human) - sample.baseline,
+        "power: PERM-INPUTS of cross-fitted scores": greater(compare(fit, sample.base, human, cluster, **options)),
+        "mean: gain of the cross-fitted scores": correlate("pearson", fit, human) - sample.baseline,
     }
 
 

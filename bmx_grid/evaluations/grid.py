@@ -206,11 +206,11 @@ def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Floats:
     """float64[N] each segment at the point that is best on the other folds: ten of whole clusters, drawn from the seed.
 
     Points differ in the scale of their scores: all are brought to that of the metric alone
-    (`grid_resampling.CrossFitted`).
+    (`grid_resampling.cross_fit`).
     """
     used = setting.inputs(spec).used
     boosted = np.full(len(used), np.nan)
-    boosted[used] = cross_fit(sample_of(setting, spec, spec.w), FOLDS, seed).scores
+    boosted[used] = cross_fit(sample_of(setting, spec, spec.w), FOLDS, seed)
     return boosted
 
 

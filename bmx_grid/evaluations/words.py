@@ -248,4 +248,4 @@ class WordsEvaluation(Evaluation):
 
 
 def _row(side: str, measure: str, found: WordMeasure) -> Row:
-    return Row(side, measure, Estimate(found.value, found.low, found.high), found.n_segments, found.n_left_out)
+    return Row(side, measure, Estimate(*found[:3]), *found[3:])

@@ -33,10 +33,11 @@ from bmx_grid.measures.resampling import (
 )
 from bmx_grid.measures.significance import (
     Comparison,
-    Design,
     Unit,
     comparison_of,
+    drawn_units,
     standardised,
+    units_of,
 )
 
 AgreementStatistic = Literal["acc_eq", "spa", "pairwise_accuracy"]
@@ -94,7 +95,8 @@ def drawn_agreement(
     used = used[np.lexsort((scores.item[used], scores.system[used]))]
     x, y, human = standardised(scores.x[used]), standardised(scores.y[used]), scores.human[used]
     items, system, clusters = codes(scores.item[used]), scores.system[used], codes(scores.cluster[used])
-    design, count = Design(unit, clusters, codes(system)), number_of(clusters)
+    systems, count = codes(system), number_of(clusters)
+    units, unit_of_row = units_of(unit, clusters, systems)
     if statistic == "acc_eq":
         values = _of_segments(x, y, human, items, clusters)
     else:
@@ -103,13 +105,13 @@ def drawn_agreement(
     none, once = np.zeros((1, len(x))), np.ones((1, count))
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
     samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(AT_ONCE, len(x))  # arrays stay in a cache
-    if design.count >= FEWEST_CLUSTERS and np.isfinite(first - second):
+    if units >= FEWEST_CLUSTERS and np.isfinite(first - second):
         drawn = seeded_draws(count, resamples, seed, 2 * len(x), stream=(0,))
         for times in drawn if bootstrap and count >= FEWEST_CLUSTERS else ():
             samples += [_difference(values, none, times.T[part]) for part in ranges(times.shape[1], few)]
-        for swap in design.blocks(swaps, resamples, seed):
+        for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed):
             for part in ranges(swap.shape[1], few):
-                of_rows = np.ascontiguousarray(swap[design.unit_of_row, part].T)
+                of_rows = np.ascontiguousarray(swap[unit_of_row, part].T)
                 swapped.append(_difference(values, of_rows, once))
     return first, second, np.concatenate(samples), np.concatenate(swapped), len(x), count
 

@@ -131,29 +131,17 @@ def _agreement(
     return Agreement(value, *interval(samples, n), observed, n, int(rated.any(axis=0).sum()))
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """One-way reliability of the mean of a segment's ratings, ICC(1,k) (Shrout & Fleiss 1979; McGraw & Wong 1996).
-
-    icc_k: of the mean of k ratings; icc_1: of a single one. NaN where undefined; an estimate may lie below 0.
-    ceiling: the square root of icc_k, the correlation that the true scores themselves would have with the means
-        (attenuation, Spearman 1904), so that no metric can be expected to exceed it; 0 for an icc_k below 0.
-    k: ratings per segment, the harmonic mean.
-    """
-
-    icc_k: float
-    icc_1: float
-    ceiling: float
-    k: float
-
-
-def reliability(raters: ArrayLike) -> Reliability:
+def reliability(raters: ArrayLike) -> dict[str, float]:
     """Reliability of the row means of float64[N, R] ratings, NaN where a segment has fewer than R.
 
+    icc_k: one-way reliability of the mean of k ratings, ICC(1,k) (Shrout & Fleiss 1979; McGraw & Wong 1996); icc_1: of
+    a single one; an estimate may lie below 0. ceiling: the square root of icc_k, the correlation that the true scores
+    themselves would have with the means (attenuation, Spearman 1904), so that no metric can be expected to exceed it; 0
+    for an icc_k below 0. k: ratings per segment, the harmonic mean.
     One-way random effects, since a column need not be one person. With different numbers of ratings k_i: the variance
     between segments is (MSB - MSW) / n0, n0 = (sum k - sum k^2 / sum k) / (N - 1), and the error of a mean is
     MSW / k with the harmonic mean of k_i; with equal numbers this is (MSB - MSW) / MSB.
-    NaN with fewer than two segments, no segment rated twice, or all ratings equal.
+    All but k NaN with fewer than two segments, no segment rated twice, or all ratings equal.
     """
     ratings = np.asarray(raters, dtype=np.float64)
     if ratings.ndim != 2:
@@ -163,7 +151,7 @@ def reliability(raters: ArrayLike) -> Reliability:
     ratings, rated, counts = ratings[counts > 0], rated[counts > 0], counts[counts > 0]
     n, total = len(counts), int(counts.sum())
     k = float(n / (1 / counts).sum()) if n > 0 else math.nan
-    undefined = Reliability(math.nan, math.nan, math.nan, k)
+    undefined = {"icc_k": math.nan, "icc_1": math.nan, "ceiling": math.nan, "k": k}
     if n < 2 or total == n:
         return undefined
     means = np.where(rated, ratings, 0.0).sum(axis=1) / counts
@@ -175,4 +163,4 @@ def reliability(raters: ArrayLike) -> Reliability:
     if not (true + within / k > 0 and within + between > 0):
         return undefined
     icc_k = true / (true + within / k)
-    return Reliability(icc_k, true / (true + within), math.sqrt(max(icc_k, 0.0)), k)
+    return {"icc_k": icc_k, "icc_1": true / (true + within), "ceiling": math.sqrt(max(icc_k, 0.0)), "k": k}

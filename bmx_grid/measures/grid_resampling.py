@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -41,7 +40,6 @@ from bmx_grid.measures.correlation import TIE, Flags, Kind, correlate, correlate
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     Floats,
-    Ints,
     blocks,
     codes,
     dealt,
@@ -109,43 +107,27 @@ class Sample:
         return self.clusters >= FEWEST_CLUSTERS and not np.isnan(self.baseline)
 
 
-@dataclass(frozen=True, eq=False)
-class CrossFitted:
-    """Boosted scores that owe nothing to a segment's own human score, or to those of its cluster.
+def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> Floats:
+    """float64[N] each segment's score at the point chosen on the folds it is not in; clusters are never divided.
 
-    scores: float64[N] at the point chosen on the other folds. A point's scores are moved and scaled to the mean and
-    standard deviation that the base score has over all segments, so that folds with different points are comparable;
-    no human score enters this, and w = 1 gives the base score itself. fold: int[N]; rows: int[K] the place of the
-    chosen p, -1 for w = 1 or nothing defined; w: float64[K] the chosen w, NaN where nothing was defined.
+    Such scores owe nothing to a segment's own human score, or to those of its cluster. Clusters are dealt to the folds
+    at random, the largest first, so that folds have nearly equal numbers of segments. With fewer clusters than folds
+    each cluster is a fold. A point's scores are moved and scaled to the mean and standard deviation that the base score
+    has over all segments, so that folds with different points are comparable; no human score enters this, and w = 1
+    gives the base score itself. NaN where nothing was defined, and everywhere with fewer than three clusters.
     """
-
-    scores: Floats
-    fold: Ints
-    rows: Ints
-    w: Floats
-
-
-def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> CrossFitted:
-    """Each segment's score at the point chosen on the folds it is not in; clusters are never divided.
-
-    Clusters are dealt to the folds at random, the largest first, so that folds have nearly equal numbers of segments.
-    With fewer clusters than folds each cluster is a fold. NaN scores where nothing was defined, and all of them with
-    fewer than three clusters.
-    """
-    fold, scores = np.zeros(len(sample.base), dtype=np.int64), np.full(len(sample.base), np.nan)
+    scores = np.full(len(sample.base), np.nan)
     if not sample.enough:
-        return CrossFitted(scores, fold, np.empty(0, dtype=np.int64), np.empty(0))
+        return scores
     fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS]))
     best = first_within_rounding(sample.grids_on([fold != number for number in range(number_of(fold))]))
-    rows, columns = np.divmod(best, len(sample.w))
-    w = np.where(best < 0, np.nan, sample.w[columns])
     for number in np.flatnonzero(best >= 0):
-        inside, boosted = fold == number, sample.base
-        if w[number] != 1:
-            boosted = w[number] * sample.base + (1 - w[number]) * sample.means[:, rows[number]]
-            boosted = to_scale(boosted, sample.base)
+        row, column = divmod(int(best[number]), len(sample.w))
+        inside, w, boosted = fold == number, sample.w[column], sample.base
+        if w != 1:
+            boosted = to_scale(w * sample.base + (1 - w) * sample.means[:, row], sample.base)
         scores[inside] = boosted[inside]
-    return CrossFitted(scores, fold, np.where(w == 1, -1, rows), w)
+    return scores
 
 
 def to_scale(scores: Floats, like: Floats) -> Floats:

@@ -136,52 +136,44 @@ def compare(
     if group is None:
         groups = np.zeros_like(groups)
     first, second = (_mean_within(statistic, scores, judged, groups) for scores in (left, right))
-    design, samples, swapped = Design(unit, clusters, systems), [np.empty(0)], [np.empty(0)]
-    if design.count >= FEWEST_CLUSTERS and not math.isnan(first - second):
-        for times in design.blocks(draws, resamples, seed) if bootstrap else ():
-            both = _resampled(statistic, np.column_stack([left, right]), judged, design.unit_of_row, times, groups)
+    count, of_row = units_of(unit, clusters, systems)
+    samples, swapped = [np.empty(0)], [np.empty(0)]
+    if count >= FEWEST_CLUSTERS and not math.isnan(first - second):
+        for times in drawn_units(unit, clusters, systems, draws, resamples, seed) if bootstrap else ():
+            both = _resampled(statistic, np.column_stack([left, right]), judged, of_row, times, groups)
             samples.append(both[0] - both[1])
-        for swap in design.blocks(swaps, resamples, seed):
-            swapped.append(_after_swaps(statistic, left, right, judged, design.unit_of_row, swap, groups))
+        for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed):
+            swapped.append(_after_swaps(statistic, left, right, judged, of_row, swap, groups))
     drawn = np.concatenate(samples), np.concatenate(swapped)
-    return comparison_of(first, second, *drawn, design.count, len(judged), number_of(clusters))
+    return comparison_of(first, second, *drawn, count, len(judged), number_of(clusters))
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
-    """What is drawn and swapped of N rows; clusters, systems: int64[N] codes."""
+def units_of(unit: Unit, clusters: Ints, systems: Ints) -> tuple[int, Ints]:
+    """How many units there are of N rows in int64[N] clusters and systems (of both the fewer), and that of each row.
 
-    unit: Unit
-    clusters: Ints
-    systems: Ints
+    Of both each row is a unit.
+    """
+    if unit == "both":
+        return min(number_of(clusters), number_of(systems)), np.arange(len(clusters))
+    codes_of_unit = clusters if unit == "inputs" else systems
+    return number_of(codes_of_unit), codes_of_unit
 
-    @property
-    def count(self) -> int:
-        """How many units there are; of both the fewer."""
-        counts = {"inputs": number_of(self.clusters), "systems": number_of(self.systems)}
-        return min(counts.values()) if self.unit == "both" else counts[self.unit]
 
-    @property
-    def unit_of_row(self) -> Ints:
-        """int64[N]; of both each row is one."""
-        rows = np.arange(len(self.clusters))
-        return {"inputs": self.clusters, "systems": self.systems, "both": rows}[self.unit]
+def drawn_units(unit: Unit, clusters: Ints, systems: Ints, draw: Draw, resamples: int, seed: int) -> Iterator[Floats]:
+    """float64[U, R] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
 
-    def blocks(self, draw: Draw, resamples: int, seed: int) -> Iterator[Floats]:
-        """float64[U, R] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
-
-        Not to be written to (`seeded_draws`).
-        """
-        of_clusters, of_systems = (
-            seeded_draws(number_of(of), resamples, seed, 2 * len(of), draw=draw, stream=(int(draw is swaps), place))
-            for place, of in enumerate((self.clusters, self.systems))
-        )
-        if self.unit != "both":
-            yield from of_clusters if self.unit == "inputs" else of_systems
-            return
-        for of_cluster, of_system in zip(of_clusters, of_systems, strict=True):
-            both = of_cluster[self.clusters], of_system[self.systems]
-            yield (both[0] != both[1]).astype(np.float64) if draw is swaps else both[0] * both[1]
+    Not to be written to (`seeded_draws`).
+    """
+    of_clusters, of_systems = (
+        seeded_draws(number_of(of), resamples, seed, 2 * len(of), draw=draw, stream=(int(draw is swaps), place))
+        for place, of in enumerate((clusters, systems))
+    )
+    if unit != "both":
+        yield from of_clusters if unit == "inputs" else of_systems
+        return
+    for of_cluster, of_system in zip(of_clusters, of_systems, strict=True):
+        both = of_cluster[clusters], of_system[systems]
+        yield (both[0] != both[1]).astype(np.float64) if draw is swaps else both[0] * both[1]
 
 
 def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:

@@ -166,25 +166,16 @@ def _mcc(ok: Floats, bad: Floats) -> Floats:
         return np.asarray((true_bad * true_ok - false_alarms * missed) / spread)
 
 
-@dataclass(frozen=True)
-class WordMeasure:
-    """A measure with its interval.
-
-    value: on all texts; low, high: of the bootstrap, NaN with fewer than 3 clusters or where most resamples have no
-    value. n_segments: texts that count; n_left_out: texts without a value.
-    """
-
-    value: float
-    low: float
-    high: float
-    n_segments: int
-    n_left_out: int
+WordMeasure = tuple[float, float, float, int, int]  # value, the ends of its interval, texts that count, others
 
 
 def mean_over_segments(
     values: Floats, cluster: ArrayLike | None = None, *, resamples: int = 1000, seed: int = 0
 ) -> WordMeasure:
     """The mean of float64[N] values of N texts, NaN being left out: AUC, average precision and recall at top K.
+
+    Returns value, low, high, n_segments, n_left_out: on all texts; of the bootstrap, NaN with fewer than 3 clusters or
+    where most resamples have no value; texts that count; texts without a value.
 
     cluster: N labels of texts that are not independent of each other; each text is its own without. The interval is
     that of `resampling.interval` over whole clusters drawn with replacement.
@@ -221,7 +212,7 @@ def _measures(
     sums, n = sums_by(codes(labels[used]), terms[used]), int(used.sum())
     samples = resampled_sums(compute, sums, resamples, seed)
     return [
-        WordMeasure(float(value), *interval(column, len(sums)), n, len(terms) - n)
+        (float(value), *interval(column, len(sums)), n, len(terms) - n)
         for value, column in zip(compute(sums.sum(axis=0)), samples.T, strict=True)
     ]
 

@@ -294,5 +294,6 @@ def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
             if key not in rows:
                 names = dict(zip(("dataset", "language_pair", "human"), key, strict=True))
                 reliable = reliability(judged.raters[human])
-                rows[key] = {**names, "raters": reliable.k, "reliability": reliable.icc_k, "ceiling": reliable.ceiling}
+                numbers = {"raters": reliable["k"], "reliability": reliable["icc_k"], "ceiling": reliable["ceiling"]}
+                rows[key] = names | numbers
     return pa.Table.from_pylist(list(rows.values())) if rows else None

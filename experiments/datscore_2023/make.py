@@ -200,7 +200,7 @@ def _boosted(base: Floats, truth: Ragged, hypothesis: Ragged, pair: Pair) -> flo
     given = grid_inputs(spec, base, truth, hypothesis, pair.human)
     labels = np.asarray(pair.clusters)[given.used]
     sample = Sample(given.means, given.base, given.human, np.array(spec.w), labels)
-    return correlate("pearson", cross_fit(sample).scores, given.human)
+    return correlate("pearson", cross_fit(sample), given.human)
 
 
 def _chosen_elsewhere(found: Sequence[dict[str, float]], at: int, names: Sequence[str]) -> float:

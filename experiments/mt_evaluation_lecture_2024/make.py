@@ -75,7 +75,7 @@ def agreement(data_dir: Path) -> Iterator[Row]:
         ]
         yield (
             *(pair, raw.shape[1], *alphas, shown(krippendorff_alpha(z, "interval")), *halves),
-            *(shown(kappa), f"{1 - kappa.observed:.3f}", f"{reached.icc_1:.3f}", f"{reached.icc_k:.3f}"),
+            *(shown(kappa), f"{1 - kappa.observed:.3f}", f"{reached['icc_1']:.3f}", f"{reached['icc_k']:.3f}"),
         )
 
 

@@ -63,11 +63,11 @@ def ranked(given: Submitted, resamples: int, seed: int) -> Iterator[Row]:
     for place, (name, table) in enumerate(given.statistics.items()):
         found = label_measures(table, resamples=resamples, seed=seed)
         for column, measure in enumerate(THE_SIX):
-            one = found[measure]
+            value, low, high, n_segments, _ = found[measure]
             yield {
                 **{"language_pair": given.pair, "submission": name, "measure": measure},
-                **{"value": one.value, "low": one.low, "high": one.high, "rank": int(ranks[place, column])},
-                **{"n_segments": one.n_segments, "n_words": len(given.gold.bad), "n_submissions": len(values)},
+                **{"value": value, "low": low, "high": high, "rank": int(ranks[place, column])},
+                **{"n_segments": n_segments, "n_words": len(given.gold.bad), "n_submissions": len(values)},
             }
 
 

@@ -71,7 +71,7 @@ INTERVALS = {
     "two means": lambda count: (
         significance.compare_sums(systems.by_mean(X), systems.by_mean(Y), systems.mean, clusters(count), **DRAWN).low
     ),
-    "a mean of texts": lambda count: word_measures.mean_over_segments(X, clusters(count), **DRAWN).low,
+    "a mean of texts": lambda count: word_measures.mean_over_segments(X, clusters(count), **DRAWN)[1],
     "the score of a system": lambda count: systems.system_score(systems.by_mean(X), systems.mean, clusters(count), 40)[
         1
     ],
@@ -87,7 +87,7 @@ INTERVALS = {
     ),
     "systems, by their clusters of segments": lambda count: resampling.interval(over_systems(5, count), count)[0],
     "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,
-    "cross-fitted scores": lambda count: cross_fit(sample(count)).scores[0],
+    "cross-fitted scores": lambda count: cross_fit(sample(count))[0],
     "the best point of a grid": lambda count: selection_adjusted(sample(count), 40)[1],
     "coefficients": lambda count: regression.cluster_errors(np.abs(X)[:, None], HUMAN, clusters(count), 1, 40)[0],
     "two sweeps": lambda count: side_by_side._difference(

@@ -12,8 +12,9 @@ from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.grid import chosen_elsewhere, cross_fitted, scores_at
 from bmx_grid.evaluations.held_out import FOLDS
+from bmx_grid.measures import grid_resampling
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.measures.grid_resampling import Sample, cross_fit
+from bmx_grid.measures.resampling import codes, dealt
 
 SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))
 
@@ -42,9 +43,7 @@ def point_of(row):
 
 def fold_of(setting):
     """The fold of each segment."""
-    inputs = setting.inputs(SPEC)
-    sample = Sample(inputs.means, inputs.base, inputs.human, np.array(SPEC.w), np.asarray(setting.clusters))
-    return cross_fit(sample, FOLDS, 0).fold
+    return dealt(codes(list(setting.clusters)), FOLDS, np.random.default_rng([0, grid_resampling.FOLDS]))
 
 
 def test_scores_of_a_fold_do_not_depend_on_its_human_scores():
@@ -56,14 +55,6 @@ def test_scores_of_a_fold_do_not_depend_on_its_human_scores():
     after = cross_fitted(SPEC, with_human(setting, human), seed=0)
     np.testing.assert_array_equal(before[own], after[own])
     assert (before[~own] != after[~own]).any()
-
-
-def test_clusters_are_never_divided():
-    setting = finished(120)
-    folds = fold_of(setting)
-    assert len(set(folds.tolist())) == FOLDS
-    assert len(set(zip(folds.tolist(), setting.clusters, strict=True))) == len(set(setting.clusters))
-    assert np.isfinite(cross_fitted(SPEC, setting, seed=0)).all()
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["nothing shared", "every source shared"])

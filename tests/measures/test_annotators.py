@@ -96,11 +96,11 @@ SHROUT_FLEISS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6]
 
 def test_the_published_example():
     found = reliability(SHROUT_FLEISS)
-    assert (round(found.icc_1, 2), round(found.icc_k, 2)) == (0.17, 0.44)
-    assert found.ceiling == pytest.approx(found.icc_k**0.5)
-    assert found.k == pytest.approx(4)
+    assert (round(found["icc_1"], 2), round(found["icc_k"], 2)) == (0.17, 0.44)
+    assert found["ceiling"] == pytest.approx(found["icc_k"] ** 0.5)
+    assert found["k"] == pytest.approx(4)
     permuted = np.random.default_rng(0).permuted(SHROUT_FLEISS, axis=1)
-    assert reliability(permuted).icc_k == pytest.approx(found.icc_k), "columns are no persons"
+    assert reliability(permuted)["icc_k"] == pytest.approx(found["icc_k"]), "columns are no persons"
 
 
 def test_different_numbers_of_ratings_by_hand():
@@ -112,9 +112,9 @@ def test_different_numbers_of_ratings_by_hand():
     k = 3 / (1 / 2 + 1 / 3 + 1)
     true = (between - within) / n0
     found = reliability(ratings)
-    assert found.icc_k == pytest.approx(true / (true + within / k))
-    assert found.icc_1 == pytest.approx(true / (true + within))
-    assert found.k == pytest.approx(k)
+    assert found["icc_k"] == pytest.approx(true / (true + within / k))
+    assert found["icc_1"] == pytest.approx(true / (true + within))
+    assert found["k"] == pytest.approx(k)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,6 @@ def test_different_numbers_of_ratings_by_hand():
 )
 def test_undefined_is_nan_and_disagreement_below_chance_is_none(ratings):
     found = reliability(ratings)
-    assert np.isnan([found.icc_k, found.icc_1, found.ceiling]).all()
+    assert np.isnan([found["icc_k"], found["icc_1"], found["ceiling"]]).all()
     below = reliability([[1, 9], [9, 2], [1, 8.5]])
-    assert below.icc_k < 0 == below.ceiling
+    assert below["icc_k"] < 0 == below["ceiling"]
