@@ -35,7 +35,7 @@ from bmx_grid.api.frames import Columns, Roles, frame_table, numbers, roles_of, 
 from bmx_grid.api.inputs import Floats, Function, drawn, keyed, listed
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
-from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.segments import NO_PAIR, clusters
@@ -44,9 +44,11 @@ from bmx_grid.datasets.tables import Table as File
 from bmx_grid.datasets.tables import listed as columns_listed
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.held_out import rated_of
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
-from bmx_grid.measures.correlation import KINDS, Kind
+from bmx_grid.evaluations.verdicts import LEGEND, evidence_on, judged
+from bmx_grid.measures.correlation import KINDS, Kind, correlate
 from bmx_grid.measures.levels import within_groups
 from bmx_grid.measures.significance import benjamini_hochberg, compare_sums, holm
 from bmx_grid.measures.significance import compare as significance
@@ -70,11 +72,14 @@ class Compared:
     correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
     of metrics: difference with interval, p, and p adjusted for the number of pairs; clusters of segments (or at system
     level whole systems) are swapped between the metrics and drawn with replacement for the interval.
+    verdicts: of every two metrics the better one over the other: gain, the gain beyond a curve of the other's score and
+    the numbers of words, and a verdict as of a boost; none at system level and with a grouping.
     columns: role -> columns that play it. n_clusters: of segments.
     """
 
     correlations: pd.DataFrame
     tests: pd.DataFrame
+    verdicts: pd.DataFrame
     level: Level
     grouping: Grouping
     statistic: Kind
@@ -84,7 +89,7 @@ class Compared:
     n_clusters: int
 
     def tables(self) -> list[Table]:
-        """What `summary` and `bmx-grid compare` print: correlations, best first, and differences."""
+        """What `summary` and `bmx-grid compare` print: correlations, best first, differences and verdicts."""
         pair = [] if set(self.correlations["language_pair"]) == {NO_PAIR} else [Column("language_pair", "pair")]
         names, unit = ["language_pair", "metric"], f"{self.level}s"
         wide = self.correlations.pivot(index=names, columns="statistic", values="value").reset_index()
@@ -112,6 +117,13 @@ class Compared:
             shown = [*pair, Column("compared", "metric"), Column("against"), *columns]
             marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
             tables.append(Table.of("differences", title, marked, shown, notes, names=len(pair) + 2))
+        if len(self.verdicts):
+            headings = {"gain": "gain", "beyond": "beyond score and length", "within_source": "within source"}
+            columns = [Column(name, of, "+.3f", (f"{name}_low", f"{name}_high")) for name, of in headings.items()]
+            notes = [f"{label}: {LEGEND[label]}." for label in LEGEND if label in set(self.verdicts["verdict"])]
+            title = "Is the better metric more than the other one's score and the length?"
+            shown = [*pair, Column("compared", "metric"), Column("against"), *columns, Column("verdict")]
+            tables.append(Table.of("verdicts", title, self.verdicts, shown, notes, names=len(pair) + 2))
         return tables
 
     def summary(self, width: int | None = None) -> str:
@@ -162,37 +174,44 @@ def compare(
         resamples, seed: of intervals and tests. columns, language_pair: as for `grid`.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
-    import pandas as pd
-
     for name, value, choices in (("by", by, Grouping), ("level", level, Level), ("statistic", statistic, Kind)):
         convert(value, choices, name)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     table = frame if isinstance(frame, File) else frame_table(frame)
     names = listed("metrics", metrics)
-    roles = _roles(table, names, human, keyed("columns", columns))
-    missing = [role for role in NEEDED[level if level == "system" else by] if role not in roles]
-    if missing:
-        raise DataError(
-            f"{table.path} has no column for {' and '.join(missing)}, which this needs; name it in columns."
-        )
+    roles = _roles(table, names, human, keyed("columns", columns), NEEDED[level if level == "system" else by])
     settings = list(_settings(table, {name: _scores(table, name) for name in names}, roles, language_pair))
     how: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    frames = _frames(settings, by, level, statistic, how)
+    n_clusters = len({label for setting in settings for label in setting.clusters})
+    return Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters)
+
+
+def _frames(
+    settings: Sequence[Finished], by: Grouping, level: Level, statistic: Kind, how: Mapping[str, Any]
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Correlations, tests and verdicts of settings at this level and grouping; how: resamples and seed."""
+    import pandas as pd
+
     correlations = _frame(LevelsEvaluation(**how), settings)["correlations"]
     correlations = correlations[(correlations["grouping"] == by) | (level == "system")]
-    grid = build(load_option("evaluation", "grid", seed), GridEvaluation, "grid")
+    grid = build(load_option("evaluation", "grid", how["seed"]), GridEvaluation, "grid")
     by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
-    tests = _frame(by_pairs, settings)["tests"]
+    tests, verdicts = _frame(by_pairs, settings)["tests"], pd.DataFrame()
     if level == "segment" and by != "none":
         tests = pd.DataFrame(_grouped_tests(settings, by, statistic, how)).assign(level=level)
         tests = tests.assign(p_holm=holm(tests["p"]), p_bh=benjamini_hochberg(tests["p"])) if len(tests) else tests
+    elif level == "segment":
+        verdicts = pd.DataFrame(_verdicts(settings, statistic, how))
     correlations, tests = (
         of[of["level"] == level].reset_index(drop=True) if len(of) else of for of in (correlations, tests)
     )
-    n_clusters = len({label for setting in settings for label in setting.clusters})
-    return Compared(correlations, tests, level, by, statistic, resamples, seed, roles, n_clusters)
+    return correlations, tests, verdicts
 
 
-def _roles(table: File, metrics: Sequence[str], human: str | None, columns: Mapping[str, Any]) -> Roles:
+def _roles(
+    table: File, metrics: Sequence[str], human: str | None, columns: Mapping[str, Any], needed: Sequence[str]
+) -> Roles:
     """Role -> its columns. Raises ConfigError for metrics and human scores that cannot be used, DataError for none."""
     if not metrics:
         raise ConfigError("metrics: name at least one column of scores, as in compare(frame, ['comet', 'chrf']).")
@@ -204,7 +223,7 @@ def _roles(table: File, metrics: Sequence[str], human: str | None, columns: Mapp
     if human is not None and "score" in columns:
         raise ConfigError("human and the role score both name the human scores; give one of them.")
     given = columns if human is None else {**columns, "score": human}
-    return roles_of(table, given, ("score",), taken=metrics)
+    return roles_of(table, given, ("score", *needed), taken=metrics)
 
 
 def _scores(table: File, name: str) -> Floats:
@@ -259,6 +278,35 @@ def _frame(evaluation: Evaluation, settings: Sequence[Finished]) -> dict[str, pd
     return {table: pd.concat(parts, ignore_index=True) for table, parts in frames.items()}
 
 
+def _pairs(settings: Sequence[Finished]) -> Iterator[tuple[Finished, Finished]]:
+    """Every two metrics of a language pair."""
+    yield from ((left, right) for left, right in itertools.combinations(settings, 2) if left.pair == right.pair)
+
+
+def _verdicts(settings: Sequence[Finished], kind: Kind, how: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row per two metrics, on the segments that both score; all are one family of tests."""
+    names, evidence = [], []
+    for both in _pairs(settings):
+        human, of = both[0].segments.human_scores, both[0].codes
+        used = np.asarray(np.isfinite([human, *(setting.scores.base_scores for setting in both)]).all(axis=0))
+        reached = [correlate(kind, setting.scores.base_scores[used], human[used]) for setting in both]
+        better, other = both[::-1] if reached[1] > reached[0] else both
+        words = np.log(np.maximum(other.word_counts("hypothesis"), 1))[:, None].astype(np.float64)
+        no_systems = np.zeros(len(human), np.int64)  # to rank systems is what metrics are for
+        base, scores = other.scores.base_scores, better.scores.base_scores
+        rated = rated_of(kind, base, human, words, of.clusters, of.items, no_systems, used, how["seed"])
+        names.append({"language_pair": other.pair[1], "compared": better.metric_name, "against": other.metric_name})
+        evidence.append(evidence_on(kind, rated, scores[used], (), **how))
+    rows = []
+    for pair, verdict in zip(names, judged(evidence), strict=True):
+        row: dict[str, Any] = {**pair, "verdict": verdict.verdict, "because": verdict.because}
+        for name in ("gain", "beyond", "within_source"):
+            estimate = getattr(verdict, name)
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        rows.append(row)
+    return rows
+
+
 def _grouped_tests(
     settings: Sequence[Finished], grouping: Grouping, statistic: Kind, how: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
@@ -266,9 +314,7 @@ def _grouped_tests(
 
     Segments count that both metrics scored.
     """
-    for left, right in itertools.combinations(settings, 2):
-        if left.pair != right.pair:
-            continue
+    for left, right in _pairs(settings):
         of, human = left.codes, left.segments.human_scores
         x, y = (np.where(of.named, setting.scores.base_scores, np.nan) for setting in (left, right))
         if grouping == "item":
@@ -312,7 +358,9 @@ def _printed(parsed: argparse.Namespace) -> str:
     read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, **roles}
     read["unused"] = [name for name in dict.fromkeys(table.names) if not any(name in names for names in read.values())]
     if parsed.json:
-        frames = {name: getattr(compared, name).replace({NO_PAIR: None}) for name in ("correlations", "tests")}
+        frames = {
+            name: getattr(compared, name).replace({NO_PAIR: None}) for name in ("correlations", "tests", "verdicts")
+        }
         rows = {name: json.loads(of.to_json(orient="records", double_precision=15)) for name, of in frames.items()}
         return json.dumps({"table": parsed.table, "read": read, **arguments, **rows}, ensure_ascii=False, indent=1)
     parts = [f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names]

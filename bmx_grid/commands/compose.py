@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")  # groups of which several options can be chosen
 MOST_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
+# Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
+UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
 KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
@@ -96,10 +98,15 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
         if file.stat().st_size > MOST_BYTES:
             raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
         depth = 0
-        for event in yaml.parse(file.read_text(encoding="utf-8-sig")):
+        events: Any = yaml.parse(file.read_text(encoding="utf-8-sig"))
+        for event in events:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
                 raise ValueError(f"aliases (*NAME), and more than {MOST_DEPTH} levels, are not read")
+            plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
+            if plain and UNLIKE_A_PERSON.fullmatch(event.value):
+                line = event.start_mark.line + 1
+                raise ValueError(f"line {line}: YAML reads {event.value} as something else; quote it")
         keys: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error

@@ -37,7 +37,7 @@ import numpy as np
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.compose import parse_one
-from bmx_grid.commands.scored_text import as_json, as_text, segments, systems
+from bmx_grid.commands.scored_text import agreement, as_json, as_text, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.progress import Progress
@@ -85,6 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
     made.add_argument("--json", action="store_true", help="print JSON, with all digits")
     made.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
+    of_thresholds = "of a sweep with evaluation=[levels]: how often people agree with a difference of two systems"
+    made.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
     made.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
     made.add_argument("--words", action="store_true", help="add the attribution of each word")
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
@@ -111,6 +113,9 @@ def _run(parsed: argparse.Namespace) -> str:
         for place, name in enumerate(names)
     }
     shown = scorer if parsed.words else scorer.unexplained  # what is not shown is not explained
+    thresholds = None if parsed.thresholds is None else (Path(parsed.thresholds).expanduser(), str(parsed.metric))
+    if thresholds is not None:
+        agreement(*thresholds, system_kind(shown), 0.0)  # a mistake is found before anything is scored
     # All systems at once: they share sources and references, and batches are full.
     whole = [[text for system in of_system.values() for text in system[place]] for place in range(len(scorer.reads))]
     with Progress(0 if parsed.quiet else shown.count_texts(*whole)) as progress:
@@ -122,7 +127,8 @@ def _run(parsed: argparse.Namespace) -> str:
     if parsed.only_system or len(names) > 1:
         parts = dict(zip(names, np.split(scored.scores, len(names)), strict=True))
         items = {name: shown.items(*lists) for name, lists in of_system.items()}
-        values = systems(shown, parts, items, int(settings.get("seed", 0)), with_segments=not parsed.only_system)
+        how: dict[str, Any] = {"with_segments": not parsed.only_system, "thresholds": thresholds}
+        values = systems(shown, parts, items, int(settings.get("seed", 0)), **how)
     else:
         values = segments(shown, scored, words=parsed.words)
     return as_json(values) if parsed.json else as_text(values)
@@ -136,6 +142,9 @@ def _check(parsed: argparse.Namespace) -> None:
         raise ConfigError("--words needs an explainer, and --explainer none has none; name one, or leave --words out.")
     if parsed.words and len(parsed.hypothesis) > 1:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
+    alone = parsed.metric is not None and not parsed.recipe and parsed.p is None and parsed.w is None
+    if parsed.thresholds is not None and not (alone and len(parsed.hypothesis) > 1):
+        raise ConfigError("--thresholds is of a metric alone and two systems; give --metric and two --hypothesis.")
     if len(set(parsed.hypothesis)) < len(parsed.hypothesis):
         raise ConfigError(f"--hypothesis: the same file is given twice: {', '.join(parsed.hypothesis)}.")
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.analysis.load import read_frame
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.scorer import Scored, Scorer
+from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import number, visible, with_interval
 from bmx_grid.measures.significance import compare_sums, holm
-from bmx_grid.measures.systems import by_mean, mean, system_score
+from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
+from bmx_grid.sweep.output import table_path
 from bmx_grid.words.perturbation import Item, split_words
 
 RESAMPLES = 1000
@@ -50,6 +54,34 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> Values:
     return {**values, "scores": rows}
 
 
+def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Values]:
+    """How often people agree with a difference of two systems' scores, for each judgement of a sweep's thresholds.
+
+    path: thresholds.parquet, or the folder of the sweep. The logistic curve of `evaluations.levels.ThresholdRow`, with
+    the ends of its interval. Raises DataError for a table without this metric and kind of system score.
+    """
+    rows = read_frame(table_path(path, "thresholds") if path.is_dir() else path)
+    if not {"metric", "point", "probability", "probability_low", "probability_high", "difference"} <= set(rows):
+        raise DataError(f"{path}: no table of thresholds; name the folder of a sweep with evaluation=[levels].")
+    rows = rows[(rows["metric"] == metric) & (rows["point"] == "base") & (rows["system_score"] == system_score)]
+    if not len(rows):
+        way_out = f"metric=[{metric}] evaluation=[levels] evaluation.levels.system_score={system_score}"
+        raise DataError(f"{path}: no thresholds of {metric} with such system scores; run a sweep with {way_out}.")
+    people = []
+    for names, curve in rows.groupby(["dataset", "language_pair", "human_name"], sort=False):
+        row = curve.sort_values("probability").iloc[0]
+        known = row[["probability", "probability_low", "probability_high"]].to_numpy(np.float64)
+        shares = expit(np.log(known / (1 - known)) * abs(gap) / row["difference"]).tolist()
+        judged = " ".join(map(str, names))
+        people.append({"judged": judged, **dict(zip(("agree", "low", "high"), shares, strict=True))})
+    return people
+
+
+def system_kind(scorer: Scorer) -> str:
+    """What a system's score is: made of summed statistics, "corpus", or the "mean" of its segments."""
+    return "corpus" if scorer.boost is None and scorer.metric.has_statistics else "mean"
+
+
 def systems(
     scorer: Scorer,
     scores: Mapping[str, NDArray[np.float64]],
@@ -57,10 +89,14 @@ def systems(
     seed: int,
     *,
     with_segments: bool,
+    thresholds: tuple[Path, str] | None = None,
 ) -> Values:
-    """The scores of systems with intervals, and paired tests of every two; texts, scores: by system."""
+    """The scores of systems with intervals, and paired tests of every two; texts, scores: by system.
+
+    thresholds: a table of `agreement`, and the name of the metric there.
+    """
     metric = scorer.metric
-    corpus, scale = scorer.boost is None and metric.has_statistics, scale_of(metric)
+    corpus, scale = system_kind(scorer) == "corpus", scale_of(metric)
     combine = metric.combine if corpus else mean
     terms = {name: by_mean(of_system) for name, of_system in scores.items()}
     if corpus:
@@ -75,7 +111,7 @@ def systems(
     values: Values = {
         "signature": scorer.signature,
         "scale": scale,
-        "system_score": "corpus" if corpus else "mean",  # of summed statistics, or of the segments' scores
+        "system_score": system_kind(scorer),
         "higher_is_better": metric.higher_is_better,
         "clusters": len(np.unique(labels)),
         "systems": {
@@ -90,6 +126,9 @@ def systems(
             for (left, right), test, p in zip(pairs, tests, adjusted, strict=True)
         ],
     }
+    if thresholds is not None:
+        for row, test in zip(values["tests"], tests, strict=True):
+            row["people"] = agreement(*thresholds, values["system_score"], test.difference)
     if with_segments:
         values["scores"] = {name: (scale * of_system).tolist() for name, of_system in scores.items()}
     return values
@@ -143,3 +182,6 @@ def _lines_of_systems(values: Values) -> Iterator[str]:
         p = f"p = {number(test['p'], '.4f')}, for all pairs {number(test['p_holm'], '.4f')}"
         end = "" if test["p_holm"] < LEVEL else ", not established"
         yield f"{visible(test['system'])} minus {visible(test['against'])}: {difference}, {p}{end}"
+        for people in test.get("people", ()):
+            share = with_interval(people["agree"], people["low"], people["high"], ".0%")
+            yield f"  people agree with a difference of this size: {share} ({visible(people['judged'])})"

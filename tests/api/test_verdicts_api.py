@@ -1,8 +1,11 @@
-"""Verdicts on given scores: of `boost` at a point."""
+"""Verdicts on given scores: of `boost` at a point, and of `compare`."""
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import bmx_grid as bmx
@@ -59,3 +62,31 @@ def test_a_point_without_human_scores_or_a_grid_has_no_verdict():
         _ = bmx.boost(score, attributions, p=1, w=0.5).verdict
     with pytest.raises(ConfigError, match="p and w"):
         _ = bmx.boost(score, attributions, human).verdict
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    score, human, quality, words = segments()
+    texts = [f"s{at}" + " x" * count for at, count in enumerate(words)]
+    columns = {"source": texts, "hypothesis": texts, "mqm": human, "alone": score, "curve": np.exp(0.8 * score)}
+    return pd.DataFrame({"id": range(N), **columns, "better": score + quality})
+
+
+def test_compare_says_what_of_a_lead_is_the_other_ones_score(table):
+    found = bmx.compare(table, ["alone", "curve", "better"], human="mqm").verdicts.set_index(["compared", "against"])
+    assert found.loc[("curve", "alone"), "verdict"] == "explained by length or score"
+    assert found.loc[("better", "alone"), "verdict"] == "helps"
+    assert (found["gain"] >= 0).all()
+
+
+def test_the_command_shows_verdicts_with_what_they_mean(table, tmp_path, capsys):
+    from bmx_grid.api.comparison import main
+
+    table.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+    command = [str(tmp_path / "t.tsv"), "--metrics", "alone", "curve", "--human", "mqm"]
+    assert main(command) == 0
+    assert "explained by length or score: an established gain" in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "--json"]) == 0
+    assert [row["verdict"] for row in json.loads(capsys.readouterr().out)["verdicts"]] == [
+        "explained by length or score"
+    ]

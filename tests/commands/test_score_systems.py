@@ -137,3 +137,39 @@ def test_coverage_of_a_system_scores_interval_is_nominal():
         _, low, high = system_score(by_mean(rng.normal(size=40)), mean, np.arange(40), resamples=300)
         inside += low <= 0 <= high
     assert abs(inside / 300 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 300)
+
+
+def test_people_agree_with_a_difference_as_often_as_thresholds_say(files, capsys, tmp_path):
+    """On a logistic curve where 3 people of 4 agree with .1, 9 of 10 agree with .2."""
+    import pandas as pd
+
+    names = {"dataset": "d", "language_pair": "de-en", "human_name": "mqm", "metric": "chrf", "point": "base"}
+    shares = {"probability": 0.75, "probability_low": 0.5, "probability_high": 0.9, "difference": 0.1}
+    pd.DataFrame([{**names, **shares, "system_score": "corpus"}]).to_parquet(tmp_path / "thresholds.parquet")
+    found = json.loads(run(files, capsys, "--json", "--thresholds", str(tmp_path / "thresholds.parquet")))["tests"][0]
+    (people,) = found["people"]
+    odds = 3 ** (abs(found["difference"]) / 100 / 0.1)
+    assert people["agree"] == pytest.approx(odds / (1 + odds))
+    assert people["low"] == pytest.approx(0.5)
+    shown = run(files, capsys, "--thresholds", str(tmp_path / "thresholds.parquet"))
+    assert "people agree with a difference of this size: " in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--thresholds", "nowhere"], "nowhere: not a readable Parquet file"),
+        (["--thresholds", "scores"], "no table of thresholds"),
+        (["--thresholds", "other"], "evaluation.levels.system_score=corpus"),
+        (["--thresholds", "other", "-p", "1", "-w", "0.5"], "a metric alone and two systems"),
+    ],
+)
+def test_thresholds_that_do_not_fit_are_refused(arguments, message, files, capsys, monkeypatch):
+    import pandas as pd
+
+    monkeypatch.chdir(files)
+    pd.DataFrame({"a": [1]}).to_parquet("scores")
+    row = dict.fromkeys(("probability", "probability_low", "probability_high", "difference"), 0.5)
+    pd.DataFrame([{**row, "metric": "chrf", "point": "base", "system_score": "mean"}]).to_parquet("other")
+    assert main(["--metric", "chrf", "-r", "ref.txt", "-t", "good.txt", "poor.txt", *arguments]) == 2
+    assert message in capsys.readouterr().err
