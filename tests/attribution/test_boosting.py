@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fakes import HashMetric, composed
+from fakes import HashMetric
 from pairs import explain, items_for, score
 
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import count_texts
-from bmx_grid.commands import sweep as app
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import BmxError, ConfigError, ExplainError
 from bmx_grid.core.identity import canonical_json
@@ -183,21 +182,3 @@ def test_a_part_given_by_name_draws_from_the_seed_of_what_it_belongs_to():
     made = build({**load_option("metric", "boosted", 7), "metric": "random"}, BoostedMetric, "metric.boosted")
     assert made.metric.settings()["seed"] == 7
     assert made.reads == ("source", "hypothesis")
-
-
-@pytest.mark.parametrize(
-    ("overrides", "said"),
-    [
-        pytest.param((), "texts to score with boosted: 1,424", id="counted through both iterations"),
-        pytest.param(
-            ("metric.boosted.max_texts=100",),
-            "de-en · boosted · erasure: segment 'de-en-001': 400 texts would be scored",
-            id="too many are refused",
-        ),
-    ],
-)
-def test_a_dry_run_knows_the_texts_of_all_iterations(overrides, said, capsys):
-    # The two segments have 17 and 29 words: an iteration of Erasure takes 20 and 32 texts, two their squares.
-    small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=2", "tracking=none", "dry_run=true")
-    app.run(composed("metric=[boosted]", "explainer=[erasure]", *small, *overrides))
-    assert said in capsys.readouterr().out

@@ -98,7 +98,6 @@ CHOICES = {
     "its own among cuda": ("cuda:1", "cuda", "cuda:1"),
     "the processor when asked for": ("cuda:1", "cpu", "cpu"),
     "none given": (None, "auto", "cuda"),
-    "the processor as a device": ("cpu", "auto", "cpu"),
 }
 
 
@@ -115,7 +114,6 @@ def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, own, asked, chose
 NEEDS = {
     "a light metric": ([{}], False),
     "a metric that says it runs a model": ([{"cost": "model"}], True),
-    "an explainer with a model": ([{}, {"device": "auto"}], True),
     "a model that is kept on the processor": ([{"cost": "model", "device": "cpu"}, {}], False),
     "one on the processor, one not": ([{"cost": "model", "device": "cpu"}, {"device": "cuda"}], True),
 }

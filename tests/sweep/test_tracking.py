@@ -103,8 +103,7 @@ def test_a_repeated_sweep_adds_nothing(folder):
     assert (len(parents), len(children)) == (2, 3), "another sweep has runs of its own"
 
 
-@pytest.mark.parametrize("call", ["log_batch", "set_terminated"])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize(("call", "error"), [("log_batch", KeyboardInterrupt), ("set_terminated", SystemExit)])
 def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeypatch, call, error):
     def interrupted(*_args, **_options):
         raise error
