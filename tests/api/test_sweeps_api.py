@@ -1,4 +1,4 @@
-"""Sweeps from Python: DataFrames, and mistakes in one sentence. tests/sweep/test_same_everywhere.py has the results."""
+"""Sweeps from Python: DataFrames, and mistakes in one sentence."""
 
 from importlib import resources
 from pathlib import Path

@@ -12,10 +12,9 @@ import pytest
 from fakes import ROOT
 
 from bmx_grid.core import devices
-from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.models.loading import _chosen_device
-from bmx_grid.sweep.executors.base import AHEAD, Executor, Job, Lane, Workers, results
+from bmx_grid.sweep.executors.base import AHEAD, Job, Lane, Workers, results
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.local import Loky, Sequential
 from bmx_grid.sweep.runner import _needs_device
@@ -36,27 +35,14 @@ def test_loky_runs_one_process_for_each_device_and_the_light_jobs_beside_them():
     assert {device for *_, device in without} == {None}, "without devices the need of one changes nothing"
 
 
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [
-        pytest.param(0, "0 processes do nothing; write their number, or -1", id="none"),
-        pytest.param(-5, "expected a number at least -1, at most 1,024, got -5", id="all-but-four-of-joblib"),
-        pytest.param(10**400, "expected a number at least -1, at most 1,024, got 10,", id="400-digits"),
-        pytest.param(1e9, "expected a whole number, got 1000000000.0", id="1e9"),
-        pytest.param(True, "expected a whole number, got True", id="truth"),
-    ],
-)
-def test_numbers_of_processes_that_cannot_be_are_refused(number, said):
-    with pytest.raises(ConfigError, match=rf"executor\.n_jobs.* {said}"):
-        build({"_target_": "bmx_grid.sweep.executors.local.Loky", "n_jobs": number}, Executor, "executor")
-
-
 def test_sequential_gives_its_device_to_this_process_for_each_job():
     some = [Job(partial(jobs.where, number)) for number in range(2)]
     assert [device for *_, device in Sequential(devices=("cuda:1",)).run(some)] == ["cuda:1", "cuda:1"]
     assert devices.assigned() is None
     with pytest.raises(ConfigError, match=r"executor=sequential uses one device"):
         Sequential(devices=TWO)
+    with pytest.raises(ConfigError, match="0 processes do nothing; write their number, or -1"):
+        Loky(n_jobs=0)
 
 
 SEEN = {
@@ -195,11 +181,8 @@ def test_a_lane_that_is_expected_holds_its_jobs():
     assert sorted(order[:2]) == [2, 3] and sorted(order[2:]) == [0, 1]
 
 
-def test_devices_of_a_scheduler_elsewhere_are_named_where_its_workers_start():
+def test_dask_without_an_address_or_with_devices_names_the_way_out():
     with pytest.raises(ConfigError, match=r"BMX_DEVICE=cuda:0 dask worker tcp://host:8786"):
         Dask(address="tcp://host:8786", devices=("cuda:0",))
-
-
-def test_dask_without_an_address_names_the_way_out():
     with pytest.raises(ConfigError, match=r"executor\.address=tcp://HOST:8786.*executor=loky"):
         Dask().check()
