@@ -141,12 +141,6 @@ def test_another_program_that_uses_hydra_keeps_its_state(tmp_path):
         assert compose("mine").a == 1
 
 
-def test_a_damaged_table_is_named(sweep, tmp_path):
-    (tmp_path / "grid.parquet").write_bytes(b"PAR1 no table")
-    with pytest.raises(DataError, match="grid.parquet: not a readable Parquet file"):
-        bmx.Run(tmp_path).grid  # noqa: B018
-
-
 def test_a_notebook_shows_a_mistake_as_its_sentence(capsys):
     """IPython's own way to show an exception, which prints the frames of every other one."""
     from IPython.core.interactiveshell import InteractiveShell

@@ -52,14 +52,9 @@ def test_a_format_goes_to_standard_output_or_below_a_folder(results, tmp_path, c
 def test_every_named_result_is_in_json(results, read):
     found = read(results)
     assert (found["n_settings"], found["n_correlations"], found["n_settings_without_controls"]) == (25, 2000, 9)
-    assert set(found["medians"]) == set(found["fixed"]) == {"lime"}
-    assert {"w", "p", "n"} == set(found["medians"]["lime"])
-    assert {"better", "worse", "unchanged", "max_gain", "mean_gain"} <= set(found["fixed"]["lime"])
-    assert found["fixed"]["lime"]["n"] == 9
+    assert {"w", "p", "n"} == set(found["medians"]["lime"]) and found["fixed"]["lime"]["n"] == 9
     assert set(found["ridge"]["coefficients"]) == {"d1", "d2", "a", "b", "m1", "m2", "m3", "lime"}
-    assert set(found["gain_baseline_pearson"]) == {"all", "lime"}
     assert set(found["leave_one_out"]) == {"dataset", "language_pair", "metric"}
-    assert {"better", "mean_gain", "optimism"} <= set(found["leave_one_out"]["dataset"]["lime"])
     assert found["controls"]["random explainer"]["lime"]["n"] == 8
     assert found["controls"]["random metric"]["lime"]["n"] == 4
     assert len(found["settings"]) == 25

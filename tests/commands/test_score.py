@@ -18,7 +18,6 @@ from bmx_grid.commands.score import main
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.explainers.lime import Lime
 from bmx_grid.metrics.chrf import Chrf
 
 REFERENCES = ["The cat sat on the mat .", "Hello world", "", "tab\there and\u2028there"]
@@ -123,15 +122,6 @@ def test_the_papers_median_stands_for_the_one_that_is_not_given(explainer):
     assert (made.p, made.w) == (median["p"], 0.0)
     made = bmx_grid.load("chrf", explainer, p=0.0).boost
     assert (made.p, made.w) == (0.0, median["w"])
-
-
-def test_settings_reach_every_part():
-    settings = {"metric.lowercase": True, "explainer.num_samples": 7, "seed": 3, "side": "hypothesis"}
-    expected = BoostedMetric(Chrf(lowercase=True), Lime(num_samples=7), -1.4, 0.4, side="hypothesis", seed=3)
-    assert bmx_grid.load("chrf", "lime", p=-1.4, settings=settings).boost == expected
-    nested = bmx_grid.load("boosted", None, settings={"metric.metric": "random", "metric.p": 2, "seed": 3}).metric
-    assert nested.settings()["p"] == 2.0
-    assert nested.settings()["metric"].settings()["seed"] == 3
 
 
 def test_settings_of_the_command_are_typed(score):
