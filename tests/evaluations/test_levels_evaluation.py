@@ -173,13 +173,6 @@ def test_what_is_undefined_is_nan_and_counted(name):
             assert "fewer than 3 systems" in row.note
 
 
-def test_segments_without_systems_have_no_groups_and_no_systems():
-    found, systems = rows_of(translated(Chrf(), systems=[""]))
-    assert {key[2:4] for key in found} == {("segment", "none")}
-    assert not systems
-    assert value(found, "segment", "none", "pearson").n_systems == 0
-
-
 def test_rows_without_a_system_among_others_take_no_part_in_groups():
     found, systems = rows_of(translated(Chrf(), systems=["a", "b", "c", "d", ""]))
     assert value(found, "segment", "none", "pearson").n_segments == 100

@@ -129,22 +129,6 @@ def test_difficulties_and_the_hardest_words(tiny_model):
     assert known[hardest][1][0].tolist() != known[hardest][1][1].tolist(), "the case can tell"
 
 
-@pytest.mark.parametrize(
-    ("best", "top", "systems"),
-    [
-        pytest.param(True, None, {4}, id="no second fit"),
-        pytest.param(True, "top:100%", {4}, id="the best are all"),
-        pytest.param(False, "top:50%", {4}, id="a metric without the best"),
-    ],
-)
-def test_a_second_fit_is_shown_where_the_metric_has_it(best, top, systems, tiny_model):
-    metric = DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu", best=best)
-    found = DifficultyEvaluation(sentences=1, top=top).evaluate([finished(metric)])[0]
-    for rows in (found["difficulty"], found["difficult_words"]):
-        assert {row.systems for row in rows} == systems
-    assert [row.low for row in found["difficulty"]].count(0.0) == len(systems)
-
-
 def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, monkeypatch):
     setting = finished(DifficultyBertScore(model=tiny_model("bert"), layer=2, device="cpu"))
 

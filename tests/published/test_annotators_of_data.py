@@ -35,11 +35,6 @@ def test_annotators_are_known_by_their_scales(make):
     assert np.isfinite(wide).sum() == raw.size and (np.isfinite(wide).sum(axis=1) == 4).all()
 
 
-def test_an_annotator_of_two_scores_is_unknown(make):
-    raw, z = np.array([[10.0, 50], [20, 60], [40, 30], [80, 20]]), np.array([[1.0, 5], [2, 6], [4, 9], [8, 1]])
-    assert make.by_their_scales(raw, z).tolist() == [[0, -1], [0, -1], [0, -1], [0, -1]]
-
-
 def read(data_dir, pair):
     found = build(load_option("dataset", "mlqe_pe"), DatasetReader, "dataset.mlqe_pe").read(data_dir, pair)
     return found.judgements.raters["mean"], found.judgements.raters["z_mean"]
@@ -71,8 +66,3 @@ def test_raters_of_mqm_meet_on_identical_translations(make, data_dir, monkeypatc
         ["| en-de", "973", "13"],
         ["| zh-en", "592", "9"],
     ]
-
-
-def test_an_unknown_part_is_refused(make, capsys):
-    assert make.main(["score"]) == 2
-    assert "Did you mean 'scores'" in capsys.readouterr().err

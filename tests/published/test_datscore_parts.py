@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from parts import ablations, mean_of
+from parts import ablations
 
 from bmx_grid.measures.correlation import correlate, one_vs_rest, weighted
 
@@ -47,13 +47,3 @@ def test_what_is_left_may_not_combine():
     assert np.isnan(found["alone", "c"].correlation)
     assert found["alone", "c"].weight == 0
     assert np.isfinite(found["left out", "c"].correlation)
-
-
-def test_means_over_pairs_take_what_all_have():
-    one = ablations({"scores": PARTS}, NAMES, HUMAN)
-    other = ablations({"scores": PARTS[:, :2]}, NAMES[:2], HUMAN)
-    found = {(row.kind, row.name): row for row in mean_of([one, other])}
-    assert ("alone", "c") not in found
-    assert found["alone", "a"].correlation == one[1].correlation
-    expected = np.mean([one[0].correlation, other[0].correlation])
-    assert found["whole", "all"].correlation == pytest.approx(expected)

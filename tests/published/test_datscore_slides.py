@@ -65,13 +65,3 @@ def test_ablations_of_a_run_with_a_combination(script, tmp_path, blank_figures, 
     assert np.isclose(sum(float(row["weight"]) for row in rows if row["kind"] == "alone"), 1)
     assert (out / "ablations-combined.png").stat().st_size > 1_000
     assert "| left out | ter |" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [(["nowhere"], "config.yaml is not there"), (["nowhere", "pearsn"], "Did you mean 'pearson'")],
-    ids=["no run", "no correlation"],
-)
-def test_mistakes_are_one_sentence(script, arguments, message, capsys):
-    assert script(FOLDER / "ablations.py").main(arguments) == 2
-    assert message in capsys.readouterr().err

@@ -5,7 +5,6 @@ import csv
 import pyarrow.parquet as pq
 import pytest
 from fakes import composed
-from test_published_tags import MLQE_PE
 from word_submissions import submission_name
 
 from bmx_grid.commands.sweep import run
@@ -50,9 +49,3 @@ def test_the_recall_of_every_explanation_is_the_official_one(data_dir, official,
             wanted[row["lp"], name, name, "target", measure] = pytest.approx(float(row["official"]), abs=0.000051)
     assert {key: found[key]["value"] for key in wanted} == wanted
     assert len(wanted) == 3 * 23
-
-
-def test_probabilities_of_words_rank_the_errors_of_mlqe_pe(data_dir, tmp_path):
-    found = words_of(data_dir, tmp_path, "mlqe_pe_glass_box")
-    rows = {key[0]: row["value"] for key, row in found.items() if key[2:] == ("log_probability", "target", "auc")}
-    assert rows == {pair: pytest.approx(auc, abs=0.0005) for pair, (_, _, auc, *_) in MLQE_PE.items()}

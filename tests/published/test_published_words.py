@@ -15,7 +15,6 @@ from word_submissions import (
 )
 
 from bmx_grid.measures.word_measures import rank_words
-from bmx_grid.words.tags import Labels
 
 WORD_PAIRS = ("en-cs", "en-de", "en-ja", "en-mr", "en-ru")
 WMT22 = "wmt-qe-2022-data"
@@ -76,17 +75,6 @@ def test_every_explanation_has_its_official_numbers(gold, official, submitted, p
                 assert value == pytest.approx(wanted, abs=0.00005 + loose), f"{name} {printed} {ties}"
 
 
-@pytest.mark.parametrize(
-    ("pair", "f1"),
-    [("en-cs", 0.3805), ("en-de", 0.0743), ("en-ja", 0.4316), ("en-mr", 0.1970), ("en-ru", 0.1447)],
-)
-def test_all_bad_scores_by_the_share_of_errors_alone(gold, pair, f1):
-    labels = gold(pair).tags.labels
-    found = measures_of(labels, Labels(np.ones(len(labels.bad), bool), labels.offsets))["f1_bad"]
-    assert round(found, 4) == f1
-    assert found == pytest.approx(2 * labels.bad.mean() / (1 + labels.bad.mean()), abs=1e-15)
-
-
 @pytest.mark.parametrize(("pair", "wrong"), [("en-cs", 0), ("en-de", 2), ("en-ru", 5), ("en-mr", 4)])
 def test_the_end_of_a_sentence_is_not_always_ok(gold, pair, wrong):
     kept, dropped = gold(pair), gold(pair, "drop")
@@ -94,13 +82,6 @@ def test_the_end_of_a_sentence_is_not_always_ok(gold, pair, wrong):
     assert kept.tags.labels.bad.sum() - dropped.tags.labels.bad.sum() == wrong
     assert all(words[-1] == "<EOS>" for words in kept.tags.words)
     assert not any("<EOS>" in words for words in dropped.tags.words)
-
-
-def test_a_submission_with_a_score_per_tag_fits_both_ways(gold, submitted):
-    path = submitted("task2_explainQE", "en-yo", "target.submission")[RANDOM]
-    kept, dropped = (read_target_scores(path, gold("en-yo", zero_width=choice)) for choice in ("keep", "drop"))
-    assert len(kept.values) - len(dropped.values) == 12
-    assert [row for row in range(len(kept)) if len(kept[row]) != len(dropped[row])] == sorted(gold("en-yo").surplus)
 
 
 def test_tags_of_zero_width_spaces_are_left_out(gold):
