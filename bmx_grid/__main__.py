@@ -52,10 +52,7 @@ def _run(name: str) -> int:
         status: int = import_module(COMMANDS[name]).main(sys.argv[2:])
         return status
     if name and "=" not in name and not name.startswith(("-", "+", "~")):
-        from bmx_grid.core.configure import options
-
-        given = f"run it as bmx-grid +sweep={name}" if name in options("sweep") else "it is given as +sweep=NAME"
-        raise ConfigError(f"{unknown('command', name, COMMANDS)} If a sweep is meant, {given}.")
+        raise ConfigError(f"{unknown('command', name, COMMANDS)} A sweep is run as bmx-grid +sweep=NAME.")
     from bmx_grid.commands.run import main as run
 
     return run(sys.argv[1:])

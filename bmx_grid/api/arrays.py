@@ -71,7 +71,7 @@ class Boosted:
         from bmx_grid.evaluations.verdicts import evidence_on, judged
         from bmx_grid.measures.nuisance import NO_DONOR, donors, log_words
 
-        scores, human, kind, seed = *self._judged("verdict"), self._spec.correlation, self._seed
+        scores, human, kind, seed = *self._judged(), self._spec.correlation, self._seed
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
         words = log_words(self.ground_truth, self.hypothesis)
@@ -89,7 +89,7 @@ class Boosted:
         """The boosted metric (x) against the metric alone (y): `difference` with its interval `low`, `high`, and p."""
         from bmx_grid.measures.significance import compare
 
-        scores, human = self._judged("gain")
+        scores, human = self._judged()
         kind, resamples, seed = self._spec.correlation, self._resamples, self._seed
         return compare(scores, self.base, human, self._clusters, statistic=kind, resamples=resamples, seed=seed)
 
@@ -136,9 +136,9 @@ class Boosted:
         assert self.p is not None and self.w is not None
         return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base[rows], *sides)
 
-    def _judged(self, name: str) -> tuple[Floats, Floats]:
+    def _judged(self) -> tuple[Floats, Floats]:
         if self.scores is None:
-            raise ConfigError(f"{name}: give p and w; without them there is the grid.")
+            raise ConfigError("gain and verdict are of a point: give p and w; without them there is the grid.")
         return self.scores, self._rated()
 
     def _rated(self) -> Floats:

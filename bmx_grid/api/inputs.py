@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 PARAMETERS: Mapping[str, Role] = {"sources": "source", "references": "reference", "hypotheses": "hypothesis"}
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-CONVENTION = (
-    "a metric's parameters say what it reads: f(hypotheses, references), f(hypotheses, sources) or all three, lists of "
-    "as many texts, for which it returns as many scores"
-)
+CONVENTION = "a metric's parameters say what it reads: f(hypotheses, references), f(hypotheses, sources) or all three"
 
 
 def plain(value: Any) -> Any:

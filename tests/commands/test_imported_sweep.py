@@ -101,7 +101,7 @@ def test_published_scores_of_systems_are_what_the_system_level_rests_on(run, tmp
 
 
 def test_the_official_submissions_of_wmt22(run, data_dir):
-    few = ("evaluation.levels.resamples=0", "evaluation.significance.tests=[williams]")
+    few = ("evaluation=[levels]", "evaluation.levels.resamples=0", "analysis=false")
     status, said, _ = run("+sweep=wmt22_official", f"data_dir={data_dir}", *few)
     assert status == 0, said
     found = correlations("segment")
@@ -112,7 +112,6 @@ def test_the_official_submissions_of_wmt22(run, data_dir):
             metric = row["submission_dir"].rpartition(" - ")[0].strip()
             value = found[row["lp"], metric, row["measure"].lower()]["value"]
             assert f"{value:.4f}" == f"{float(row['official']):.4f}", row
-    assert Path("out/tables/tests.parquet").is_file(), "one option, and many metrics to compare with each other"
 
 
 def test_in_a_sweep_of_several_pairs_a_file_must_say_its_own(run):

@@ -87,6 +87,6 @@ def test_each_judgement_with_raters_has_a_row_and_others_none():
     ]
     expected = reliability(raters)
     assert (found[0]["raters"], found[0]["reliability"]) == pytest.approx((3, expected["icc_k"]))
-    assert found[0]["ceiling"] == pytest.approx(expected["icc_k"]**0.5)
+    assert found[0]["ceiling"] == pytest.approx(expected["icc_k"] ** 0.5)
     assert found[1]["ceiling"] < found[0]["ceiling"], "fewer raters, a less reliable mean"
     assert ceilings_table([finished().segments]) is None, "without raters there is no table"
