@@ -60,6 +60,9 @@ def for_token_pairs(
     uses = np.bincount(sides.ravel(), minlength=len(ids))
     shared = np.where(uses[sides[1]] > uses[sides[0]], sides[1], sides[0])  # the text of a pair that more pairs have
     lengths = lengths_of(ids)[sides].sum(axis=0)
+    again = np.ones(len(shared), dtype=np.bool_)
+    again[np.unique(shared, return_index=True)[1]] = False
+    held_lengths = lengths - again * lengths_of(ids)[shared]
 
     def encode(some: TokenIds) -> tuple[Any, Any]:
         states, mask = hidden_states(loaded, some)
@@ -80,7 +83,8 @@ def for_token_pairs(
         in_batches(compare, lengths[window], loaded, batch_tokens)
 
     # a function, so that one window's vectors are freed before the next one's are made
-    for window in windows(np.argsort(shared, kind="stable"), lengths, _WINDOW * token_budget(loaded, batch_tokens)):
+    limit = _WINDOW * token_budget(loaded, batch_tokens)
+    for window in windows(np.argsort(shared, kind="stable"), held_lengths, limit):
         take_window(window)
 
 
