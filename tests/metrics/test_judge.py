@@ -6,7 +6,10 @@ import contextlib
 import dataclasses
 import json
 import math
+import os
+import signal
 import socket
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -14,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from chat_server import ChatServer, completion, score_text
+from started import start, wait_for, wait_until_alone
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, UnavailableError
@@ -357,3 +361,25 @@ def test_a_budget_is_told_and_kept():
     )
     with pytest.raises(ConfigError, match=r"may send 2,002 requests .* \(1,001, and a reminder.*max_requests is 2,000"):
         judge.budget(1001, 0)
+
+
+@pytest.mark.processes
+def test_a_killed_sweep_asks_at_most_one_batch_again(tmp_path):
+    at_once, chosen = 8, ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=6", "metric=[judge]")
+    judge = ("model=m", "prompt=gemba_da_noref", f"concurrency={at_once}")
+    plain = ("explainer=[erasure]", "evaluation=[grid]", "analysis=false", "tracking=none", "executor.n_jobs=1")
+    with ChatServer(delay=0.1).running() as server:
+        judge = tuple(f"metric.judge.{one}" for one in (*judge, f"base_url={server.url}"))
+        folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+        command = [sys.executable, "-m", "bmx_grid", *chosen, *judge, *plain, *folders]
+        killed = start(command, tmp_path)
+        wait_for(lambda: len(server.seen) >= 5 * at_once or killed.poll() is not None)
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.communicate()
+        assert wait_until_alone(killed.pid) == []
+        n_before = len(server.seen)
+        again = start(command, tmp_path)
+        out, err = again.communicate(timeout=120)
+        assert again.returncode == 0, out + err
+    texts = [body["messages"][-1]["content"] for body in server.seen]
+    assert 5 * at_once <= n_before < len(set(texts)) and len(texts) - len(set(texts)) <= at_once
