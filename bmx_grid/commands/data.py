@@ -37,7 +37,7 @@ from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download import check, download
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.tables import FORMATS, REQUIRED, listed, open_table, override, quoted, recognised
+from bmx_grid.datasets.tables import FORMATS, REQUIRED, listed, named_roles, open_table, override, quoted, recognised
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
 
@@ -60,8 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME | KEY=VALUE",
         help="data sets, and settings (below); show: also a table",
     )
+    made.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN")
     parsed = made.parse_args(arguments)
-    return command(lambda: _run(parsed.command, parsed.settings), RESUMES)
+
+    def run() -> int:
+        columns = [f"columns.{role}={quoted(name)}" for role, name in named_roles(parsed.columns).items()]
+        return _run(parsed.command, [*parsed.settings, *columns])
+
+    return command(run, RESUMES)
 
 
 def _run(act: str, settings: Sequence[str]) -> int:

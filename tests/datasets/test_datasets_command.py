@@ -55,13 +55,14 @@ def test_show(run, data_dir):
     assert re.search(r"^  \[9965\] z_mean 0.749183, mean 90$", out, re.M)
 
 
-def test_show_takes_settings_of_a_table(run, write):
-    write("my.tsv", "source\thypothesis\tda\nHallo\thello\t1\nWelt\tworld\tNA\n")
-    status, out, _ = run("show", "language_pair=de-en", "tabular", "path=my.tsv", "columns.score=da")
+@pytest.mark.parametrize("column", [("columns.score='my da [0,1]'",), ("--columns", "score=my da [0,1]")])
+def test_show_takes_settings_of_a_table(run, write, column):
+    write("my.tsv", "source\thypothesis\tmy da [0,1]\nHallo\thello\t1\nWelt\tworld\tNA\n")
+    status, out, _ = run("show", "language_pair=de-en", "tabular", "path=my.tsv", *column)
     assert status == 0
     assert "2 segments in 2 clusters, 1 rated, with source" in out
-    assert "  da: 1 to 1, mean 1.0000\n" in out
-    assert "[2] da not rated" in out
+    assert "  my da [0,1]: 1 to 1, mean 1.0000\n" in out
+    assert "[2] my da [0,1] not rated" in out
 
 
 def test_escapes_of_a_table_do_not_reach_the_terminal(run, write):
