@@ -26,24 +26,25 @@ from planted import (
     DECLARED,
     EVALUATION,
     MAIN,
+    N,
+    Rng,
     Sweep,
+    World,
     by_document,
     by_system,
     clustered,
     curve,
     heavy,
     judged_in,
-    judging_by,
     length,
     noise,
+    of_score,
     opposite_lengths,
-    outlier,
     pairs_of,
     same,
     shared,
     signal,
     systems,
-    zeros,
 )
 
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS
@@ -51,6 +52,24 @@ from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.verdicts import HELPS, LEGEND, Verdict
 
 LEVEL = 0.05
+
+
+def judging_by(correlation: str) -> BoostEvaluation:
+    """The same by a rank correlation, in which one boost and 200 resamples are slow enough."""
+    return replace(EVALUATION, grid=replace(EVALUATION.grid, correlation=correlation), resamples=200)
+
+
+def zeros(rng: Rng, n: int = N) -> World:
+    """Scores that are 0 in half of the segments, as BLEU; people and attributions see whether one is above 0."""
+    score = np.maximum(rng.normal(size=n), 0)
+    return of_score(rng, lambda x, log: 2.0 * (x > 0), lambda x, log: 1.0 + 3.0 * (x > 0), n, score=score)
+
+
+def outlier(rng: Rng, n: int = N) -> World:
+    """Noise, and one segment where human score and attributions are far below all others."""
+    found = noise(rng, n)
+    found.human[0], found.level[0] = -15.0, -15.0
+    return found
 
 
 @dataclass(frozen=True)

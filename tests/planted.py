@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,13 +41,6 @@ EVALUATION = BoostEvaluation(
     draws=1,
     resamples=400,
 )
-
-
-def judging_by(correlation: str) -> BoostEvaluation:
-    """The same by a rank correlation, in which one boost and 200 resamples are slow enough."""
-    return dataclasses.replace(
-        EVALUATION, grid=dataclasses.replace(EVALUATION.grid, correlation=correlation), resamples=200
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,19 +104,6 @@ def heavy(rng: Rng, n: int = N) -> World:
     """Scores, human scores and attributions have tails of Student's t with 2.5 degrees of freedom; nothing planted."""
     score, other, level = rng.standard_t(2.5, (3, n))
     return World(score, score + other, level, np.ones(n), words_of(rng, n))
-
-
-def zeros(rng: Rng, n: int = N) -> World:
-    """Scores that are 0 in half of the segments, as BLEU; people and attributions see whether one is above 0."""
-    score = np.maximum(rng.normal(size=n), 0)
-    return of_score(rng, lambda x, log: 2.0 * (x > 0), lambda x, log: 1.0 + 3.0 * (x > 0), n, score=score)
-
-
-def outlier(rng: Rng, n: int = N) -> World:
-    """Noise, and one segment where human score and attributions are far below all others."""
-    found = noise(rng, n)
-    found.human[0], found.level[0] = -15.0, -15.0
-    return found
 
 
 def clustered(rng: Rng, clusters: int, n: int = N) -> World:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-from bmx_grid.datasets.segments import SegmentSet
 
 TREE = {
     "sources/en-de.txt": "s1\ns2\ns3\n",
@@ -58,39 +55,3 @@ def plant(folder: Path, files: Mapping[str, str]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-
-
-def convert(machines: SegmentSet, everyone: SegmentSet, metrics: Mapping[str, Any], folder: Path) -> None:
-    """Write segments as a test set: line n is the nth id of the machines, ref-X becomes refX, as a system, too.
-
-    everyone: the same segments with the human translations as systems. metrics: METRIC-REF -> N scores of the machines.
-    """
-    pair = machines.language_pair
-    lines = {one.id: line for line, one in enumerate({one.id: one for one in machines.segments}.values())}
-    firsts = {one.id: one for one in machines.segments}
-    texts: dict[str, dict[str, str]] = {}
-    human: dict[str, dict[str, float]] = {}
-    for one, score in zip(everyone.segments, everyone.human_scores, strict=True):
-        name = str(one.system).replace("ref-", "ref")
-        texts.setdefault(name, {})[one.id] = one.hypothesis
-        human.setdefault(name, {})[one.id] = score
-    files = {
-        f"sources/{pair}.txt": [firsts[key].source for key in lines],
-        f"documents/{pair}.docs": [f"news\t{firsts[key].document}" for key in lines],
-        f"human-scores/{pair}.mqm.seg.score": [
-            f"{name}\t{human[name].get(key, None)}" for name in human for key in lines
-        ],
-    }
-    for name, own in texts.items():
-        output = [own.get(key, "[No translation supplied]") for key in lines]
-        files[f"system-outputs/{pair}/{name}.txt"] = output
-        if name.startswith("ref"):
-            files[f"references/{pair}.{name}.txt"] = output
-    for metric, scores in metrics.items():
-        of = {(one.system, one.id): score for one, score in zip(machines.segments, scores, strict=True)}
-        files[f"metric-scores/{pair}/{metric}.seg.score"] = [
-            f"{system}\t{of[system, key]!r}".replace("np.float64(", "").replace(")", "")
-            for system in machines.systems
-            for key in lines
-        ]
-    plant(folder, {name: "".join(f"{line}\n" for line in lines) for name, lines in files.items()})

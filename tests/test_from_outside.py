@@ -1,4 +1,7 @@
-"""A metric, an evaluation, an executor and a question from another package: one module (and one YAML) each."""
+"""An evaluation, an executor and a question from another package: one module (and one YAML) each.
+
+A metric and an explainer: docs/own_parts.md, which test_docs.py runs.
+"""
 
 import os
 import subprocess
@@ -13,30 +16,6 @@ from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import main as sweep
 
 MODULES = {
-    "metric": '''
-from dataclasses import dataclass
-import numpy as np
-from bmx_grid.core.identity import identity
-from bmx_grid.metrics.base import Metric
-
-@dataclass(frozen=True)
-class Lengths(Metric):
-    """How alike all three texts are in length: reads source, reference and hypothesis."""
-    power: float = identity(1.0)
-
-    @property
-    def reads(self):
-        return ("source", "reference", "hypothesis")
-
-    @property
-    def signature(self):
-        return f"lengths|power:{self.power}"
-
-    def score(self, items):
-        sizes = [[len(text) for text in item.texts().values()] for item in items]
-        sizes = np.array(sizes, dtype=np.float64).reshape(-1, 3)
-        return -np.ptp(sizes, axis=1) ** self.power
-''',
     "evaluation": '''
 from dataclasses import dataclass
 from typing import ClassVar
@@ -94,7 +73,6 @@ def tables(result):
 """,
 }
 OPTIONS = {
-    "metric/lengths": "lengths:\n  _target_: ext.metric.Lengths\n  power: 1.0\n",
     "evaluation/per_system": "per_system:\n  _target_: ext.evaluation.PerSystem\n  least: 1\n",
     "executor/noted": "_target_: ext.executor.Noted\nlog: jobs.txt\n",
 }
@@ -111,7 +89,7 @@ def folder(tmp_path_factory) -> Path:
     for name, text in OPTIONS.items():
         (place / "conf" / f"{name}.yaml").parent.mkdir(parents=True, exist_ok=True)
         (place / "conf" / f"{name}.yaml").write_text(text)
-    chosen = ("metric=[lengths,chrf]", "explainer=[erasure]", "evaluation=[grid,per_system]", "executor=noted")
+    chosen = ("metric=[chrf]", "explainer=[erasure]", "evaluation=[grid,per_system]", "executor=noted")
     small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=9", "tracking=none")
     asked = ("questions=[ext.question]", "output_dir=out", "cache_dir=cache")
     known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{place}", "BMX_ALLOWED_PACKAGES": "ext"}
@@ -121,20 +99,10 @@ def folder(tmp_path_factory) -> Path:
     return place
 
 
-def test_a_metric_that_reads_three_texts_is_explained_on_all_of_them(folder):
-    scores = pd.read_parquet(folder / "out" / "tables" / "scores.parquet")
-    own = scores[scores.metric == "lengths"]
-    assert len(own) == 9
-    assert own[["words_source", "words_reference", "words_hypothesis"]].gt(0).all(axis=None)
-    assert own.boosted_published.notna().all()
-    cached = pd.read_parquet(next((folder / "cache").rglob("attributions/lengths-*/*/*.parquet")))
-    assert [len(one) for one in cached.source_attributions] == [text.count(" ") + 1 for text in cached.source]
-
-
 def test_an_evaluation_writes_the_table_it_declares(folder):
     table = pd.read_parquet(folder / "out" / "tables" / "per_system.parquet")
     assert list(table.columns) == ["dataset", "language_pair", "metric", "explainer", "system", "mean", "human", "n"]
-    assert table.groupby("metric", observed=True).n.sum().to_dict() == {"chrf": 9, "lengths": 9}
+    assert table.groupby("metric", observed=True).n.sum().to_dict() == {"chrf": 9}
 
 
 def test_an_executor_runs_the_jobs(folder):
@@ -158,7 +126,7 @@ def test_a_question_is_answered_at_the_end_of_a_sweep(folder):
 @pytest.mark.parametrize(
     ("command", "arguments", "said"),
     [
-        pytest.param(sweep, ("--config-dir", "conf", "metric=[lengths]"), "'ext.metric.Lengths' is out", id="metric"),
+        pytest.param(sweep, ("--config-dir", "conf", "evaluation=[per_system]"), "PerSystem' is outside", id="option"),
         pytest.param(analyse, ("out", "questions=ext.question"), "BMX_ALLOWED_PACKAGES", id="question"),
         pytest.param(sweep, ("questions=[ext.question]", "dry_run=true"), "BMX_ALLOWED_PACKAGES", id="of a sweep"),
     ],

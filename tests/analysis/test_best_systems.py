@@ -14,11 +14,6 @@ def correlation(metric, size, statistic, value, fitted="as scored"):
     return {**names, "statistic": statistic, "value": value, **ends}
 
 
-def rank(metric, size, system, score, own, human_rank, fitted="as scored"):
-    scores = {"score": score, "rank": own, "human": 1 - human_rank / 10, "human_rank": human_rank}
-    return {**PLACE, "metric": metric, "systems": size, "fitted": fitted, "system": system, **scores}
-
-
 def rows():
     found = []
     for size in range(3, 11):
@@ -49,18 +44,6 @@ def test_the_best_30_percent_are_at_least_the_fewest_that_have_rows():
     sizes = {(3, 19): (19, 5), (3, 9): (9, 3), (4, 4): (4, 4)}
     found = {ends: best_systems.shown_sizes(pd.Series(range(ends[0], ends[1] + 1))) for ends in sizes}
     assert found == sizes
-
-
-def test_ranks_and_their_differences():
-    places = {"s0": (1, 3), "s1": (2, 1), "s2": (3, 2)}  # rank by people, by the metric
-    found = [rank("bleu", 3, name, 0.5 - own / 100, own, human) for name, (human, own) in places.items()]
-    table = asked(top_systems=rows(), ranks=found)[1]
-    assert [[cell.shown for cell in row] for row in table.rows] == [
-        ["s0", "0.4700 (-2)", "0.900"],
-        ["s1", "0.4900 (+1)", "0.800"],
-        ["s2", "0.4800 (+1)", "0.700"],
-    ]
-    assert "the sums are bleu 4." in table.notes[0]
 
 
 def test_the_histogram_and_the_words():

@@ -31,23 +31,6 @@ def order(rows, ranking=()):
     return [row[1].value for row in brief.rows]
 
 
-def test_metrics_are_ordered_by_their_correlation_with_its_interval_and_rank():
-    rows = [
-        correlation("a", 0.2),
-        correlation("b", 0.5),
-        correlation("b", 0.7, level="system"),
-        correlation("a", math.nan, level="system"),
-    ]
-    _, (brief, whole) = asked(correlations=rows, ranking=[rank("a", 2), rank("b", 1)])
-    assert brief.brief and not whole.brief
-    assert brief.header == ("pair", "metric", "segment r", "system r", "segment rank")
-    assert [[cell.shown for cell in row] for row in brief.rows] == [
-        ["de-en", "b", "0.500 [0.400, 0.600]", "0.700 [0.600, 0.800]", "1"],
-        ["de-en", "a", "0.200 [0.100, 0.300]", "n/a", "2"],
-    ]
-    assert whole.frame()["segment r"].tolist() == [0.5, 0.2]
-
-
 @pytest.mark.parametrize(
     ("values", "ranks", "expected"),
     [

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.stats import pearsonr
 from some_frames import frames
-from some_tables import flat, peaked, random_surfaces, table
+from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
 from bmx_grid.analysis.gains import at_points, declared, declared_points, real_at_points, summarise
-from bmx_grid.analysis.questions import analyse, numbers, plain
+from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.analysis.table import Options
 from bmx_grid.measures.grid import Point
 
@@ -136,33 +136,10 @@ def test_the_power_matters_unless_it_is_the_metric_alone():
         assert found.ask(at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
 
 
-def test_numbers_for_a_tracking_server_are_few_and_those_that_sweeps_are_compared_by():
-    found = numbers(analyse(table(CONTROLS)))
-    assert (found["medians/lime/p"], found["medians/lime/n"]) == (-1.0, 1.0)
-    assert found["fixed/lime/mean_gain"] == pytest.approx(0.1)
-    assert {"medians/lime/w", "fixed/mean_gain", "tied_with_metric_alone"} <= found.keys()
-    assert len(found) < 60
-
-
 def rows_of(analysis, stem):
     (made,) = [shown for shown in analysis.tables() if shown.stem == stem]
     assert stem == "counts" or any("survives Holm's" in note for note in made.notes)
     return [dict(zip(made.header, row, strict=True)) for row in made.rows]
-
-
-def test_every_setting_stands_with_its_best_and_its_fixed_point():
-    surfaces = {
-        ("d", "a", "m", "lime"): peaked(0.5, gain=0.1),
-        ("d", "b", "m", "lime"): flat(0.4, 0.2),
-        ("d", "a", "random", "lime"): peaked(0.5),
-    }
-    shown = rows_of(analyse(table(surfaces), AT), "settings")
-    values = ("baseline", "best", "gain of best", "w", "p", "plateau", "fixed", "gain of fixed")
-    assert [[row[name].shown for name in values] for row in shown] == [
-        ["0.5000", "0.6000", "+0.1000", "0.5", "0.5", "1", "0.6000", "+0.1000"],
-        ["0.4000", "0.4000", "0.0000", "1", "n/a", "80", "0.2000", "-0.2000"],
-        ["0.5000", "0.6000", "+0.1000", "0.5", "0.5", "1", "n/a", "n/a"],
-    ]
 
 
 def test_only_gains_that_survive_are_marked_and_undefined_ones_left_out():

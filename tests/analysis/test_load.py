@@ -70,7 +70,6 @@ WIDER = rows({("d9", "a", "m", "lime"): np.pad(flat(), ((0, 5), (0, 0)), mode="e
     ("arrow", "message"),
     [
         pytest.param(ARROW.drop_columns(["side", "p"]), "no column side, p; a results table has", id="columns missing"),
-        pytest.param(pa.table({}), "this one none.", id="no column"),
         pytest.param(ARROW.slice(0, 0), "no rows", id="empty"),
         pytest.param(without(pc.equal(ARROW["w"], 1.0)), "no row has w = 1", id="no baseline at all"),
         pytest.param(
@@ -127,7 +126,6 @@ WIDER = rows({("d9", "a", "m", "lime"): np.pad(flat(), ((0, 5), (0, 0)), mode="e
             "1 of 120 points of this setting are missing, and 11 other settings lack points, too",
             id="a hole of every setting",
         ),
-        pytest.param(pa.concat_tables([ARROW, WIDER]), "points of this setting are missing", id="of another grid"),
         pytest.param(
             replaced("p", np.arange(1.0 * ARROW.num_rows)), "of 4,320 points of this setting are missing", id="no grid"
         ),
@@ -136,7 +134,6 @@ WIDER = rows({("d9", "a", "m", "lime"): np.pad(flat(), ((0, 5), (0, 0)), mode="e
             "t.csv: row 1441 gives d1 · a · m1 · lime at w = 0, p = -2 again; keep one row for each point",
             id="rows twice",
         ),
-        pytest.param(pa.concat_tables([ARROW.slice(1), ARROW.slice(1, 1)]), "row 1440 gives ", id="one twice, one not"),
     ],
 )
 def test_what_cannot_be_analysed_is_named(arrow, message):
@@ -191,7 +188,6 @@ def folder(tmp_path):
     [
         pytest.param(0.5, {*FRAMES, "settings"}, id="of this grid"),
         pytest.param(0.5 + 1e-13, {*FRAMES, "settings"}, id="a baseline rounded otherwise"),
-        pytest.param(0.5 + 1e-9, set(), id="of another grid"),
         pytest.param(None, set(), id="nothing says that the files belong together"),
     ],
 )

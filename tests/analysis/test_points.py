@@ -16,7 +16,6 @@ from bmx_grid.analysis.points import (
     gains_at,
     grid_point,
     medians,
-    points_in_words,
     tables,
 )
 from bmx_grid.analysis.questions import analyse, signature
@@ -92,16 +91,6 @@ def test_a_signature_names_tables_by_file_and_folder_and_tells_their_numbers_apa
     assert len(said["select.from"].partition("@")[2]) == len(said["sha256"]) == 12
 
 
-def test_points_say_what_was_asked_and_what_is_used():
-    analysis = analyse(table(one(explainer="shap")), Options(fixed={"shap": Point(p=-0.95, w=0.5)}))
-    assert signature(analysis).endswith("|points:shap(w0.5,p-1)")
-    said = points_in_words(analysis.ask(chosen_points))
-    assert said == "Points, given (what it was chosen on is not known here): shap w 0.5, p -0.95 (used w 0.5, p -1)."
-    for made in analysis.tables():
-        if made.stem in ("overview", "settings", "gains_by_factor", "ridge_coefficients", "gain_and_baseline"):
-            assert any("p -0.95 (used w 0.5, p -1)" in note for note in made.notes), made.stem
-
-
 MAIN = {**one("d", "a"), **one("d", "b", p=0.3), **one("d", "a", metric="random", p=1.0)}
 
 
@@ -166,7 +155,6 @@ def test_ties_pull_the_papers_median_and_not_the_strict_one():
     [
         pytest.param(-0.95, 0.5, (-1.0, 0.5), 0.1, id="halfway: the lower"),
         pytest.param(-1.0, 0.8, (np.nan, 1.0), 0.0, id="the metric alone, where p means nothing"),
-        pytest.param(np.nan, 1.0, (np.nan, 1.0), 0.0, id="the metric alone, without p"),
         pytest.param(2.0, 0.5, (np.nan, np.nan), np.nan, id="p beyond the grid"),
         pytest.param(np.nan, 0.5, (np.nan, np.nan), np.nan, id="no p"),
     ],

@@ -9,7 +9,7 @@ from some_frames import verdicts as rows_of
 from some_tables import peaked, table
 
 from bmx_grid.analysis import headline, verdicts
-from bmx_grid.analysis.questions import analyse, numbers, plain
+from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.analysis.table import Options
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
 from bmx_grid.measures.grid import Point
@@ -92,7 +92,6 @@ def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
             "no gain shown, +0.020 [+0.010, +0.030] (not after the correction for 2 verdicts), a, 500 segments",
             id="an interval above 0 that the correction does not leave",
         ),
-        pytest.param([pair("a", **UNDEFINED)], "too little data: nothing is defined, a", id="an undefined gain"),
         pytest.param(
             [pair("a", gain=0.01), pair("b", **UNDEFINED, n=2)],
             "no gain shown, +0.010 [0.000, +0.020], a, 500 segments; too little data: nothing is defined, b",
@@ -114,9 +113,6 @@ def test_of_many_answers_the_first_are_said_and_the_others_counted():
     ("rows", "step"),
     [
         pytest.param([{}, GAINS], "use the recipe of learned with LIME", id="what helps"),
-        pytest.param(
-            [pair("a", **GAINS), pair("b")], "use the recipe of learned with LIME on a", id="what helps on one pair"
-        ),
         pytest.param(
             [{**GAINS, **AVERAGE}], "use an average of the metrics instead, +0.200", id="an average gains more"
         ),
@@ -185,14 +181,6 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
     )
     kept = found["verdicts"][["boost", "dataset", "language_pair"]].to_numpy().tolist()
     assert kept == [["spread", "d", "a"], ["sum", "all", "all"], ["learned", "d", "all"]]
-
-
-def test_undefined_gains_are_no_numbers_for_a_tracking_server():
-    found = numbers(analysis(GAINS, {"boost": "spread", "gain": math.nan}))
-    gains = {
-        name.removeprefix("verdicts/d all/m/lime/learned/"): value for name, value in found.items() if "verd" in name
-    }
-    assert gains == pytest.approx({"gain": 0.05, "low": 0.04, "high": 0.06, "beyond": 0.03})
 
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():

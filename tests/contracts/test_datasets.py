@@ -11,15 +11,6 @@ from bmx_grid.datasets.base import DatasetReader
 OWN = ("tabular", "mt_metrics_eval")  # the files of these are the user's own, and they have tests of their own
 NAMES = [name for name in options("dataset") if name not in OWN]
 
-HUMAN = {"wmt17": "da", "eval4nlp21": "da", "mlqe_pe": "z_mean", "wmt22_qe": "da", "mqm21": "mqm", "sample": "score"}
-HUMAN |= {"summeval": "coherence"}
-HUMAN |= {
-    "mlqe_pe21": "da",
-    "wmt19": "da",
-    "wmt22_task1": "da mqm_z",
-    "wmt22_words": "da mqm_z",
-}  # one or the other, by language pair
-
 
 @pytest.fixture(scope="module", params=NAMES)
 def reader(request) -> DatasetReader:
@@ -30,15 +21,16 @@ def test_it_is_named_as_its_option(reader, request):
     assert reader.name == request.node.callspec.params["reader"]
 
 
-def test_every_pair_is_read_with_texts_and_scores(reader, data_dir):
-    for pair in reader.pairs(data_dir):
+def test_pairs_are_read_with_texts_and_scores(reader, data_dir):
+    """The first and the last; tests/datasets/test_published_data.py has the digest of each."""
+    pairs = reader.pairs(data_dir)
+    for pair in {pairs[0], pairs[-1]}:
         segments = read(data_dir, reader.name, pair)
         assert (segments.dataset, segments.language_pair) == (reader.name, pair)
         assert len(segments) == len(segments.human_scores) >= 40
         assert segments.rated >= 40 or len(segments.judgements.systems[segments.human_name]) >= 4
         assert segments.human_scores.dtype == np.float64
         assert segments.human_name == segments.judgements.aspects[0]
-        assert segments.human_name in HUMAN[reader.name].split()
         for name, raters in segments.judgements.raters.items():
             # What the raters gave is what the score was made from.
             np.testing.assert_allclose(np.nanmean(raters, axis=1), segments.judgements.scores[name], atol=1e-6)

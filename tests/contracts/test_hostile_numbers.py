@@ -53,12 +53,6 @@ def numeric_fields():
 FIELDS = list(numeric_fields())
 
 
-def test_there_are_numbers_to_try():
-    assert {"char_order", "num_samples", "max_evals", "flow_dropout", "batch_tokens"} <= {
-        name for _, _, name, _ in FIELDS
-    }
-
-
 @pytest.mark.parametrize(("group", "name", "field", "is_float"), FIELDS, ids=lambda value: str(value))
 def test_a_hostile_number_is_refused_by_name_or_works(group, name, field, is_float):
     for value in HOSTILE:

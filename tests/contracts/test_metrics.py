@@ -1,7 +1,5 @@
 """What every option of configs/metric promises. A new YAML file is covered without a line here."""
 
-import pickle
-
 import numpy as np
 import pytest
 from chat_server import ChatServer
@@ -113,12 +111,6 @@ def test_it_says_what_it_reads_and_signs_its_scores(metric):
     assert metric.cost in ("light", "model")
     assert metric.signature
     assert "\n" not in metric.signature
-
-
-def test_it_travels_to_worker_processes_in_a_small_parcel(metric):
-    parcel = pickle.dumps(metric)
-    assert len(parcel) < 10_000
-    assert pickle.loads(parcel) == metric
 
 
 def test_statistics_of_its_own_make_each_score_and_sum_to_those_of_a_system(metric):

@@ -1,11 +1,10 @@
-"""The file layout of mt-metrics-eval, on small trees and on newstest2021 converted to it."""
+"""The file layout of mt-metrics-eval, on small trees."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-from real_data import read as read_published
-from score_trees import TREE, convert, plant
+from score_trees import TREE, plant
 
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.metrics.imported import Imported
@@ -97,8 +96,9 @@ REFUSED = {
         "en-de",
         ["mqm.seg.score", "2 scores for the system 'sysA'", "3 segments"],
     ),
-    "unknown-system": ({SEG: "sysC -1\n"}, {}, "en-de", ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
     "a-system-twice": ({SYS: "sysA 1\nsysA 2\n"}, {}, "en-de", ["mqm.sys.score", "2 scores", "'sysA'"]),
+    "a-pair-mistyped": ({}, {"reference": {"en-dd": "refA"}}, "en-de", ["unknown language pair 'en-dd'"]),
+    "unknown-system": ({SEG: "sysC -1\n"}, {}, "en-de", ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
     "another-number-of-lines": (
         {"sources/en-de.txt": "s1\ns2\n"},
         {},
@@ -110,10 +110,7 @@ REFUSED = {
     "leaves-the-folder": ({}, {"test_set": "../toy"}, "en-de", ["'../toy'", "name a folder"]),
     "not-fetched": ({}, {"test_set": "wmt23"}, "en-de", ["wmt23", "has toy", "--download"]),
     "unknown-pair": ({}, {}, "en-fr", ["unknown language pair 'en-fr'", "en-de"]),
-    "no-human-scores": ({}, {}, "en-zh", ["no human scores of en-zh"]),
     "unknown-reference": ({}, {"reference": "refC"}, "en-de", ["unknown reference 'refC'", "refA, refB"]),
-    "nothing-to-name": ({}, {"reference": "refA"}, "cs-uk", ["cs-uk: unknown reference 'refA'", "{PAIR: NAME}"]),
-    "a-pair-mistyped": ({}, {"reference": {"en-dd": "refA"}}, "en-de", ["unknown language pair 'en-dd'"]),
     "unknown-human-score": ({}, {"human": "mqn"}, "en-de", ["'mqn'", "Did you mean 'mqm'"]),
     "unknown-outlier": ({}, {"leave_out": ["sysC"]}, "en-de", ["unknown system 'sysC'"]),
     "nobody-left": ({}, {"leave_out": ["sysA", "sysB"]}, "en-de", ["none of the systems"]),
@@ -135,7 +132,6 @@ def test_damaged_trees_and_settings_that_cannot_be(read, tree, change, settings,
     [
         pytest.param("wmt22", "en-de", r"of the references refA, refB, metrics read refA;", id="refA"),
         pytest.param("wmt23", "en-he", r"metrics read refB;", id="refB-of-this-pair"),
-        pytest.param("wmt24", "en-de", r"metrics read refA;", id="a-later-set"),
     ],
 )
 def test_a_choice_among_references_is_named(tree, reader, test_set, pair, said):
@@ -164,24 +160,3 @@ def test_the_metrics_of_a_tree(read, tree):
     assert bleu.systems == {"sysA": 20.0, "sysB": 30.0}
     with_people = read(human_systems=True)
     assert members["QE-src"].given(with_people).segments[:3].tolist() == [0.7, 0.8, 0.9], "refB is judged by this one"
-
-
-def test_newstest2021_in_this_layout_is_newstest2021(reader, data_dir, tmp_path):
-    """Texts, ids, MQM scores and a metric's scores come back through the files as they went in."""
-    original = read_published(data_dir, "mqm21", "zh-en").head(60)
-    items = original.items(("reference", "hypothesis"))
-    scores = np.array([len(item.hypothesis) / 7 for item in items])
-    people = read_published(data_dir, "mqm21", "zh-en", human_systems=True).head(60)
-    convert(original, people, {"chrF-refA": scores}, tmp_path / "newstest2021")
-    found = reader("mt_metrics_eval", folder=str(tmp_path), test_set="newstest2021").read(tmp_path, "zh-en")
-    assert found.systems == tuple(sorted(original.systems))
-
-    def known(segments):
-        return [(one.source, one.hypothesis, one.reference, one.system, one.document) for one in segments.segments]
-
-    human = dict(zip(known(original), original.human_scores, strict=True))
-    assert [human[key] for key in known(found)] == found.human_scores.tolist()
-    assert {one.further_references for one in found.segments} != {()}, "the other human translations"
-    given = Imported(file=str(tmp_path / "newstest2021")).members("imported", [found])["chrF-refA"].given(found)
-    of_texts = dict(zip(known(original), scores, strict=True))
-    np.testing.assert_array_equal(given.segments, [of_texts[key] for key in known(found)])

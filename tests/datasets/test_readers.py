@@ -19,11 +19,6 @@ RATINGS = {"coherence": 1, "consistency": 2, "fluency": 3, "relevance": 4}
 SUMMARY = {"id": "a", "system": "M0", "summary": "h", "expert_annotations": RATINGS}
 
 
-def listed(side, *words):
-    rows = enumerate(words)
-    return "".join(f"en-ja\tREFERENCE\t{side}\t0\t{place}\t{word}\t{('BAD', 'OK')[place]}\n" for place, word in rows)
-
-
 # data set -> language pair, and its files: a text, or the members of an archive
 FILES = {
     "wmt17": (
@@ -67,20 +62,6 @@ FILES = {
             },
         },
     ),
-    "mlqe_pe21": (
-        "en-ja",
-        {
-            "mlqe-pe/data/test21_goldlabels/zero-shot/en-ja-test21.tar.gz": {
-                "en-ja/test21.src": "a.\n",
-                "en-ja/test21.mt": "x.\n",
-                "en-ja/test21.da": "0.5\n",
-                "en-ja/test21.tok.src": "a .\n",
-                "en-ja/test21.tok.mt": "x .\n",
-                "en-ja/task2_wordlevel_src.tags": listed("source", "a", "."),
-                "en-ja/task2_wordlevel_mt.tags": listed("mt", "x", "."),
-            }
-        },
-    ),
     "eval4nlp21": (
         "ro-en",
         {
@@ -92,14 +73,6 @@ FILES = {
                 "ro-en/test21.src-tags": "0 1\n0\n",
                 "ro-en/test21.tgt-tags": "1 0\n1\n",
             }
-        },
-    ),
-    "wmt22_qe": (
-        "ps-en",
-        {
-            f"{GOLD}/task1_da/ps-en/test.2022.src": " source \n",
-            f"{GOLD}/task1_da/ps-en/test.2022.mt": "hypothesis\n",
-            f"{GOLD}/task1_da/ps-en/test2022.ps-en.da_score": "-0.5\n",
         },
     ),
     "wmt22_words": (
@@ -199,12 +172,6 @@ def test_mlqe_pe_does_not_interpret_quotes_and_takes_the_words_between_the_gaps(
     assert tagged(found, "source") == ["Open/BAD", "a/OK b/BAD"]
 
 
-def test_mlqe_pe21_has_tags_of_the_tokenised_text(read):
-    found = read("mlqe_pe21")
-    assert rows(found) == [("0", "a.", None, "x.", 0.5)]
-    assert tagged(found) == ["x/BAD ./OK"] and tagged(found, "source") == ["a/BAD ./OK"]
-
-
 def test_eval4nlp_with_and_without_tags(read):
     found = read("eval4nlp21")
     assert rows(found) == [("0", "a b", None, "x y", 10.0), ("1", "c", None, "z", 20.5)]
@@ -216,8 +183,7 @@ def test_eval4nlp_with_and_without_tags(read):
     assert without.segments == found.segments and without.fingerprint() != found.fingerprint()
 
 
-def test_wmt22_knows_the_uneven_names_and_has_tags(read):
-    assert rows(read("wmt22_qe")) == [("0", " source ", None, "hypothesis", -0.5)]
+def test_wmt22_words_has_tags(read):
     found = read("wmt22_words")
     assert tagged(found) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
     assert (found.human_name, found.human_scores.tolist()) == ("mqm_z", [0.5, -1])
@@ -247,20 +213,11 @@ MISFITS = {
         {"ref.en": "only one\n"},
         ["csen-ref.en", "cannot be read as published", "data download wmt17 data_dir="],
     ),
-    "mlqe-score-is-text": ("mlqe_pe", mlqe("0\ta\tb\t[1]\t1\t[1]\tbad\t1\n"), [MLQE, "'bad'"]),
     "mlqe-rater-is-text": ("mlqe_pe", mlqe("0\ta\tb\t[1]\t1\t[1, x]\t1\t1\n"), [MLQE, "cannot be read as published"]),
-    "mlqe-empty": ("mlqe_pe", {"short.tsv": ""}, [MLQE, "cannot be read as published"]),
     "mlqe-other-numbers-of-tags": ("mlqe_pe", {"test20.tags": "OK BAD\nOK OK OK\n"}, ["same numbers of words"]),
-    "mlqe-tags-of-one-text": (
-        "mlqe_pe",
-        {"test20.src": "a b\n", "test20.mt": "x y\n", "test20.tags": "OK OK OK OK OK\n", "source_tags": "OK OK\n"},
-        ["word tags of 1 source texts, but 2 human scores"],
-    ),
     "mlqe-other-partition": ("mlqe_pe", {"short.tsv": None}, ["holds no test20.ende"]),
     "mlqe-not-an-archive": ("mlqe_pe", {MLQE: b"not an archive"}, ["damaged archive"]),
-    "eval4nlp-other-numbers-of-tags": ("eval4nlp21", {"tgt-tags": "1 0 1\n1\n"}, ["same numbers of words"]),
     "eval4nlp-another-tag": ("eval4nlp21", {"src-tags": "0 1\nBAD\n"}, ["cannot be read as published"]),
-    "wmt22-other-numbers-of-tags": ("wmt22_words", {"ru.tags": "OK BAD\nOK OK\n"}, ["same numbers of words"]),
     "summeval-broken-json": ("summeval", {"documents.jsonl": "{"}, ["documents.jsonl, line 1: not a JSON object"]),
     "summeval-no-article": ("summeval", {"documents.jsonl": '{"id": "a"}'}, ["the column 'source' is needed"]),
     "summeval-another-article": ("summeval", summary(id="b"), ["summaries.jsonl, line 1: ", "'b'"]),
@@ -269,7 +226,6 @@ MISFITS = {
         {"documents.jsonl": json.dumps({**DOCUMENT, "references": []})},
         ["line 1: not a summary"],
     ),
-    "summeval-no-text": ("summeval", summary(summary=None), ["line 1: not a summary"]),
     "summeval-no-rating": ("summeval", summary(expert_annotations={"coherence": 1}), ["line 1: ", "consistency"]),
     "summeval-rating-is-nan": (
         "summeval",
@@ -281,7 +237,6 @@ MISFITS = {
         summary(expert_annotations={**RATINGS, "fluency": "good"}),
         ["line 1: the fluency is not a finite number: 'good'"],
     ),
-    "summeval-ratings-are-none": ("summeval", summary(expert_annotations=3), ["not a summary of SummEval"]),
 }
 
 

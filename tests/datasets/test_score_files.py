@@ -93,7 +93,6 @@ MISTAKES = {
         ["no score for segment '2'", "line 4 has segment '03'"],
     ),
     "an-id-twice": ("x.tsv", table("id score|0 1|1 2|1 3|2 3"), PLAIN, ["line 4", "'1'", "in line 3"]),
-    "id-and-system-twice": ("x.tsv", table("id system score|1 A 1|1 A 2|2 A 1|1 B 1|2 B 1"), SYSTEMS, ["'1:A'"]),
     "unknown-id": (
         "x.tsv",
         table("id score|0 1|1 2|2 3|7 4|8 4"),
@@ -114,7 +113,6 @@ MISTAKES = {
     "too-few-lines": ("x.txt", "1\n2\n", PLAIN, ["2 scores", "3 segments"]),
     "an-empty-line-between": ("x.txt", "1\n\n3\n4\n", PLAIN, ["line 2", "no score"]),
     "a-word": ("x.txt", "1\ntwo\n3\n", PLAIN, ["line 2", "'two'"]),
-    "one-per-line-of-two-systems": ("x.txt", "1\n2\n3\n4\n", SYSTEMS, ["4 scores", "2 segments"]),
     "short-block": ("x.seg.score", "A 1\nA 2\nB 3\n", SYSTEMS, ["1 score for", "'B' (first in line 3)"]),
     "block-of-a-stranger": ("x.seg.score", "A 1\nA 2\nB 1\nB 2\nC 1\nC 1\n", SYSTEMS, ["line 5", "system 'C'"]),
     "three-fields": ("x.seg.score", "A 1\nA 2 3\n", SYSTEMS, ["line 2", "'A 2 3'"]),
@@ -124,7 +122,6 @@ MISTAKES = {
     "system-unknown": ("x.sys.score", "A 1\nB 2\nC 3\n", SYSTEMS, ["line 3", "'C'"]),
     "system-scores-without-systems": ("x.sys.score", "A 1\n", PLAIN, ["name no systems"]),
     "table-called-txt": ("x.txt", table("id lp x score|0 a b 1"), PLAIN, ["line 1", "let its name end in .tsv"]),
-    "submission-cut": ("predictions.txt", SUBMISSION[:-8], PLAIN, ["line 6", "2 fields"]),
 }
 
 

@@ -7,9 +7,8 @@ import pytest
 from real_data import read
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.core.storage import write_text
 from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import NAME_BYTES, Segment, SegmentSet, clusters
+from bmx_grid.datasets.segments import Segment, SegmentSet, clusters
 
 
 def segments_of(*segments, pair="de-en", scores=None):
@@ -71,12 +70,6 @@ def test_names_that_cannot_name_files(name):
         SegmentSet(name, "de-en", (), Judgements({"da": np.empty(0)}))
 
 
-def test_the_longest_names_fit_into_file_names(tmp_path):
-    name = "語" * (NAME_BYTES // 3) + "x" * (NAME_BYTES % 3)
-    assert SegmentSet(name, name, (), Judgements({"da": np.empty(0)})).dataset == name
-    write_text(tmp_path / f"correlation_over_p_{name}_{name}_{name}_{name}.pdf", "x")
-
-
 CASES = [
     # reason, (source, reference, further references) of each segment, groups of row numbers
     pytest.param([("a", "x", ()), ("b", "y", ()), ("c", None, ())], [{0}, {1}, {2}], id="nothing-shared"),
@@ -85,7 +78,6 @@ CASES = [
     pytest.param([("a", "x", ("y",)), ("b", "z", ("w", "y")), ("c", "w", ())], [{0, 1, 2}], id="further-references"),
     pytest.param([("", "", ()), ("", "", ()), (None, None, ("",))], [{0}, {1}, {2}], id="empty-texts-link-nothing"),
     pytest.param([("a", "b", ()), ("b", "c", ())], [{0}, {1}], id="a-source-is-not-a-reference"),
-    pytest.param([("a", "x", ()), ("a ", "X", ())], [{0}, {1}], id="only-the-exact-text"),
 ]
 
 

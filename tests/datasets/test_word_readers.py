@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from word_submissions import (
     read_gold,
-    read_target_scores,
     read_word_predictions,
-    submission_name,
-    submissions,
 )
 
 from bmx_grid.core.errors import DataError
@@ -39,10 +36,6 @@ def predicted(tmp_path, gold_of):
     return read
 
 
-def test_predictions_are_read_in_any_order(predicted):
-    assert predicted(ROWS[::-1]).bad.tolist() == [False, True, False, True, False]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -51,7 +44,6 @@ def test_predictions_are_read_in_any_order(predicted):
         pytest.param({"rows": [*ROWS, ROWS[0]]}, "token 0 of sentence 0 was already tagged", id="doubled"),
         pytest.param({"rows": ["0\t0\ta\tGOOD"]}, "line 4: the tag 'GOOD' is not OK or BAD", id="another-label"),
         pytest.param({"rows": ["0\t0\tz\tOK"]}, "the words of sentence 0 are 'z', but line 1 of", id="another-word"),
-        pytest.param({"rows": ["0\tx\ta\tOK"]}, "the token 'x' is not a number from 0", id="token-in-words"),
     ],
 )
 def test_mistakes_in_predictions(predicted, changes, message):
@@ -59,42 +51,11 @@ def test_mistakes_in_predictions(predicted, changes, message):
         predicted(**changes)
 
 
-def test_mistakes_in_gold_tags(gold_of):
-    with pytest.raises(ValueError, match="same numbers of words"):
-        gold_of(tags=["OK BAD", "BAD OK"])
-    with pytest.raises(DataError, match="line 1: does not end with <EOS>; set eos=keep"):
-        gold_of(tokens=["a b .", "c <EOS>"], eos="drop")
-
-
 def test_zero_width_spaces_have_tags_of_their_own(gold_of):
     given = {"tags": ["OK BAD BAD OK OK", "BAD OK"], "texts": ["a \u200b\u200bb", "c"]}
     dropped, kept = gold_of(**given), gold_of(**given, zero_width="keep")
     assert dropped.surplus == {0: (1, 2)} and dropped.tags.labels[0].tolist() == [False, False, False]
     assert kept.tags.words[0] == ("a", "\u200b", "\u200b", "b", "<EOS>")
-
-
-def test_target_scores_become_attributions(tmp_path, gold_of):
-    path = tmp_path / "target.submission"
-    path.write_text("0.5 2.9e-06 -1 \r\n0 3\r\n")
-    assert read_target_scores(path, gold_of(eos="keep")).values.tolist() == [-0.5, -2.9e-06, 1, 0, -3]
-    assert read_target_scores(path, gold_of(eos="drop")).values.tolist() == [-0.5, -2.9e-06, 0]
-    for text, message in (
-        ("1 2 3\n", "1 line for 2 sentences of .*mt_tok; give one line per sentence of xx-yy"),
-        ("1 2\n1 2\n", "line 1: 2 scores for 3 tokens of .*mt_tok; give one score per token"),
-        ("1 2 nan\n1 2\n", "line 1: score 3 is 'nan', not a finite number"),
-    ):
-        path.write_text(text)
-        with pytest.raises(DataError, match=message):
-            read_target_scores(path, gold_of())
-
-
-def test_names_of_submissions(tmp_path):
-    assert submission_name("Team HW-TSC  - 3 submission") == "Team HW-TSC"
-    for folder in ("A - 1 submission", "A  - 2 submission"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "predictions.txt").touch()
-    with pytest.raises(DataError, match="both submissions of 'A'"):
-        submissions(tmp_path, "predictions.txt")
 
 
 # pieces, log-probabilities, words, expected sums
@@ -115,12 +76,6 @@ def test_sub_words_are_merged_by_characters(pieces, values, words, expected):
     merged, other_text = word_probabilities([[*pieces.split(), "</s>"]], logs, [words.split()])
     assert merged[0] == pytest.approx(expected, nan_ok=True)
     assert other_text == ([0] if np.isnan(expected).any() else [])
-
-
-@pytest.mark.parametrize(("how", "expected"), [("sum", -3), ("mean", -1.5), ("min", -2), ("max", -1)])
-def test_ways_of_merging(how, expected):
-    logs = Ragged.from_rows([np.array([-1.0, -2, 0])])
-    assert word_probabilities([["abc@@", "d", "</s>"]], logs, [["abcd"]], how)[0].values.tolist() == [expected]
 
 
 def test_words_take_the_heaviest_span():

@@ -76,11 +76,9 @@ def test_baselines_and_grids_of_a_sweep(compare, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        pytest.param([], "which paper", id="nothing"),
         pytest.param(["bmx_2023", "x"], "Did you mean 'bmx_2022'", id="paper"),
         pytest.param(["bmx_2022"], "which results", id="no-results"),
         pytest.param(["bmx_2022", "--part", "wmt71", "x"], "Did you mean 'wmt17'", id="part"),
-        pytest.param(["bmx_2022", "--part"], "unknown part", id="no-part"),
         pytest.param(["bmx_2022", "--papr", "x"], "unknown option '--papr'", id="option"),
         pytest.param(["bmx_2022", "nowhere.parquet"], "nowhere.parquet", id="no-file"),
     ],

@@ -38,12 +38,12 @@ def metric_of(name, **settings):
     return build({**load_option("metric", name), **settings}, Metric, f"metric.{name}")
 
 
-def levels(segments, metric, statistics, resamples=0):
+def levels(segments, metric, statistics):
     """The rows of the metric alone by level, grouping and statistic."""
     scores = AttributionSet(metric.combine(statistics), {}, statistics)
     labels = clusters([segments])[0].tolist()
     made = Finished(segments, "m", "none", metric, None, segments.items(metric.reads), scores, labels)
-    evaluation = LevelsEvaluation(resamples=resamples)
+    evaluation = LevelsEvaluation(resamples=0)
     rows = table_rows(evaluation, evaluation.evaluate([made])[0], "correlations")
     return {(row.level, row.grouping, row.statistic): row for row in rows}
 
@@ -110,25 +110,10 @@ def test_ter_sums_of_all_systems(data_dir, pair):
 )
 def test_mqm_levels_of_chrf(data_dir, pair, alone, by_item, system):
     segments, chrf = read(data_dir, "mqm21", pair), metric_of("chrf")
-    found = levels(segments, chrf, chrf.statistics(segments.items(chrf.reads)), resamples=40)
+    found = levels(segments, chrf, chrf.statistics(segments.items(chrf.reads)))
     for grouping, expected in (("none", alone), ("item", by_item)):
         row = found["segment", grouping, "kendall"]
         assert row.value == pytest.approx(expected, abs=0.0015)
-        assert row.low < row.value < row.high and row.low > 0
     assert round(found["system", "none", "pearson"].value, 2) == system
     assert found["system", "none", "pearson"].system_score == "mean"
     assert found["segment", "item", "kendall"].n_undefined == {"zh-en": 7, "en-de": 16}[pair]  # never scored 0
-
-
-def test_ties_of_sentence_bleu_on_mqm_are_those_of_people(data_dir):
-    segments, bleu = read(data_dir, "mqm21", "en-de"), metric_of("sentence_bleu")
-    found = levels(segments, bleu, bleu.statistics(segments.items(bleu.reads)))["segment", "item", "acc_eq"]
-    human = segments.human_scores.reshape(-1)
-    items = np.array([segment.id for segment in segments.segments])
-    tied = []
-    for item in np.unique(items):
-        own = human[items == item]
-        first, second = np.triu_indices(len(own), 1)
-        tied.append((own[first] == own[second]).mean())
-    assert found.value == pytest.approx(np.mean(tied))
-    assert "only the share of pairs that people tied" in found.note

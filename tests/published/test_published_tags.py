@@ -2,21 +2,19 @@
 
 import numpy as np
 import pytest
-from word_submissions import read_gold
 
 from bmx_grid.datasets.lines import read_archive, read_lines
 from bmx_grid.datasets.mlqe_pe import (
     Eval4nlp21,
     MlqePe,
     mlqe_pe_test20_tags,
-    mlqe_pe_test21_tags,
     read_model_scores,
     read_sub_words,
     word_probabilities,
 )
 from bmx_grid.datasets.mqm21 import annotated
 from bmx_grid.measures.word_measures import rank_words
-from bmx_grid.words.tags import carry_tags, tags_of_spans
+from bmx_grid.words.tags import tags_of_spans
 
 # sentences, source words (errors), target words (errors), sentences without a target error
 EVAL4NLP = {
@@ -82,29 +80,6 @@ def test_power_means_of_sub_word_probabilities(glass_box, data_dir, pair, p, pea
     means = [np.exp(np.log(row).mean()) if p == 0 else (row**p).mean() ** (1 / p) for row in rows]
     human = MlqePe(name="mlqe_pe").read(data_dir, pair).judgements.scores["z_mean"]
     assert np.corrcoef(means, human)[0, 1] == pytest.approx(pearson, abs=0.0006)
-
-
-@pytest.mark.parametrize("pair", ["en-zh", "ne-en", "zero-shot/en-cs"])
-def test_the_tags_of_test21_fit_its_words(data_dir, pair):
-    archive = data_dir / f"mlqe-pe/data/test21_goldlabels/{pair}-test21.tar.gz"
-    tags = mlqe_pe_test21_tags(archive, pair.removeprefix("zero-shot/"))
-    assert {side: len(one) for side, one in tags.items()} == {"source": 1000, "hypothesis": 1000}
-    assert all(0 < one.labels.bad.mean() < 1 for one in tags.values())
-
-
-@pytest.mark.parametrize("pair", ["en-de", "en-ru", "en-mr", "en-ja", "en-yo"])
-def test_tokens_are_carried_to_the_text_that_was_scored(data_dir, pair):
-    """Only the five en-mr sentences that the publisher's two texts differ in are not the same characters."""
-    folder = data_dir / "wmt-qe-2022-data" / "test_data-gold_labels" / "task1_word-level" / pair
-    gold = read_gold(folder, pair, "drop")
-    texts = read_lines(folder / "test.2022.mt")
-    found = carry_tags(gold.tags, [text.split(" ") for text in texts])
-    expected = [row - 1 for row in (25, 35, 124, 392, 496)] if pair == "en-mr" else []
-    assert list(found.differing) == expected
-    assert {row for row, _ in (*found.lost, *found.untagged)} <= set(expected)
-    for row in range(len(texts)):
-        if row not in expected:
-            assert found.labels[row].any() == gold.tags.labels[row].any()
 
 
 # annotated translations; spans in target and in source

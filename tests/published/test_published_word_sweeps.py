@@ -1,4 +1,7 @@
-"""Official numbers of words through whole sweeps: imported submissions, carried tags, words.parquet."""
+"""Official numbers of words through whole sweeps of few pairs: imported submissions, carried tags, words.parquet.
+
+test_published_words.py and test_published_tags.py have those of all language pairs.
+"""
 
 import csv
 
@@ -28,24 +31,23 @@ def official(data_dir):
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def test_the_mcc_of_every_word_level_submission_is_the_official_one(data_dir, official, tmp_path):
-    found = words_of(data_dir, tmp_path, "wmt22_words")
+def test_the_mcc_of_word_level_submissions_is_the_official_one(data_dir, official, tmp_path):
+    found = words_of(data_dir, tmp_path, "wmt22_words", "dataset.wmt22_words.language_pairs=[en-mr]")
     wanted = {}
     for row in official:
-        if row["task"] == "task1_word-level" and row["measure"] == "MCC":
+        if (row["task"], row["measure"], row["lp"]) == ("task1_word-level", "MCC", "en-mr"):
             name = submission_name(row["submission_dir"])
-            wanted[row["lp"], name, name, "target", "mcc"] = f"{float(row['official']):.4f}"
+            wanted["en-mr", name, name, "target", "mcc"] = f"{float(row['official']):.4f}"
     assert {key: f"{row['value']:.4f}" for key, row in found.items() if key[-1] == "mcc"} == wanted
     assert {row["n_left_out"] for key, row in found.items() if key[-1] == "mcc"} == {0}
 
 
-def test_the_recall_of_every_explanation_is_the_official_one(data_dir, official, tmp_path):
-    found = words_of(data_dir, tmp_path, "wmt22_explainable")
+def test_the_recall_of_explanations_is_the_official_one(data_dir, official, tmp_path):
+    found = words_of(data_dir, tmp_path, "wmt22_explainable", "dataset.wmt22_words.language_pairs=[en-cs,en-yo]")
     wanted = {}
     for row in official:
         measure = {"target-Recall@TopK": "recall_at_k", "target-AUC": "auc", "target-AP": "ap"}.get(row["measure"])
-        if row["task"] == "task2_explainQE" and measure is not None:
+        if row["task"] == "task2_explainQE" and measure is not None and row["lp"] in ("en-cs", "en-yo"):
             name = submission_name(row["submission_dir"])
             wanted[row["lp"], name, name, "target", measure] = pytest.approx(float(row["official"]), abs=0.000051)
-    assert {key: found[key]["value"] for key in wanted} == wanted
-    assert len(wanted) == 3 * 23
+    assert wanted and {key: found[key]["value"] for key in wanted} == wanted

@@ -73,18 +73,3 @@ def test_every_explanation_has_its_official_numbers(gold, official, submitted, p
                 value = float(np.nanmean(ranking.measures()[own]))
                 loose = TIED.get(pair, 0) if name == RANDOM and own == "recall_at_k" else 0
                 assert value == pytest.approx(wanted, abs=0.00005 + loose), f"{name} {printed} {ties}"
-
-
-@pytest.mark.parametrize(("pair", "wrong"), [("en-cs", 0), ("en-de", 2), ("en-ru", 5), ("en-mr", 4)])
-def test_the_end_of_a_sentence_is_not_always_ok(gold, pair, wrong):
-    kept, dropped = gold(pair), gold(pair, "drop")
-    assert len(kept.tags.labels.bad) - len(dropped.tags.labels.bad) == len(kept.tags)
-    assert kept.tags.labels.bad.sum() - dropped.tags.labels.bad.sum() == wrong
-    assert all(words[-1] == "<EOS>" for words in kept.tags.words)
-    assert not any("<EOS>" in words for words in dropped.tags.words)
-
-
-def test_tags_of_zero_width_spaces_are_left_out(gold):
-    found = gold("en-yo")
-    assert sorted(found.surplus) == [row - 1 for row in (106, 112, 326, 533, 550, 577)]
-    assert all(len(places) == 2 and places[1] == places[0] + 1 for places in found.surplus.values())

@@ -54,7 +54,6 @@ def words(drawing):
 @pytest.mark.parametrize(
     ("surfaces", "expected"),
     [
-        pytest.param(SMALL, REAL, id="several of everything"),
         pytest.param({("d", "a", "m", "lime"): flat()}, REAL, id="one setting that nothing improves"),
         pytest.param({**HOLES, ("d2", "a", "m3", "lime"): UNDEFINED}, REAL, id="undefined points, and no other"),
         pytest.param({("d", "a", "m", "random"): peaked(0.5)}, ALWAYS, id="controls only"),
