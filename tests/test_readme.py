@@ -1,13 +1,10 @@
-"""The commands of README and docs work: those of the README are run on a few segments, the others are planned."""
+"""The commands of README and docs work: sweeps are planned, commands on finished sweeps and files are run."""
 
 import os
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from fakes import ROOT
@@ -21,7 +18,6 @@ from bmx_grid.core.configure import options
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.slurm import Slurm
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUN_WHOLE = "docs/first_steps.md"  # by tests/test_first_steps.py
 PAGES = sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} - {RUN_WHOLE})
 PYTHON = "python -m bmx_grid "
@@ -42,16 +38,8 @@ def is_sweep(command: str) -> bool:
 
 
 COMMANDS = list(dict.fromkeys(one for page in ("README.md", *PAGES) for one in commands(page)))
-SWEEPS = ["python -m bmx_grid +sweep=quickstart", "python -m bmx_grid --help"]  # of the README, as text and in a block
-PLANNED = [one for one in COMMANDS if is_sweep(one) and one not in SWEEPS]
-# What a command does with several language pairs and evaluations it does with one; `make run` runs them all.
-RUNS = ("limit=3", "tracking=none", "executor=sequential", "analysis=false", "evaluation=[grid]")
-SMALL = (*RUNS, "dataset.sample.language_pairs=[de-en]")
-
-
-def run(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    known = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, env=known, check=False)
+PLANNED = [one for one in COMMANDS if is_sweep(one) and "--help" not in one]
+SMALL = ("limit=3", "tracking=none", "executor=sequential", "analysis=false", "dataset.sample.language_pairs=[de-en]")
 
 
 @pytest.fixture
@@ -69,26 +57,9 @@ def analysed(tmp_path_factory):
     """A folder with the results of a sweep."""
     place = tmp_path_factory.mktemp("analysed")
     folders = (f"output_dir={place / 'outputs' / 'quickstart'}", f"cache_dir={place / 'cache'}")
-    chosen = (
-        "+sweep=quickstart",
-        "metric=[chrf]",
-        "explainer=[erasure,lime]",
-        *SMALL,
-        "evaluation=[grid,significance]",
-    )
-    assert compose_and_run([*chosen, "evaluation.significance.resamples=400", *folders]) == 0
+    chosen = ("+sweep=quickstart", "metric=[chrf]", "explainer=[erasure,lime]", "evaluation=[grid,significance]")
+    assert compose_and_run([*chosen, *SMALL, "evaluation.significance.resamples=400", *folders]) == 0
     return place
-
-
-@pytest.mark.parametrize("command", SWEEPS)
-def test_a_sweep_of_the_readme_runs(command, folder):
-    assert f"`{command}`" in README or command in README
-    arguments = shlex.split(command)[1:]
-    if "--help" not in arguments:
-        arguments += SMALL
-    done = run(arguments, folder)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout
 
 
 @pytest.mark.parametrize("command", PLANNED)

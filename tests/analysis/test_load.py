@@ -62,80 +62,58 @@ def test_powers_with_the_rounding_of_a_loop_are_those_of_the_grid():
     assert np.array_equal(table({ONE: flat()}, p=noisy).p, P)
 
 
-HOSTILE = {"a path": "x/../../../tmp/evil", "a line break": "lime\n\\input{/etc/passwd}", "nothing": ""}
 WIDER = rows({("d9", "a", "m", "lime"): np.pad(flat(), ((0, 5), (0, 0)), mode="edge")}, p=np.arange(-20, 25) / 10)
+BROKEN_TEXT = pa.array([b"m\xff"] * ARROW.num_rows, pa.binary()).view(pa.string())
+PERCENT = pc.multiply(ARROW["w"], 100.0).combine_chunks()
+REFUSED = {
+    "columns missing": (ARROW.drop_columns(["side", "p"]), "no column side, p; a results table has"),
+    "empty": (ARROW.slice(0, 0), "no rows"),
+    "no baseline at all": (without(pc.equal(ARROW["w"], 1.0)), "no row has w = 1"),
+    "two sides": (
+        replaced("side", first("hypothesis", then="both")),
+        "the sides both and hypothesis; keep the",
+    ),
+    "unknown side": (replaced("side", first(then="bothe")), "unknown side 'bothe'"),
+    "no name": (replaced("metric", first("m", None, then="m")), "row 2 has no metric"),
+    "lists for names": (replaced("metric", [[1]] * ARROW.num_rows), "list<item: int64>, not names; write them as text"),
+    "broken text": (
+        replaced("metric", BROKEN_TEXT),
+        "holds string, not names; write them as text in UTF-8",
+    ),
+    "a path": (replaced("explainer", first("x", "x", "x/../../../tmp/evil", then="x")), "row 3: the explainer "),
+    "a line break": (replaced("explainer", first("x", "x", "l\n\\input{/etc}", then="x")), "row 3: the explainer "),
+    "an empty name": (replaced("explainer", first("x", "x", "", then="x")), "row 3: the explainer "),
+    "words": (replaced("correlation", first(then="high")), "holds string, not numbers"),
+    "1.5": (replaced("correlation", first(0.1, 1.5, then=0.0)), "row 2 has a correlation outside [-1, 1]: 1.5"),
+    "infinite p": (replaced("p", first(0.0, float("inf"), then=0.0)), "row 2 has no finite p"),
+    "no w": (replaced("w", first(0.0, 1.0, None, then=0.0)), "row 3 has no finite w"),
+    "percent": (replaced("w", PERCENT), "row 2 has w outside [0, 1]"),
+    "only NaN": (
+        replaced("correlation", first(then=float("nan"))),
+        "no setting is left to analyse. Left out: 12",
+    ),
+    "a setting without w = 1": (
+        without(pc.and_(FIRST, pc.equal(ARROW["w"], 1.0))),
+        "no row for d1 · a · m1 · lime at w = 1, p = -2: 40 of 120 points of this setting are missing. Run",
+    ),
+    "a hole": (
+        without(pc.and_(FIRST, pc.equal(ARROW["p"], 0.3))),
+        "d1 · a · m1 · lime at w = 0, p = 0.3: 3 of 120 points of this setting are missing. Run it again, or",
+    ),
+    "a hole of every setting": (
+        without(pc.equal(pc.add(ARROW["p"], ARROW["w"]), -2.0)),
+        "1 of 120 points of this setting are missing, and 11 other settings lack points, too",
+    ),
+    "of another grid": (pa.concat_tables([ARROW, WIDER]), "points of this setting are missing"),
+    "no grid": (replaced("p", np.arange(1.0 * ARROW.num_rows)), "of 4,320 points of this setting are missing"),
+    "rows twice": (
+        pa.concat_tables([ARROW, ARROW.slice(0, 7)]),
+        "t.csv: row 1441 gives d1 · a · m1 · lime at w = 0, p = -2 again; keep one row for each point",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("arrow", "message"),
-    [
-        pytest.param(ARROW.drop_columns(["side", "p"]), "no column side, p; a results table has", id="columns missing"),
-        pytest.param(ARROW.slice(0, 0), "no rows", id="empty"),
-        pytest.param(without(pc.equal(ARROW["w"], 1.0)), "no row has w = 1", id="no baseline at all"),
-        pytest.param(
-            replaced("side", first("hypothesis", then="both")),
-            "the table holds the sides both and hypothesis; keep the rows of one of them",
-            id="two sides",
-        ),
-        pytest.param(replaced("side", first(then="bothe")), "unknown side 'bothe'", id="unknown side"),
-        pytest.param(replaced("metric", first("m", None, then="m")), "row 2 has no metric", id="no name"),
-        pytest.param(
-            replaced("metric", [[1]] * ARROW.num_rows),
-            "column metric holds list<item: int64>, not names; write them as text",
-            id="lists for names",
-        ),
-        pytest.param(
-            replaced("metric", pa.array([b"m\xff"] * ARROW.num_rows, pa.binary()).view(pa.string())),
-            "column metric holds string, not names; write them as text in UTF-8",
-            id="broken text",
-        ),
-        *[
-            pytest.param(
-                replaced("explainer", first("fine", "fine", name, then="fine")),
-                "t.csv: row 3: the explainer ",
-                id=f"a name: {why}",
-            )
-            for why, name in HOSTILE.items()
-        ],
-        pytest.param(replaced("correlation", first(then="high")), "holds string, not numbers", id="words"),
-        pytest.param(
-            replaced("correlation", first(0.1, 1.5, then=0.0)), "row 2 has a correlation outside [-1, 1]: 1.5", id="1.5"
-        ),
-        pytest.param(replaced("p", first(0.0, float("inf"), then=0.0)), "row 2 has no finite p", id="infinite p"),
-        pytest.param(replaced("w", first(0.0, 1.0, None, then=0.0)), "row 3 has no finite w", id="no w"),
-        pytest.param(
-            replaced("w", pc.multiply(ARROW["w"], 100.0).combine_chunks()), "row 2 has w outside [0, 1]", id="percent"
-        ),
-        pytest.param(
-            replaced("correlation", first(then=float("nan"))),
-            "no setting is left to analyse. Left out: 12 settings: the correlation at w = 1, the metric alone, is un",
-            id="only NaN",
-        ),
-        pytest.param(
-            without(pc.and_(FIRST, pc.equal(ARROW["w"], 1.0))),
-            "t.csv: no row for d1 · a · m1 · lime at w = 1, p = -2: 40 of 120 points of this setting are missing. Run",
-            id="a setting without w = 1",
-        ),
-        pytest.param(
-            without(pc.and_(FIRST, pc.equal(ARROW["p"], 0.3))),
-            "d1 · a · m1 · lime at w = 0, p = 0.3: 3 of 120 points of this setting are missing. Run it again, or",
-            id="a hole",
-        ),
-        pytest.param(
-            without(pc.equal(pc.add(ARROW["p"], ARROW["w"]), -2.0)),
-            "1 of 120 points of this setting are missing, and 11 other settings lack points, too",
-            id="a hole of every setting",
-        ),
-        pytest.param(
-            replaced("p", np.arange(1.0 * ARROW.num_rows)), "of 4,320 points of this setting are missing", id="no grid"
-        ),
-        pytest.param(
-            pa.concat_tables([ARROW, ARROW.slice(0, 7)]),
-            "t.csv: row 1441 gives d1 · a · m1 · lime at w = 0, p = -2 again; keep one row for each point",
-            id="rows twice",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arrow", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_analysed_is_named(arrow, message):
     with pytest.raises(DataError, match=re.escape(message)):
         from_arrow(arrow, origin="t.csv")

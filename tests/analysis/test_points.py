@@ -29,6 +29,7 @@ def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):
 
 
 AS_PUBLISHED = Options(fixed={"lime": PUBLISHED["lime"]})
+OUTSIDE = Options(fixed={"lime": Point(p=-13.1, w=0.4)})
 GIVEN = "given (what it was chosen on is not known here)"
 
 
@@ -44,30 +45,15 @@ GIVEN = "given (what it was chosen on is not known here)"
         pytest.param(one("mqm21"), AS_PUBLISHED, "as published (chosen on other data)", id="on other data"),
         pytest.param(one("wmt17"), Options(fixed={"lime": Point(p=-1.4, w=0.5)}), GIVEN, id="of the user"),
         pytest.param(one("wmt17"), Options(fixed={"lime": PUBLISHED["erasure"]}), GIVEN, id="of another explainer"),
-        pytest.param(
-            one("wmt17"),
-            Options(select_from=table(one("x", p=0.3))),
-            "median of the best points of the table, held out (no data set and language pair in common)",
-            id="chosen on other segments",
-        ),
-        pytest.param(
-            one("wmt17"),
-            Options(select_from=table(one("wmt17", metric="n", p=0.3))),
-            "median of the best points of the table, chosen elsewhere (on the same segments: wmt17 · a)",
-            id="chosen on the same segments with another metric",
-        ),
-        pytest.param(
-            one("wmt17"),
-            Options(select_from=table(one("x", explainer="shap", p=0.3))),
-            "none: median of the best points of the table has no lime",
-            id="nothing was chosen for it",
-        ),
-        pytest.param(
-            one("wmt17"),
-            Options(fixed={"lime": Point(p=-13.1, w=0.4)}),
-            f"{GIVEN}, p = -13.1, w = 0.4, which is not in this grid",
-            id="outside the grid",
-        ),
+        *[
+            pytest.param(one("wmt17"), Options(select_from=table(one(name, **other, p=0.3))), told, id=why)
+            for name, other, told, why in (
+                ("x", {}, "held out (no data set and language pair in common)", "chosen on other segments"),
+                ("wmt17", {"metric": "n"}, "chosen elsewhere (on the same segments: wmt17 · a)", "chosen on the same"),
+                ("x", {"explainer": "shap"}, "none: median of the best points of the table has no lime", "not chosen"),
+            )
+        ],
+        pytest.param(one("wmt17"), OUTSIDE, f"{GIVEN}, p = -13.1, w = 0.4, which is not in this grid", id="outside"),
     ],
 )
 def test_where_points_come_from(surfaces, options, words):

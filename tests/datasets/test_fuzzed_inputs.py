@@ -1,7 +1,7 @@
-"""Some of the bad files of tests/tools/fuzz: read, or answered with one sentence that names the file."""
+"""Some of the bad files and texts of tests/tools/fuzz: read, or answered with one sentence that names the file."""
 
 import pytest
-from tools.fuzz import archives, scores, tables, trees
+from tools.fuzz import archives, run, scores, tables, trees
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,10 @@ def test_bad_files_are_read_or_refused_in_one_sentence(module, count, tmp_path, 
         assert said == "" or any(name in said for name in named), (reason, said)
         assert said.isprintable() and len(said.replace(str(path), "")) < 1000, (reason, said)
     assert count / 2 < refused < count, "the inputs are neither all good nor all bad"
+
+
+@pytest.mark.filterwarnings("ignore:model '.*tokens")
+def test_nasty_texts_are_scored_or_refused_in_one_sentence(tmp_path):
+    """Through lexical metrics and explainers; another sentence or a score that is not finite fails the test."""
+    said = [attempt() for _, _, attempt in run.of_texts(7, range(90), tmp_path)]
+    assert 0 < sum(one != "" for one in said) < len(said) / 2

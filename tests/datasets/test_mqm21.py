@@ -42,6 +42,11 @@ MQM_AVERAGES = {  # published numbers 1 and 5 were not annotated
 }
 
 
+OTHERS = {system: dict.fromkeys(scores, -7) for system, scores in MQM_AVERAGES.items()}
+TWICE = {system: scores | {n + 5: scores[n] for n in scores} for system, scores in MQM_AVERAGES.items()}
+AGAIN = mqm_row("hyp.A", "d1", 7, "S two", "A two")
+
+
 def mqm_averages(averages):
     rows = [
         f"{system}\t{'None' if score is None else format(-abs(score), '.6f')} {number}\n"
@@ -101,25 +106,10 @@ def test_mqm_human_translations_as_systems_leave_no_reference(mqm, reader, tmp_p
     ("rows", "averages", "reason"),
     [
         pytest.param(MQM_ROWS, {"A": {1: -1, "bad": 2}}, "'bad'", id="number-that-is-text"),
-        pytest.param(
-            MQM_ROWS,
-            {system: dict.fromkeys(scores, -7) for system, scores in MQM_AVERAGES.items()},
-            "document d1 agrees with the published averages in 0 places",
-            id="scores-of-another-evaluation",
-        ),
-        pytest.param(
-            MQM_ROWS,
-            {system: scores | {n + 5: score for n, score in scores.items()} for system, scores in MQM_AVERAGES.items()},
-            "in 2 places",
-            id="two-places-fit",
-        ),
+        pytest.param(MQM_ROWS, OTHERS, "d1 agrees with the published averages in 0 places", id="of-another-evaluation"),
+        pytest.param(MQM_ROWS, TWICE, "in 2 places", id="two-places-fit"),
         pytest.param([mqm_row("hyp.A", "d", "x", "s", "t")], MQM_AVERAGES, "'x'", id="number-text"),
-        pytest.param(
-            [*MQM_ROWS, mqm_row("hyp.A", "d1", 7, "S two", "A two")],
-            MQM_AVERAGES,
-            "not a many-to-one",
-            id="one-source-twice-in-a-document",
-        ),
+        pytest.param([*MQM_ROWS, AGAIN], MQM_AVERAGES, "not a many-to-one", id="one-source-twice-in-a-document"),
     ],
 )
 def test_mqm_says_what_is_wrong(mqm, reader, tmp_path, rows, averages, reason):

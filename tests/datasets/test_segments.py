@@ -4,7 +4,6 @@ import hashlib
 
 import numpy as np
 import pytest
-from real_data import read
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.datasets.judgements import Judgements
@@ -122,20 +121,6 @@ def test_cluster_labels_do_not_depend_on_the_order():
     assert before == after
     assert 1 < len(set(before.values())) < 100
     assert all(len(label) == 12 for label in before.values())
-
-
-def test_clusters_of_wmt17_reach_across_language_pairs(data_dir):
-    """492 of the 2,851 distinct references occur in several pairs; 490 to 524 clusters in each pair of 560."""
-    sets = [read(data_dir, "wmt17", f"{source}-en") for source in ("cs", "de", "fi", "lv", "ru", "tr", "zh")]
-    labels = clusters(sets)
-    pairs_of = {}
-    for one, part in zip(sets, labels, strict=True):
-        for label in part:
-            pairs_of.setdefault(label, set()).add(one.language_pair)
-    shared = {label for label, pairs in pairs_of.items() if len(pairs) > 1}
-    assert (len(pairs_of), len(shared)) == (2851, 492)
-    assert [sum(label in shared for label in part) for part in labels] == [188, 179, 185, 213, 184, 175, 193]
-    assert [len(set(part)) for part in labels] == [524, 506, 521, 490, 511, 516, 490]
 
 
 def test_a_label_is_the_digest_of_the_smallest_text():

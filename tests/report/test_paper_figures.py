@@ -229,14 +229,3 @@ def test_the_interval_is_in_the_figure_of_a_setting():
     upright = [line.get_ydata() for line in whole.lines if list(line.get_xdata()) == [0.5, 0.5]]
     assert [list(ends) for ends in upright] == [pytest.approx([baseline + gain - 0.02, baseline + gain + 0.02])]
     assert "the vertical line" in drawing.caption
-
-
-def test_the_metric_alone_is_black_and_undefined_points_leave_a_gap():
-    surface = peaked(0.5)
-    surface[10:20, 0] = np.nan
-    figure = drawn(setting_drawing(analyse(table({("d", "a", "m", "lime"): surface})), 0))
-    lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
-    assert lines["metric alone"].get_color() == "#000000"
-    assert np.isnan(lines["w = 0"].get_ydata()).sum() == 10
-    curves = [lines[f"w = {weight:g}"] for weight in W[:-1]]
-    assert len({line.get_marker() for line in curves}) == len(curves), "lines differ without colour"
