@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,40 +25,15 @@ RULE = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
-    """One side of a segment: its name, n words, and float64[n] attributions.
-
-    marked: n flags, whether people marked the word as an error; empty where the side has no word tags.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    attributions: NDArray[np.float64]
-    marked: tuple[bool, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Example:
-    """A segment before and after boosting.
-
-    names: data set, language pair, metric, explainer; w, p: the point it is boosted with.
-    scores: of "metric", "boosted" and "human" each the score and its rank among the n rated segments of the setting; 1
-        is the best, equal scores share their mean rank.
-    """
-
-    segment: str
-    names: tuple[str, str, str, str]
-    w: float
-    p: float
-    sides: tuple[Side, ...]
-    scores: Mapping[str, tuple[float, float]]
-    n: int
+Example = Mapping[str, Any]
 
 
 def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: GridSpec) -> list[Example]:
     """The segments that RULE names, from finished settings of a plan whose attributions are in the store.
 
+    segment: its id; names: data set, language pair, metric, explainer; w, p: the point it is boosted with; sides: see
+    `sides_of`. scores: of "metric", "boosted" and "human" each the score and its rank among the n rated segments of the
+    setting; 1 is the best, equal scores share their mean rank.
     The (w, p) is the fixed one of the explainer, or the best of the setting where it has none.
     Raises StoreError when attributions are missing.
     """
@@ -94,27 +69,26 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
     rise = ranks["metric"] - ranks["boosted"]
     words = {role: finished.words_of(role) for role in stored.by_role}
     return [
-        Example(
-            segment=setting.segments.segments[int(used[row])].id,
-            names=result.names,
-            w=w,
-            p=p,
-            sides=sides_of(setting, stored, words, int(used[row])),
-            scores={name: (float(scores[name][row]), float(ranks[name][row])) for name in scores},
-            n=len(used),
-        )
+        {
+            "segment": setting.segments.segments[int(used[row])].id,
+            **{"names": result.names, "w": w, "p": p, "n": len(used)},
+            "sides": sides_of(setting, stored, words, int(used[row])),
+            "scores": {name: (float(scores[name][row]), float(ranks[name][row])) for name in scores},
+        }
         for row in (int(np.argmax(rise)), int(np.argmin(rise)))
         if rise[row] != 0
     ]
 
 
-def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> tuple[Side, ...]:
-    """The sides of one segment with their attributions, and what people marked of these words."""
+def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[Mapping[str, Any]]:
+    """The sides of one segment: name, n words, float64[n] attributions, and n flags of what people marked."""
     tags = setting.segments.judgements.tags
-    return tuple(
-        Side(role, words[role][row], values[row], marked(tags[role], row, words[role][row]) if role in tags else ())
-        for role, values in stored.by_role.items()
-    )
+    sides: list[Mapping[str, Any]] = []
+    for role, values in stored.by_role.items():
+        texts = words[role][row]
+        flags = marked(tags[role], row, texts) if role in tags else (False,) * len(texts)
+        sides.append({"name": role, "words": texts, "attributions": values[row], "marked": flags})
+    return sides
 
 
 def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
@@ -126,8 +100,8 @@ def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
     return tuple(carried.tolist())
 
 
-def strengths(sides: Sequence[Side]) -> list[NDArray[np.float64]]:
+def strengths(attributions: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
     """float64[n] for each side, |attribution| relative to the largest of all sides; 0 where undefined or all are 0."""
-    finite = [np.where(np.isfinite(side.attributions), np.abs(side.attributions), 0.0) for side in sides]
+    finite = [np.where(np.isfinite(values), np.abs(values), 0.0) for values in attributions]
     largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
     return [values / largest if largest > 0 else values for values in finite]

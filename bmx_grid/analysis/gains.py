@@ -231,9 +231,7 @@ def _controls(given: Given) -> pd.DataFrame:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Gains by data set, language pair and metric, with what weak metrics gain; control settings."""
-    import pandas as pd
-
+    """Gains by data set, language pair and metric; control settings."""
     notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
     by_factor, controls = result["fixed_by"].reset_index(), result["controls"].reset_index()
     if len(by_factor):
@@ -246,16 +244,6 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         )
         title = "Gains at the fixed points by data set, language pair and metric"
         yield Table.of("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
-        keys = {"r(gain, baseline)": "gain_baseline_pearson", "r(gain, mean of both)": "gain_baseline_oldham"}
-        frame = pd.DataFrame({name: result[key] for name, key in keys.items()}).rename_axis("explainer").reset_index()
-        note = (
-            "Pearson's r of the gain at the fixed points with the correlation of the metric alone, and with the mean "
-            "of baseline and boosted correlation (Oldham 1962). The first is negative by noise alone, since the "
-            "baseline is part of the gain; the second is not."
-        )
-        columns = ("explainer", *(Column(name, form=".4f") for name in keys))
-        title = "Is a weak metric easier to improve?"
-        yield Table.of("gain_and_baseline", title, frame, columns, (note, result["points"]))
     if len(controls):
         note = (
             "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "

@@ -24,7 +24,7 @@ from bmx_grid.analysis.gains import (
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Given
-from bmx_grid.core.wording import counted, factor_in_words, named, number, setting_label
+from bmx_grid.core.wording import counted, named, number, setting_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,6 @@ def compute(given: Given) -> dict[str, Any]:
         "n_undefined": int(np.isnan(table.correlation[:, :, table.boosted]).sum()),
         "left_out": table.left_out,
         "grid": {"p": table.p, "w": table.w, "side": table.side},
-        "counts": _counts(given),
         "single_gains": {"tested": int(tested["p_holm"].notna().sum()), "survive": int(tested["survives"].sum())},
         "tested_gains": _with_seeds(tested[tested["gain"].notna()], given.frames.get("seeds")),
         "settings": settings[[*FACTORS, "control", *NUMBERS, "survives"]],
@@ -85,7 +84,7 @@ def answer(given: Given, most: int | None = None) -> list[str]:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Per explainer its point and what it gains there; what was run; every setting; gains that were tested."""
+    """Per explainer its point and what it gains there; every setting; gains that were tested."""
     notes = [COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"]]
     columns: tuple[Any, ...] = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY)
     overview = result["overview"].reset_index()
@@ -93,16 +92,6 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         overview = overview.assign(total=overview["explainer"] == ALL)
         title = "Gains at one (w, p) per explainer"
         yield Table.of("overview", title, overview, columns, notes, by=["total"], brief=True)
-    factors = [Column(name, f"{factor_in_words(name)}s") for name in ("metric", "explainer", "language_pair")]
-    sizes = [Column(name, form=",") for name in ("settings", "p", "w", "correlations")]
-    columns = ("dataset", *factors, *sizes)
-    notes = [
-        "Controls (random metric, random explainer) included. A setting is a data set, language pair, metric and "
-        "explainer that was run; w: below 1; correlations: settings times p times w, undefined ones included.",
-        *(f"Left out: {part}." for part in result["left_out"]),
-    ]
-    counts = result["counts"].assign(total=result["counts"]["dataset"] == "all")
-    yield Table.of("counts", "What was run", counts, columns, notes, by=["total"])
     settings = result["settings"]
     columns = (
         *FACTORS,
@@ -116,21 +105,9 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         Column("fixed_gain", "gain of fixed", "+.4f", ("fixed_gain_low", "fixed_gain_high"), "survives"),
     )
     settings = settings.assign(best_p=settings["best_p"].where(settings["best_w"] < 1))  # p means nothing at w = 1
-    notes = [READ, MARKED, result["points"]]
+    notes = [READ, MARKED, *(f"Left out: {part}." for part in result["left_out"]), result["points"]]
     yield Table.of("settings", "Every setting", settings, columns, notes, names=4)
     yield from _table_of_tests(result["tested_gains"])
-
-
-def _counts(given: Given) -> pd.DataFrame:
-    """Of each data set, and of all, how much was run."""
-    import pandas as pd
-
-    table, frame = given.table, given.table.frame
-    factors = ["metric", "explainer", "language_pair"]
-    every = pd.concat([frame, frame.assign(dataset="all")]).groupby("dataset", sort=False)
-    n_w = int(table.boosted.sum())
-    counts = every[factors].nunique().assign(settings=every.size(), p=len(table.p), w=n_w).reset_index()
-    return counts.assign(correlations=counts["settings"] * len(table.p) * n_w)
 
 
 def _with_seeds(tested: pd.DataFrame, seeds: pd.DataFrame | None) -> pd.DataFrame:

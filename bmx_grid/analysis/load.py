@@ -185,6 +185,8 @@ def _refuse(bad: Any, what: str, origin: str, values: Floats | None = None) -> N
 
 def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> None:
     """Raise DataError for a point that is given twice, or that a setting lacks and another has."""
+    import pandas as pd
+
     for row in np.flatnonzero(frame.duplicated([*FACTORS, "p", "w"]))[:1]:
         again = frame.iloc[row]
         raise DataError(
@@ -196,8 +198,8 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
     if len(short):
         names = short.index[0]
         rows = frame[(frame[list(FACTORS)] == list(names)).all(axis=1)]
-        power = next(power for power in p if (rows["p"] == power).sum() < len(w))
-        weight = next(weight for weight in w if weight not in rows["w"][rows["p"] == power].tolist())
+        known = pd.MultiIndex.from_frame(rows[["p", "w"]])
+        power, weight = pd.MultiIndex.from_product([p, w]).difference(known)[0]
         others = f", and {counted(len(short) - 1, 'other setting')} lack points, too" if len(short) > 1 else ""
         raise DataError(
             f"{origin}: no row for {Setting(*names).label} at w = {weight:g}, p = {power:g}: "

@@ -4,38 +4,28 @@ from __future__ import annotations
 
 from bmx_grid.core.wording import setting_label, visible
 
-# Option name to written name; no two options share one. A name that is not here stays as it is.
+# Option name to written name; no two options share one. Names of capital letters follow; any other name stays as it is.
 WRITTEN = {
     "bertscore": "BERTScore",
-    "bleurt": "BLEURT",
     "boosted": "boosted metric",
     "chrf": "chrF",
     "chrf_plus_plus": "chrF++",
-    "comet": "COMET",
     "minilm_bertscore": "BERTScore (MiniLM)",
     "minilm_sbert": "SBERT (MiniLM)",
-    "rouge_1": "ROUGE-1",
-    "rouge_2": "ROUGE-2",
-    "rouge_l": "ROUGE-L",
     "sentence_bleu": "BLEU",
-    "ter": "TER",
     "transquest": "TransQuest",
-    "wer": "WER",
     "word_overlap": "word overlap",
     "xbertscore": "XBERTScore",
     "xlmr_sbert": "XLMR-SBERT",
     "xmoverscore": "XMoverScore",
     "erasure": "Erasure",
     "input_marginalization": "Input Marginalization",
-    "lime": "LIME",
-    "shap": "SHAP",
     "eval4nlp21": "Eval4NLP 2021",
-    "mlqe_pe": "MLQE-PE",
     "mqm21": "newstest2021 (MQM)",
     "summeval": "SummEval",
-    "wmt17": "WMT17",
     "wmt22_qe": "WMT22 QE",
 }
+CAPITALS = {"bleurt", "comet", "lime", "mlqe_pe", "rouge_1", "rouge_2", "rouge_l", "shap", "ter", "wer", "wmt17"}
 CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ"}
 LONGEST_LABEL = 44  # characters of a name where there is room for a line
 SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
@@ -43,7 +33,7 @@ SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 
 def written(name: str) -> str:
     """The name of an option as papers write it; an unknown name as it is."""
-    return WRITTEN.get(name, name)
+    return name.upper().replace("_", "-") if name in CAPITALS else WRITTEN.get(name, name)
 
 
 def correlation_in_words(kind: str | None) -> str:

@@ -100,11 +100,6 @@ class GridTable:
         settings = tuple(self.settings[row] for row in np.flatnonzero(keep))
         return GridTable(settings, self.p, self.w, self.correlation[keep], self.side, self.left_out, self.origin)
 
-    def where(self, **names: str) -> Flags:
-        """bool[S] settings with all these names: where(metric="chrf", explainer="lime")."""
-        same = self.frame[list(names)] == list(names.values())
-        return np.asarray(same.all(axis=1), dtype=np.bool_)
-
     def factor_levels(self, factor: str) -> list[str]:
         """The names of a factor that occur, sorted."""
         return sorted({getattr(setting, factor) for setting in self.settings})

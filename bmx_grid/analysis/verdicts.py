@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAPERS_BOOST = "power_mean_grid"
-PRECISE = 0.02  # half of an interval that tells a gain worth having
 MOST_METRICS, MOST_STEPS = 5, 3  # that are named
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 KEEP = "keep the metric as it is"
@@ -208,16 +207,13 @@ def _part(same: Sequence[Row], among: Sequence[Row]) -> str:
 
 
 def _not_judged(rows: Sequence[Row], declared: Sequence[Row]) -> list[str]:
-    """The boosts that cannot be made, a sentence per reason; with their language pairs where others can."""
-    judged = {(row["metric"], row["explainer"], row["boost"]) for row in declared}
+    """The boosts that cannot be made, and the language pairs, a sentence per reason."""
     sentences = []
     for alike in grouped(rows, "because"):
-        names = []
-        for same in grouped(alike, "metric", "explainer", "boost"):
-            partly = (same[0]["metric"], same[0]["explainer"], same[0]["boost"]) in judged
-            where = f" for {named([_place(row, rows) for row in same])}" if partly else ""
-            names.append(f"{_boost(same[0], [*rows, *declared])}{where}")
-        sentences.append(f"{named(names)}: {alike[0]['because'].rstrip('.')}.")
+        boosts = dict.fromkeys(_boost(row, [*rows, *declared]) for row in alike)
+        places = dict.fromkeys(_place(row, rows) for row in alike)
+        where = f" for {named(list(places))}" if any(places) else ""
+        sentences.append(f"{named(list(boosts))}{where}: {alike[0]['because'].rstrip('.')}.")
     return sentences
 
 
@@ -256,27 +252,10 @@ def _step(rows: Sequence[Row]) -> str:
         return f"use the recipe of {first['boost']} with {written(first['explainer'])}{where}"
     if all(row["verdict"] == HURTS for row in rows):
         return f"do not boost it, {KEEP}"
-    if all(row["verdict"] in (TOO_LITTLE, NO_GAIN) for row in rows):
-        return _more_data(rows)
-    return KEEP
+    return RATE_MORE if all(row["verdict"] == TOO_LITTLE for row in rows) else KEEP
 
 
 def _average_is_better(row: Row) -> bool:
     """Whether averaging metrics gains more than the boost, established also beyond score and length."""
     established = row["combined_gain_low"] > 0 and row["combined_beyond_low"] > 0
     return bool(established and row["combined_gain"] > (row["gain"] if row["verdict"] == HELPS else 0.0))
-
-
-def _more_data(rows: Sequence[Row]) -> str:
-    """What to rate so that the interval of what gains most tells a gain of PRECISE; no more where it does already."""
-    known = [row for row in rows if math.isfinite(row["gain_low"])]
-    if not known:
-        return RATE_MORE
-    row = max(known, key=lambda row: row["gain"])
-    wider = ((row["gain_high"] - row["gain_low"]) / 2 / PRECISE) ** 2
-    if wider <= 1:
-        return KEEP if row["verdict"] == NO_GAIN else RATE_MORE
-    more = counted(math.ceil(row["n"] * (wider - 1) / 100) * 100, "more segment")
-    if row["pairs"] > 1:
-        more = counted(math.ceil(row["pairs"] * (wider - 1)), "more language pair")
-    return f"rate about {more} to see a gain of {PRECISE:g}"

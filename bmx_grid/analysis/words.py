@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TARGET = "target"
-CHANCE = 0.5  # the AUC of attributions that know nothing
+CHANCE = {"auc": 0.5, "mcc": 0.0}  # of attributions that know nothing; the first that is there is said
 # Measures of words.parquet, and the names of their columns.
 MEASURES = {
     "auc": "AUC",
@@ -150,27 +150,25 @@ def _wide(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def _sentence(words: pd.DataFrame) -> list[str]:
-    """Who finds the marked words of the target, by AUC against chance; of labels, the highest MCC."""
+    """Who finds the marked words of the target, by AUC, of labels by MCC, against chance."""
     side = TARGET if TARGET in set(words["side"]) else words["side"].iloc[0]
     words = words[words["side"] == side].reindex(columns=list(dict.fromkeys([*words, *_names("auc"), *_names("mcc")])))
-    ranked, labels = (words[words[name].notna()] for name in ("auc", "mcc"))
-    if not len(ranked):
-        if not len(labels):
-            return []
-        over = counted(int(labels["pairs"].max()), "language pair")
-        shown = named([_with_interval(row, "mcc") for row in labels.to_dict("records")])
-        return [f"Labels of the words people marked, MCC on the {side} of up to {over}, highest first: {shown}."]
-    better, worse, control = ranked["auc_low"] > CHANCE, ranked["auc_high"] < CHANCE, ranked["explainer"] == CONTROL
+    measure = next((name for name in CHANCE if words[name].notna().any()), None)
+    if measure is None:
+        return []
+    value, low, high = _names(measure)
+    ranked, chance = words[words[value].notna()], CHANCE[measure]
+    better, worse, control = ranked[low] > chance, ranked[high] < chance, ranked["explainer"] == CONTROL
     kinds = ("control", "better than chance", "worse than chance", "not distinguishable from chance")
     ranked = ranked.assign(kind=np.select([control, better, worse], kinds[:3], kinds[3]))
     parts = [
-        f"{kind}: {named([_with_interval(row, 'auc') for row in ranked[ranked['kind'] == kind].to_dict('records')])}"
+        f"{kind}: {named([_with_interval(row, value) for row in ranked[ranked['kind'] == kind].to_dict('records')])}"
         for kind in (*kinds[1:], kinds[0])
         if (ranked["kind"] == kind).any()
     ]
     over = counted(int(ranked["pairs"].max()), "language pair")
-    lead = f"Do explanations find the words people marked? AUC on the {side} of {over} (chance .5), "
-    return [f"{lead}{'; '.join(parts)}."]
+    lead = f"Do explanations find the words people marked? {MEASURES[value]} on the {side} of {over}"
+    return [f"{lead} (chance {chance:g}), {'; '.join(parts)}."]
 
 
 def _names(measure: str) -> tuple[str, str, str]:

@@ -171,21 +171,22 @@ def _shown(cell: Cell) -> str:
 
 
 def _example(example: Example) -> Mapping[str, Any]:
-    ranks = {name: rank for name, (_, rank) in example.scores.items()}
+    attributions = [side["attributions"] for side in example["sides"]]
+    ranks = {name: rank for name, (_, rank) in example["scores"].items()}
     moved = ranks["metric"] - ranks["boosted"]
     before, after = (abs(ranks[name] - ranks["human"]) for name in ("metric", "boosted"))
     where = "nearer to" if after < before else "farther from" if after > before else "as far as before from"
-    scores = [f"{name} {typeset(score, '.4g')} (rank {rank:g})" for name, (score, rank) in example.scores.items()]
+    scores = [f"{name} {typeset(score, '.4g')} (rank {rank:g})" for name, (score, rank) in example["scores"].items()]
     return {
-        "title": f"{setting_in_words(example.names)}: segment {visible(example.segment)}",
+        "title": f"{setting_in_words(example['names'])}: segment {visible(example['segment'])}",
         "words": (
-            f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example.n} ranks at w = {typeset(example.w)}, "
-            f"p = {typeset(example.p)}, {where} its rank by human score: {', '.join(scores)}."
+            f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example['n']} ranks at w = "
+            f"{typeset(example['w'])}, p = {typeset(example['p'])}, {where} its rank by human score: "
+            f"{', '.join(scores)}."
         ),
         "sides": [
-            {"name": side.name, "words": zip(side.words, side.attributions.tolist(), shares, flags, strict=True)}
-            for side, shares in zip(example.sides, strengths(example.sides), strict=True)
-            for flags in [side.marked or (False,) * len(side.words)]
+            {"name": side["name"], "words": zip(side["words"], values.tolist(), shares, side["marked"], strict=True)}
+            for side, values, shares in zip(example["sides"], attributions, strengths(attributions), strict=True)
         ],
     }
 

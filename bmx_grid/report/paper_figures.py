@@ -62,7 +62,7 @@ def gains_of_all_points(analysis: Analysis) -> Drawing:
     table = analysis.table
     gains = {}
     for name in table.factor_levels("explainer"):
-        values = table.gains[table.where(explainer=name)][:, :, table.boosted]
+        values = table.gains[table.frame["explainer"] == name][:, :, table.boosted]
         gains[name] = values[~np.isnan(values)]
     each = "; ".join(
         f"{label(name)} {counted(len(values), 'point')}, {typeset((values > 0).mean(), '.1%')} above 0, mean "

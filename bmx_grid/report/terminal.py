@@ -13,7 +13,7 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
-from bmx_grid.report.table import columns_of, wrapped
+from bmx_grid.report.table import wrapped
 from bmx_grid.sweep.evaluation import Outcome
 from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
 
@@ -50,13 +50,11 @@ def failures(failed: Sequence[Refused], width: int | None = None) -> str:
     return "\n".join([f"failed: {len(failed)}", *(wrapped(line, terminal_width(width), "    ") for line in lines)])
 
 
-def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width: int | None = None) -> str:
+def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
     """One line for one finished setting: the metric alone, its gain at the declared point, and what it took.
 
-    A reason that is already in `said` is not said again; a new one is added. width: characters per line, as wide as the
-    terminal for None: what has no room is left out, from the end, but no reason and nothing that was not explained.
+    A reason that is already in `said` is not said again; a new one is added.
     """
-    width = shutil.get_terminal_size((80, 24)).columns if width is None else width
     head = f"[{place:>{len(str(total))}}/{total}] {outcome.label}: "
     result = outcome.result
     if result is None:
@@ -71,15 +69,12 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str], width
         parts.append(f"{spent.n_truncated:,} of {counted(spent.n_texts, 'text')} truncated")
     if spent.unread:
         parts.append(f"{counted(len(spent.unread), 'answer')} could not be read, for example {spent.unread[0]}")
-    needed = len(parts) + 1
     if math.isfinite(result.baseline):
         parts.append(f"baseline {number(result.baseline, '.4f')}")
     if result.has_grid and math.isfinite(result.fixed_gain):
         parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
     took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
     parts += ["cached"] if outcome.status == "cached" else took
-    while len(parts) > needed and columns_of(head + ", ".join(parts)) > width:
-        parts.pop()
     return head + ", ".join(parts)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 from some_settings import finished
 
-from bmx_grid.analysis.examples import Side, choose_examples, marked, strengths
+from bmx_grid.analysis.examples import choose_examples, marked, strengths
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.measures.grid import Point
 from bmx_grid.words.tags import Labels, WordTags
@@ -46,13 +46,13 @@ def test_the_segments_that_rise_and_fall_most_are_chosen():
     scores = {"metric": made.scores.base_scores[used], "boosted": boosted[used], "human": human[used]}
     ranks = {name: rankdata(-values) for name, values in scores.items()}
     rise = ranks["metric"] - ranks["boosted"]
-    assert (up.n, up.w, up.p, up.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
+    assert [up[name] for name in ("n", "w", "p", "names")] == [29, 0.5, 1.0, ("toy", "de-en", "m", "erasure")]
     for example, place in ((up, np.argmax(rise)), (down, np.argmin(rise))):
-        assert example.segment == made.segments.segments[int(used[place])].id
-        assert example.scores == {name: (scores[name][place], ranks[name][place]) for name in scores}
+        assert example["segment"] == made.segments.segments[int(used[place])].id
+        assert example["scores"] == {name: (scores[name][place], ranks[name][place]) for name in scores}
     assert rise.max() > 0 > rise.min()
-    assert [side.name for side in up.sides] == ["source", "hypothesis"]
-    assert all(len(side.words) == len(side.attributions) for side in up.sides)
+    assert [side["name"] for side in up["sides"]] == ["source", "hypothesis"]
+    assert all(len(side["words"]) == len(side["attributions"]) == len(side["marked"]) for side in up["sides"])
 
 
 def test_the_setting_with_the_largest_gain_stands_for_its_explainer_and_controls_for_none():
@@ -67,8 +67,8 @@ def test_the_setting_with_the_largest_gain_stands_for_its_explainer_and_controls
         planned("control", made, 0.9, explainer="random"),
         planned("other", made, 0.05, explainer="lime"),
     )
-    assert [one.names[2:] for one in found] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
-    assert {(one.w, one.p) for one in found} == {(0.0, -1.0)}, "without a fixed point the best one"
+    assert [example["names"][2:] for example in found] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
+    assert {(example["w"], example["p"]) for example in found} == {(0.0, -1.0)}, "without a fixed point the best one"
 
 
 def test_nothing_that_moves_or_is_rated_is_no_example():
@@ -82,7 +82,7 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
 
 def test_strengths_are_relative_to_the_largest_of_all_sides():
     def of(*rows):
-        return [found.tolist() for found in strengths([Side("x", ("a",) * len(row), np.array(row)) for row in rows])]
+        return [shares.tolist() for shares in strengths([np.array(row) for row in rows])]
 
     assert of([0.5, -2.0, np.nan], [1.0, np.inf]) == [[0.25, 1.0, 0.0], [0.5, 0.0]]
     assert of([0.0, 0.0], []) == [[0.0, 0.0], []] and of() == []

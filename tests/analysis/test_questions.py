@@ -116,4 +116,4 @@ def test_nothing_but_controls_has_no_conclusion():
     assert plain(analysis)["headline"] == [
         "The table holds control settings only (random metric or explainer): there is nothing to conclude."
     ]
-    assert [shown.stem for shown in analysis.tables()] == ["counts", "settings", "controls"]
+    assert [shown.stem for shown in analysis.tables()] == ["settings", "controls"]

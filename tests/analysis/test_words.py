@@ -47,7 +47,7 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
     )
     (said,) = result["words_in_words"]
     assert said.startswith("Do explanations find the words people marked? AUC on the target of 4 language pairs")
-    better, worse, open_, random = said.partition("(chance .5), ")[2].split("; ")
+    better, worse, open_, random = said.partition("(chance 0.5), ")[2].split("; ")
     assert better.startswith("better than chance: lime 0.630 [")
     assert worse.startswith("worse than chance: shap 0.370 [")
     assert open_.startswith("not distinguishable from chance: erasure 0.507 [")
@@ -65,8 +65,8 @@ def test_a_single_setting_has_its_own_interval_and_two_pairs_none():
 def test_labels_are_ranked_by_mcc():
     result, made = asked(*pairs("x", 0.2, measure="mcc"), *pairs("y", 0.4, measure="mcc"))
     assert result["words_in_words"] == [
-        "Labels of the words people marked, MCC on the target of up to 1 language pair, highest first: "
-        "y 0.400 [0.380, 0.420], x 0.200 [0.180, 0.220]."
+        "Do explanations find the words people marked? MCC on the target of 1 language pair (chance 0), better than "
+        "chance: y 0.400 [0.380, 0.420], x 0.200 [0.180, 0.220]."
     ]
     assert made[0].header == ("explainer", "side", "MCC", "pairs", "settings")
 

@@ -16,7 +16,6 @@ from some_tables import P, W, flat, peaked, random_surfaces, settings_of, table
 
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.examples import Example, Side
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.table import Setting
@@ -97,11 +96,11 @@ def written(tmp_path, analysis=None, **parts):
 def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
     marked = tuple(place == 0 for place in range(len(words)))
     sides = (
-        Side("source", words, np.linspace(-1.0, 0.5, len(words)), marked),
-        Side("hypothesis", (), np.empty(0)),
+        {"name": "source", "words": words, "attributions": np.linspace(-1.0, 0.5, len(words)), "marked": marked},
+        {"name": "hypothesis", "words": (), "attributions": np.empty(0), "marked": ()},
     )
     scores = {"metric": (0.5, 3.0), "boosted": (0.25, 1.0), "human": (70.0, 2.0)}
-    return Example(segment, names, 0.4, -1.4, sides, scores, 9)
+    return {"segment": segment, "names": names, "w": 0.4, "p": -1.4, "sides": sides, "scores": scores, "n": 9}
 
 
 def with_verdicts(n=12):
