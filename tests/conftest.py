@@ -107,13 +107,8 @@ def template(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def blank_figures(request, monkeypatch) -> None:
-    """Figures are written as ever, with nothing drawn in them: for sweeps that are run for what they compute.
-
-    A test that looks at figures asks for `real_figures` as well.
-    """
-    if "real_figures" in request.fixturenames:
-        return
+def blank_figures(monkeypatch) -> None:
+    """Figures are written as ever, with nothing drawn in them: for sweeps that are run for what they compute."""
     from matplotlib.figure import Figure
 
     from bmx_grid.report import analysis_files
@@ -123,11 +118,6 @@ def blank_figures(request, monkeypatch) -> None:
         return Figure(figsize=(0.1, 0.1))
 
     monkeypatch.setattr(analysis_files, "save", lambda drawing, folder: save(replace(drawing, draw=blank), folder))
-
-
-@pytest.fixture
-def real_figures() -> None:
-    """Figures are drawn, where a module asks for `blank_figures`."""
 
 
 @pytest.fixture(autouse=True)

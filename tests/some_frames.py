@@ -56,11 +56,9 @@ def verdicts(*rows):
     for changes in rows:
         row = {**known, **changes}
         for name in ESTIMATES:
-            value, low, high = row[name] if isinstance(row[name], tuple) else (row[name], *_around(row[name]))
+            value, low, high = (
+                row[name] if isinstance(row[name], tuple) else (row[name], row[name] - 0.01, row[name] + 0.01)
+            )
             row |= {name: value, f"{name}_low": low, f"{name}_high": high}
         made.append(row)
     return pd.DataFrame(made)
-
-
-def _around(value):
-    return value - 0.01, value + 0.01

@@ -60,9 +60,3 @@ def random_surfaces(seed, datasets=("d1", "d2", "d3"), pairs=("a", "b"), metrics
         shape = rng.normal(size=(1, len(W))) * np.tanh(P + rng.normal())[:, None] * 0.05 + rng.normal() * 0.02
         found[tuple(names.tolist())] = baseline + shape * (1 - W)
     return found
-
-
-def settings_of(table, pairs=("a", "b", "c"), **changes):
-    """The frame `settings` of a table: on 500 segments of its first language pair, 501 of the second, and so on."""
-    used = {"n_segments": 600, "n_used": [500 + pairs.index(one.language_pair) for one in table.settings]}
-    return table.frame.assign(**{"correlation": "pearson", "aggregation": "PowerMean", **used, **changes})

@@ -12,11 +12,9 @@ from bmx_grid.analysis.points import (
     best_points,
     check_selection,
     chosen_points,
-    compute,
     gains_at,
     grid_point,
     medians,
-    tables,
 )
 from bmx_grid.analysis.questions import analyse, signature
 from bmx_grid.analysis.table import Given, Options
@@ -123,17 +121,6 @@ def test_medians_are_written_in_the_digits_of_the_grid():
         surface[:, 2], surface[5 + column, column] = 0.5, 0.6
         surfaces["d", pair, "m", "lime"] = surface
     assert median(table(surfaces, w=np.array([0.2, 0.4, 1.0]))) == (-1.45, 0.3, 2)
-
-
-def test_ties_pull_the_papers_median_and_not_the_strict_one():
-    found = lime([flat(), flat(), peaked(-1.0), peaked(-0.4)])
-    assert median(found) == (-1.5, 0.75, 4)
-    result = analyse(found).ask(compute)
-    assert tuple(result["strict_medians"].loc["lime"]) == (0.5, -0.7, 2)
-    (shown,) = tables(result)
-    assert [[cell.shown for cell in row] for row in shown.rows] == [
-        ["lime", "0.75", "-1.5", "4", "0.5", "-0.7", "2"],
-    ]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,7 @@ def test_of_many_answers_the_first_are_said_and_the_others_counted():
     ("rows", "step"),
     [
         pytest.param([{}, GAINS], "use the recipe of learned with LIME", id="what helps"),
+        pytest.param([pair("a", **GAINS), pair("b")], "use the recipe of learned with LIME on a", id="on one pair"),
         pytest.param([{**GAINS, **AVERAGE}], "use an average of the metrics instead, +0.200", id="an average"),
         pytest.param([pair("a", **AVERAGE), MORE], "use an average of the metrics instead, +0.200", id="on all pairs"),
         pytest.param([pair("a", **AVERAGE), pair("b", combined_gain=0.0)], "keep", id="an average on one pair"),

@@ -95,8 +95,6 @@ def test_it_asks_no_metric(quick):
     ("option", "n_segments", "seconds"),
     [
         pytest.param("grid", 1000, 1000 * 600 * 6 / 4e7, id="600 p and 6 w, 4e7 points a second"),
-        pytest.param("levels", 500, 500 * 6e-4, id="0.6 ms per segment with 1,000 resamples"),
-        pytest.param("difficulty", 500, 500 * 3e-3, id="3 ms per text"),
         pytest.param("significance", 100, 0.2 + 100 * 1000 * 600 / 1e9, id="1,000 resamples"),
         pytest.param(
             *("boosts", 560, 4 * 11 / 400 + 600 * 560 / 4e7 + 12 * 560 * 1000 / 1e7),

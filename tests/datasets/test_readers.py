@@ -201,6 +201,11 @@ def summary(**changed):
     return {"summaries.jsonl": json.dumps({**SUMMARY, **changed})}
 
 
+def fluent(rating):
+    return {"expert_annotations": {**RATINGS, "fluency": rating}}
+
+
+UNREFERENCED = json.dumps({**DOCUMENT, "references": []})
 MISFITS = {
     "wmt17-line-beyond-the-end": ("wmt17", wmt17("cs-en newstest2017 online-A.0 3 0.1"), ["DA-seglevel.csv", "(3)"]),
     "wmt17-score-is-text": ("wmt17", wmt17("cs-en newstest2017 online-A.0 1 good"), ["DA-seglevel.csv", "'good'"]),
@@ -221,21 +226,13 @@ MISFITS = {
     "summeval-broken-json": ("summeval", {"documents.jsonl": "{"}, ["documents.jsonl, line 1: not a JSON object"]),
     "summeval-no-article": ("summeval", {"documents.jsonl": '{"id": "a"}'}, ["the column 'source' is needed"]),
     "summeval-another-article": ("summeval", summary(id="b"), ["summaries.jsonl, line 1: ", "'b'"]),
-    "summeval-no-reference": (
-        "summeval",
-        {"documents.jsonl": json.dumps({**DOCUMENT, "references": []})},
-        ["line 1: not a summary"],
-    ),
+    "summeval-no-reference": ("summeval", {"documents.jsonl": UNREFERENCED}, ["line 1: not a summary"]),
     "summeval-no-rating": ("summeval", summary(expert_annotations={"coherence": 1}), ["line 1: ", "consistency"]),
-    "summeval-rating-is-nan": (
-        "summeval",
-        summary(expert_annotations={**RATINGS, "fluency": "nan"}),
-        ["a rating is missing"],
-    ),
+    "summeval-rating-is-nan": ("summeval", summary(**fluent("nan")), ["a rating is missing"]),
     "summeval-rating-is-text": (
         "summeval",
-        summary(expert_annotations={**RATINGS, "fluency": "good"}),
-        ["line 1: the fluency is not a finite number: 'good'"],
+        summary(**fluent("good")),
+        ["line 1: the fluency is not a finite", "'good'"],
     ),
 }
 

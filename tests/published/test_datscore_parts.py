@@ -38,12 +38,3 @@ def test_every_variant_by_hand(kind):
     assert found["weighting", "uniform, one_vs_rest"].correlation == of(weighted(OTHER, other), HUMAN)
     assert len(found) == 1 + 3 + 3 + 4
     assert all(one.difference == one.correlation - whole for one in found.values())
-
-
-def test_what_is_left_may_not_combine():
-    flat = np.column_stack([PARTS[:, :1], PARTS[:, 1:2], np.ones(60)])
-    found = {(one.kind, one.name): one for one in ablations({"scores": flat}, NAMES, HUMAN)}
-    assert np.isnan(found["left out", "a"].correlation)  # one part, and a constant one
-    assert np.isnan(found["alone", "c"].correlation)
-    assert found["alone", "c"].weight == 0
-    assert np.isfinite(found["left out", "c"].correlation)

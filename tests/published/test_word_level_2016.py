@@ -74,30 +74,6 @@ def test_every_table_has_its_rows(small):
         assert "|---|" in text.read_text(encoding="utf-8"), text.name
 
 
-def test_numbers_of_the_tables_follow_from_one_another(small):
-    systems, pairs = read(small, "systems"), read(small, "pairs")
-    value = {(row["language_pair"], row["submission"], row["measure"]): float(row["value"]) for row in systems}
-    for row in pairs:
-        both = [value[row["language_pair"], row[side], row["measure"]] for side in ("first", "second")]
-        assert float(row["difference"]) == pytest.approx(both[0] - both[1])
-        assert float(row["p_low"]) <= float(row["p"]) - 1 / 100 + 1e-9 and float(row["p"]) <= float(row["p_high"])
-    for row in read(small, "synthetic"):
-        own = [
-            one
-            for (pair, _, measure), one in value.items()
-            if (pair, measure) == (row["language_pair"], row["measure"])
-        ]
-        assert int(row["n_submissions"]) == len(own)
-        if row["n_draws"] == "1" and row["value"] != "nan":
-            assert int(row["outranked"]) == sum(one < float(row["value"]) for one in own)
-    constant = {
-        (row["labelling"], row["value"], row["outranked"])
-        for row in read(small, "synthetic")
-        if row["measure"] == "mcc"
-    }
-    assert {("all_bad", "nan", "0"), ("all_good", "nan", "0")} <= constant
-
-
 def test_distinction_counts_significant_pairs(small):
     pairs = read(small, "pairs")
     for row in read(small, "distinction"):
