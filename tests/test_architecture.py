@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from fakes import ROOT
@@ -113,6 +114,13 @@ def test_imports_point_down():
             down = room_of(other) == room_of(module) or (used != other and floor_of(other) < floor_of(module))
             upward += [f"{module} imports {other}"] if used.startswith("bmx_grid.") and not down else []
     assert not upward
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Also not for types alone, and inside a room."""
+    known = {f"bmx_grid.{module_of(path)}": path for path in MODULES}
+    graph = {module: imports(path, top_only=False) & known.keys() - {module} for module, path in known.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError with the modules
 
 
 def test_a_contract_knows_nothing_of_its_room():

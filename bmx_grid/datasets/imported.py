@@ -25,13 +25,30 @@ from bmx_grid.datasets.tables import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bmx_grid.datasets.imported_files import ImportedFile
-
 TREE = "metric-scores"  # the folder of metrics in a test set of mt-metrics-eval
 # What a placeholder of a path can stand for, where that is known beforehand.
 VALUES = {"level": ("seg", "sys"), "side": ("target", "source", "reference")}
 _PART = re.compile(r"\{(?P<name>\w*)\}|(?P<wild>[*?]|\[[^\]/]+\])|.", re.DOTALL)
 _WILD = {"*": "[^/]*", "?": "[^/]"}
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedFile:
+    """Rows of scores of segments or systems, or of word values of one side of a text each.
+
+    rows: the columns `value` and `place` ("line 3"), and `id`, `system`, `language_pair`, `side` and `words` (a tuple)
+    where the file has them; without ids they are in the order of the sources. The values are floats, NaN where the
+    file says that there is none; of words an array with a value per word (of labels -1, BAD, and 0, OK), or None for a
+    text that is not explained.
+    of_systems: whether scores are those of whole systems. are_labels: whether word values are labels. low_is_error:
+    whether a low value is a suspected error.
+    """
+
+    path: Path
+    rows: pd.DataFrame
+    of_systems: bool = False
+    are_labels: bool = False
+    low_is_error: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.imported import FromFile
+from bmx_grid.datasets.imported import FromFile, ImportedFile
 from bmx_grid.datasets.lines import (
     LISTED,
     finite_or_nan,
@@ -61,25 +60,6 @@ SIDES: dict[str, Role] = {
 }
 BAD = -1.0  # a label as a value: low for an error, as attributions are; OK is 0
 LABELS: Mapping[str, float] = {"OK": 0.0, "BAD": BAD, "0": 0.0, "1": BAD}
-
-
-@dataclass(frozen=True, eq=False)
-class ImportedFile:
-    """Rows of scores of segments or systems, or of word values of one side of a text each.
-
-    rows: the columns `value` and `place` ("line 3"), and `id`, `system`, `language_pair`, `side` and `words` (a tuple)
-    where the file has them; without ids they are in the order of the sources. The values are floats, NaN where the
-    file says that there is none; of words an array with a value per word (of labels -1, BAD, and 0, OK), or None for a
-    text that is not explained.
-    of_systems: whether scores are those of whole systems. are_labels: whether word values are labels. low_is_error:
-    whether a low value is a suspected error.
-    """
-
-    path: Path
-    rows: pd.DataFrame
-    of_systems: bool = False
-    are_labels: bool = False
-    low_is_error: bool = True
 
 
 def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
