@@ -43,13 +43,13 @@ def compute(given: Frames) -> dict[str, Any]:
     """
     frames = given.frames
     placebos = _placebos(frames["tests"]) if "tests" in frames else None
-    found: dict[str, Any] = {"placebos": placebos, "unbeaten": [] if placebos is None else _unbeaten(placebos)}
+    result: dict[str, Any] = {"placebos": placebos, "unbeaten": [] if placebos is None else _unbeaten(placebos)}
     for name in ("thresholds", "task_ranking", "human_ranking", "outliers"):
         frame = frames.get(name)
         if frame is not None and "point" in frame:
             frame = frame[frame["point"] == BASE].drop_duplicates([*PAIR, "metric", "human_name", "probability"])
-        found[name] = frame
-    return found
+        result[name] = frame
+    return result
 
 
 def _placebos(tests: pd.DataFrame) -> pd.DataFrame:

@@ -27,9 +27,8 @@ READ = (
     "sets (language pairs, metrics), where there are several. Optimism: in-sample minus transfer mean gain of these."
 )
 WHY = (
-    "Not held out: metrics share all segments and human scores, language pairs share sources or references (492 of "
-    "the 2,851 distinct references of WMT17 occur in several pairs), and a results table has no segments that could be "
-    "taken out of the other pairs; a sweep takes them out (point 'elsewhere')."
+    "Not held out: metrics share all segments and human scores, language pairs share sources or references. A sweep "
+    "takes these out (point 'elsewhere')."
 )
 
 

@@ -41,17 +41,12 @@ STYLE: Any = {
     "ytick.labelsize": 7.5,
     "legend.fontsize": 7.5,
     "axes.linewidth": 0.7,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.unicode_minus": True,
-    "hatch.linewidth": 0.7,
     "svg.hashsalt": "bmx-grid",  # of the names inside a file, so that the same figure gives the same bytes
     "svg.fonttype": "none",  # text stays text: small and searchable
     "text.hinting": "none",
     "text.parse_math": False,  # names of data sets may hold $
-    "axes.formatter.use_mathtext": False,
 }
 
 

@@ -206,14 +206,12 @@ class Alignment:
     @property
     def tokens_without(self) -> list[int]:
         """The tokens that are linked to no word."""
-        linked = set(self.token.tolist())
-        return [token for token in range(self.tokens) if token not in linked]
+        return sorted(set(range(self.tokens)) - set(self.token.tolist()))
 
     @property
     def words_without(self) -> list[int]:
         """The words that are linked to no token, the empty ones between two blanks among them."""
-        linked = set(self.word.tolist())
-        return [word for word in range(self.words) if word not in linked]
+        return sorted(set(range(self.words)) - set(self.word.tolist()))
 
 
 def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
