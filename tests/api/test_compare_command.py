@@ -106,13 +106,6 @@ def test_mistakes_are_one_sentence(call, arguments, said):
     assert said in err
 
 
-def test_a_mistake_that_the_comparison_finds_is_named_as_it_stands_in_the_file(call, frame):
-    frame.assign(sys="A", seg_id=1, lp="de-en").to_csv("t.csv", index=False)
-    status, out, err = call("--metrics", "poor", table="t.csv")
-    assert (status, out) == (2, "") and err.count("\n") == 1
-    assert "t.csv: segments 1 and 2 are both '1:A'" in err and "frame" not in err
-
-
 @pytest.mark.parametrize(("pair", "shown"), [((), False), (("--language-pair", "de-en"), True)], ids=["none", "named"])
 def test_a_language_pair_is_shown_where_it_is_known(call, frame, tmp_path, pair, shown):
     frame[frame["lp"] == "de-en"].drop(columns="lp").to_csv(tmp_path / "t.csv", index=False)

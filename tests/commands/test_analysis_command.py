@@ -71,12 +71,9 @@ def test_parameters_of_another_table_are_applied(results, tmp_path, read):
     assert found["medians"]["lime"]["p"] != 1.3
 
 
-def test_given_points(results, read):
+def test_given_points(results, read, capsys):
     found = read(results, "fixed.lime.w=0.5", "fixed.lime.p=-0.95")["fixed"]["lime"]
     assert (found["p"], found["used_p"]) == (-0.95, -1.0)
-
-
-def test_a_point_outside_the_grid_is_said(results, read, capsys):
     point = ("fixed.lime.w=0.5", "fixed.lime.p=-13.1")
     assert main([str(results), *point]) == 0
     assert "p = -13.1, w = 0.5, which is not in this grid" in " ".join(capsys.readouterr().out.split())

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from pairs import score as score_pairs
 from scipy.stats import pearsonr
+from some_recipe import recipe
 
 import bmx_grid
 from bmx_grid.attribution.boosted import BoostedMetric
+from bmx_grid.boosts.recipe import recipes_in_words, write_recipe
 from bmx_grid.commands.score import main
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.base import DatasetReader
@@ -23,6 +25,7 @@ from bmx_grid.metrics.chrf import Chrf
 REFERENCES = ["The cat sat on the mat .", "Hello world", "", "tab\there and\u2028there"]
 HYPOTHESES = ["A cat sat on a mat .", "Hello there", "", "tab\there or\u2028there"]
 BOOST = ("-p", "-0.3", "-w", "0.6")
+CHOSEN = ("--metric", "chrf", "--explainer", "erasure")
 
 
 @pytest.fixture
@@ -31,11 +34,11 @@ def score(tmp_path, capsys):
     for name, lines in (("r", REFERENCES), ("h", HYPOTHESES)):
         (tmp_path / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-    def go(*arguments: str, **files: str | None) -> SimpleNamespace:
+    def go(*arguments: str, chosen: tuple[str, ...] = CHOSEN, **files: str | None) -> SimpleNamespace:
         files = {"reference": str(tmp_path / "r.txt"), "hypothesis": str(tmp_path / "h.txt")} | files
         named = [part for side, name in files.items() if name is not None for part in (f"--{side}", name)]
         capsys.readouterr()
-        status = main(["--metric", "chrf", "--explainer", "erasure", *named, *arguments])
+        status = main([*chosen, *named, *arguments])
         out, err = capsys.readouterr()
         return SimpleNamespace(status=status, out=out, err=err)
 
@@ -176,3 +179,71 @@ def test_a_mistake_is_one_sentence_and_status_2(arguments, files, said, score, t
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1
     assert re.search(said, done.err)
+
+
+@pytest.fixture
+def by_recipe(tmp_path, score):
+    """The same with the recipe mine.json in place of a metric."""
+    write_recipe(tmp_path / "mine.json", recipe("learned"))
+
+    def go(*arguments: str, texts: bool = True, named: bool = True) -> SimpleNamespace:
+        own = ("--recipe", str(tmp_path / "mine.json")) if named else ()
+        return score(*own, *arguments, chosen=(), **({} if texts else {"reference": None, "hypothesis": None}))
+
+    return go
+
+
+def test_every_format_has_the_scores_and_names_the_recipe(by_recipe, tmp_path):
+    scorer = bmx_grid.load(recipe=str(tmp_path / "mine.json"))
+    expected = scorer.explain(REFERENCES, HYPOTHESES)
+    assert "name:bleu-words|" in scorer.signature
+    told = json.loads(by_recipe("--json").out)
+    assert list(told) == ["signature", "scale", "mean", "unboosted", "scores"]
+    assert (told["signature"], told["unboosted"]) == (scorer.signature, [3])
+    assert [one["score"] for one in told["scores"]] == (100 * expected.scores).tolist()
+    assert [one["base"] for one in told["scores"]] == (100 * expected.base).tolist()
+    assert told["scores"][2]["score"] == told["scores"][2]["base"]
+    plain = by_recipe().out
+    assert plain.startswith(f"signature: {scorer.signature}\n")
+    assert f"     1  {100 * expected.scores[0]:8.4f}  {100 * expected.base[0]:8.4f}" in plain
+
+
+def test_segments_without_words_are_counted_and_named(by_recipe, tmp_path):
+    assert by_recipe().err == "note: 1 segment without words keeps the score of the metric: 3.\n"
+    for name in "rh":
+        (tmp_path / f"{name}.txt").write_text("a\n" + "\n" * 8)
+    said = "note: 8 segments without words keep the score of the metric: 2, 3, 4, 5, 6 and 3 more.\n"
+    assert by_recipe().err == said
+    (tmp_path / "r.txt").write_text("a b\n")
+    (tmp_path / "h.txt").write_text("a b\n")
+    assert by_recipe().err == ""
+
+
+def test_an_embedded_recipe_by_name_and_the_list(by_recipe, tmp_path, monkeypatch):
+    done = by_recipe("--recipe", "list", texts=False, named=False)
+    assert (done.status, done.err) == (0, "")
+    assert done.out == f"{recipes_in_words()}\n"
+    monkeypatch.setattr("bmx_grid.boosts.recipe.FOLDER", tmp_path)
+    assert by_recipe("--recipe", "mine", named=False).out == by_recipe().out
+    assert by_recipe("--recipe", "list", texts=False, named=False).out.startswith(
+        "mine: sentence_bleu boosted by erasure"
+    )
+    with pytest.raises(SystemExit):
+        main(["--help"])
+
+
+def test_what_does_not_go_with_a_recipe_is_one_sentence(by_recipe):
+    done = by_recipe("--set", "metric.lowercase=true")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: ") and done.err.count("\n") == 1 and "lowercase: false in" in done.err
+
+
+def test_a_damaged_recipe_and_no_metric(by_recipe, tmp_path):
+    whole = (tmp_path / "mine.json").read_text()
+    (tmp_path / "mine.json").write_text("{}")
+    assert "mine.json is not a recipe" in by_recipe().err
+    content = recipe("learned").constants | {"base_mean": 10**400}
+    (tmp_path / "mine.json").write_text(json.dumps(json.loads(whole) | {"constants": content}))
+    assert re.search(r"mine.json.*base_mean: 1000.* is beyond the largest number", by_recipe().err)
+    done = by_recipe(named=False)
+    assert (done.status, done.err.startswith("error: --metric NAME or --recipe FILE is needed")) == (2, True)

@@ -9,7 +9,6 @@ import sacrebleu
 
 from bmx_grid.commands.score import main
 from bmx_grid.core.wording import telling_apart
-from bmx_grid.measures.significance import compare_sums
 from bmx_grid.measures.systems import by_mean, mean, system_score
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "by", "the", "door", "of", "our", "old", "house", "and", "slept"]
@@ -117,17 +116,6 @@ def test_mistakes_are_a_sentence(files, capsys, monkeypatch, arguments, said):
     (files / "short.txt").write_text("one line\n")
     assert main(["--metric", "chrf", "-r", "ref.txt", *arguments]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_the_paired_test_of_means_is_that_of_all_swaps():
-    x, y = np.array([3.0, 1, 4, 1, 5, 9]), np.array([2.0, 2, 1, 1, 4, 3])
-    cluster = [0, 0, 1, 2, 3, 4]
-    found = compare_sums(by_mean(x), by_mean(y), mean, cluster, resamples=20_000)
-    sums = np.bincount(cluster, x - y)
-    signs = np.array(np.meshgrid(*[[-1, 1]] * 5)).reshape(5, -1).T
-    exact = np.mean(np.abs(signs @ sums) >= abs(sums.sum()) - 1e-12)
-    assert found.difference == pytest.approx((x - y).mean())
-    assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
 
 
 def test_coverage_of_a_system_scores_interval_is_nominal():
