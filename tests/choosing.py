@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Part
-from bmx_grid.boosts.recipe import Chosen, ChosenOn, HeldOut
+from bmx_grid.boosts.recipe import ChosenOn, HeldOut
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import OF_SETS, Evaluation, Finished
@@ -24,7 +24,7 @@ class Row:
 class Found:
     """chosen: in the first setting of a metric and an explainer."""
 
-    chosen: tuple[Chosen, ...] = ()
+    chosen: tuple[dict[str, Any], ...] = ()
     choosing: tuple[Row, ...] = ()
 
 
@@ -43,7 +43,7 @@ class Choosing(Evaluation):
         chosen = filter(None, (self._chosen(name, settings) for name in self.boosts))
         return [Found(tuple(chosen)), *(Found() for _ in settings[1:])]
 
-    def _chosen(self, name: str, settings: Sequence[Finished]) -> Chosen | None:
+    def _chosen(self, name: str, settings: Sequence[Finished]) -> dict[str, Any] | None:
         boost = build(load_option("boost", name), Boost, name)
         parts, on = [], []
         for one in settings:
@@ -58,12 +58,12 @@ class Choosing(Evaluation):
         fitted = boost.fit("pearson", parts)
         if fitted.abstains:
             return None
-        return Chosen(
-            boost_name=name,
-            boost=boost,
-            constants=fitted.constants(),
-            chosen_on=tuple(on),
-            gain=gain,
-            beyond=HeldOut(None, None, None, how),
-            verdict=self.verdict,
-        )
+        return {
+            "boost_name": name,
+            "boost": boost,
+            "constants": fitted.constants(),
+            "chosen_on": tuple(on),
+            "gain": gain,
+            "beyond": HeldOut(None, None, None, how),
+            "verdict": self.verdict,
+        }

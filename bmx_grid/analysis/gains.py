@@ -75,13 +75,13 @@ def summarise(settings: pd.DataFrame, seed: int = 0, gain: str = "fixed_gain") -
         "undefined": len(settings) - n,
         "positive": n - n_worse,
         "max_gain": float(gains.max()) if n else math.nan,
-        "mean_gain": mean.mean,
+        "mean_gain": mean["mean"],
         "mean_baseline": float(baseline.mean()) if n else math.nan,
-        "mean_low": mean.low,
-        "mean_high": mean.high,
-        "clusters": mean.clusters,
-        "clusters_better": mean.positive,
-        "sign_p": mean.p,
+        "mean_low": mean["low"],
+        "mean_high": mean["high"],
+        "clusters": mean["clusters"],
+        "clusters_better": mean["positive"],
+        "sign_p": mean["p"],
     }
 
 

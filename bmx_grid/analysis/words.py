@@ -142,8 +142,8 @@ def _wide(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
             known = values[values["value"].notna()]
             pairs = (known["dataset"] + " " + known["language_pair"]).to_numpy(str)
             mean = cluster_mean(known["value"].to_numpy(np.float64), pairs)
-            ends = (known["low"].iloc[0], known["high"].iloc[0]) if len(known) == 1 else (mean.low, mean.high)
-            row |= dict(zip(_names(str(measure)), (mean.mean, *ends), strict=True))
+            ends = (known["low"].iloc[0], known["high"].iloc[0]) if len(known) == 1 else (mean["low"], mean["high"])
+            row |= dict(zip(_names(str(measure)), (mean["mean"], *ends), strict=True))
         counts = {"pairs": PAIR, "settings": list(FACTORS)}
         wide.append(row | {name: len(group[factors].drop_duplicates()) for name, factors in counts.items()})
     return pd.DataFrame(wide, columns=None if wide else by)

@@ -55,14 +55,6 @@ class Linear(Fitted):
         return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
 
 
-def read_linear(constants: Mapping[str, Any], features: Sequence[str]) -> Linear:
-    """The inverse of `Linear.constants`. Raises ConfigError for constants of other features, or with an sd of 0."""
-    fitted = restore(Linear, constants, len(features))
-    if fitted.features != tuple(features):
-        raise ConfigError(f"constants.features: expected {list(features)}, in this order; got {list(fitted.features)}.")
-    return fitted
-
-
 SIDES = ("ground_truth", "hypothesis")
 PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # the variance of the human scores is 1
 
@@ -108,7 +100,11 @@ class Learned(Boost):
         return fit_ridge(self, kind, parts, self.names())[0]
 
     def restored(self, constants: Mapping[str, Any]) -> Linear:
-        return read_linear(constants, self.names())
+        """Raises ConfigError for constants of other features, or with an sd of 0."""
+        fitted, names = restore(Linear, constants, len(self.names())), list(self.names())
+        if fitted.features != self.names():
+            raise ConfigError(f"constants.features: expected {names}, in this order; got {list(fitted.features)}.")
+        return fitted
 
 
 def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part], names: Sequence[str]) -> tuple[Linear, float]:

@@ -130,12 +130,14 @@ class HeldOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
-    """A boost fitted on all segments of `chosen_on`, with what such a choice gains on segments that did not choose.
+class Recipe:
+    """A boost of a metric by an explainer, with what such a choice gains on segments that did not choose.
 
     boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`, which does not
     abstain. correlation: what it was chosen and judged by. gain: over the metric alone; beyond: over a curve of score
     and lengths. verdict: on such a choice.
+    seed: of the draws of the explainer; None where nothing is random. date: of the choice, as YYYY-MM-DD.
+    signature: names the parts, and has a digest of all else in the file.
     """
 
     boost_name: str
@@ -146,16 +148,6 @@ class Chosen:
     gain: HeldOut
     beyond: HeldOut
     verdict: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe(Chosen):
-    """A chosen boost of a metric by an explainer.
-
-    seed: of the draws of the explainer; None where nothing is random. date: of the choice, as YYYY-MM-DD.
-    signature: names the parts, and has a digest of all else in the file.
-    """
-
     version: int = VERSION
     name: str
     metric: Identity

@@ -18,7 +18,7 @@ from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
-from bmx_grid.measures.resampling import codes
+from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
@@ -72,6 +72,12 @@ class SegmentCodes:
         self.names: list[str] = sorted(set(systems))
         self.items = codes([segment.id for segment in segments.segments])
         self.systems, self.clusters = codes(systems), codes(list(clusters))
+
+    def table(self, scores: Floats) -> Floats:
+        """float64[items, systems] from float64[N] scores of segments; NaN where there is none."""
+        by_item = np.full((number_of(self.items), len(self.names)), np.nan)
+        by_item[self.items[self.named], self.systems[self.named]] = scores[self.named]
+        return by_item
 
 
 @dataclass(frozen=True, eq=False)

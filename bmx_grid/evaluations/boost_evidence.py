@@ -236,12 +236,13 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     out: pairs that share segments are not independent of each other, and segments of these pairs say nothing of others.
     The interval therefore reaches as far as the wider one on each side, and p is the larger one.
     """
-    found = cluster_mean(list(values), list(range(len(values))))
+    over = cluster_mean(list(values), list(range(len(values))))
+    mean = over["mean"]
     known = np.array([value for value in values if math.isfinite(value)])
     if len(known) < FEWEST_CLUSTERS or math.isnan(joint.low):
-        return Estimate(found.mean)
-    p = _p_of(found.mean, float(known.std(ddof=1)) / math.sqrt(len(known)), len(known))
-    return Estimate(found.mean, min(found.low, joint.low), max(found.high, joint.high), max(p, joint.p))
+        return Estimate(mean)
+    p = _p_of(mean, float(known.std(ddof=1)) / math.sqrt(len(known)), len(known))
+    return Estimate(mean, min(over["low"], joint.low), max(over["high"], joint.high), max(p, joint.p))
 
 
 def _p_of(value: float, error: float, units: int) -> float:

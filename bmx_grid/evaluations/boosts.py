@@ -13,7 +13,6 @@ import numpy as np
 from bmx_grid.boosts.base import Boost, Fit, Fitted
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
-from bmx_grid.boosts.recipe import Chosen as ChosenBoost
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
@@ -62,7 +61,7 @@ class BoostsOfSetting:
     boosts: gains; verdicts. In the first setting of a data set those on the whole data set as well, and in the first
     one of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost.
     fitted: in that first setting each boost that was fitted on all segments of all its settings, which are `chosen_on`;
-    chosen: the same with its verdict.
+    chosen: the same as fields of a recipe, with its verdict.
     """
 
     boosts: list[BoostRow] = field(default_factory=list)
@@ -70,7 +69,7 @@ class BoostsOfSetting:
     scores: dict[str, Floats] = field(default_factory=dict)
     fitted: dict[str, Fitted] = field(default_factory=dict)
     chosen_on: list[ChosenOn] = field(default_factory=list)
-    chosen: list[ChosenBoost] = field(default_factory=list)
+    chosen: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +171,9 @@ class BoostEvaluation(Evaluation):
             if len(by_dataset) > 1:
                 further = self._across_datasets(together, results)
                 samples = [{**of, **more} for of, more in zip(samples, further, strict=True)]
-            results[0].fitted.update(self._fitted(together))
+            names = [name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)]
+            fitted = {name: self._chosen_on(name, together) for name in names}
+            results[0].fitted.update({name: of for name, of in fitted.items() if not of.abstains})
             for member in together:
                 human, n_clusters = member.setting.segments.judgements.primary, number_of(codes(member.clusters))
                 results[0].chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
@@ -265,23 +266,16 @@ class BoostEvaluation(Evaluation):
 
     def _best_gain(self, name: str, member: Member) -> float:
         """What a boost gains on the segments it is chosen on."""
-        features, everyone = member.features[name], np.ones(len(member.base), dtype=np.bool_)
-        best = chosen(self._kind, self.boosts[name].fit, [(member, features, everyone)]).scores(member.base, features)
+        best = self._chosen_on(name, [member]).scores(member.base, member.features[name])
         return correlate(self._kind, best, member.human) - correlate(self._kind, member.base, member.human)
 
-    def _fitted(self, members: Sequence[Member]) -> Iterator[tuple[str, Fitted]]:
-        """Each boost that is chosen on all segments of all settings, by name; none that abstains."""
-        for name in (name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)):
-            parts = [
-                (member, member.features[name], np.ones(len(member.base), dtype=np.bool_))
-                for member in members
-                if name in member.features
-            ]
-            fitted = chosen(self._kind, self.boosts[name].fit, parts)
-            if not fitted.abstains:
-                yield name, fitted
+    def _chosen_on(self, name: str, members: Sequence[Member]) -> Fitted:
+        """What is best on all segments of the settings that a boost can be made for."""
+        known = [(member, member.features[name]) for member in members if name in member.features]
+        everyone = [(*part, np.ones(len(part[0].base), dtype=np.bool_)) for part in known]
+        return chosen(self._kind, self.boosts[name].fit, everyone)
 
-    def _for_recipes(self, result: BoostsOfSetting, verdicts: Sequence[Verdict]) -> Iterator[ChosenBoost]:
+    def _for_recipes(self, result: BoostsOfSetting, verdicts: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
         """What was fitted on all settings, with the verdict that says most of such a choice.
 
         That is the one on the most language pairs, chosen furthest away.
@@ -290,16 +284,16 @@ class BoostEvaluation(Evaluation):
             known = [row for row in verdicts if row.boost == name and row.point in DISTANCE]
             if known:
                 best = max(known, key=lambda row: (row.pairs, list(DISTANCE).index(row.point)))
-                yield ChosenBoost(
-                    boost_name=name,
-                    boost=self.boosts[name],
-                    constants=fitted.constants(),
-                    chosen_on=tuple(result.chosen_on),
-                    gain=HeldOut.of(best.gain.value, best.gain.low, best.gain.high, best.how()),
-                    beyond=HeldOut.of(best.beyond.value, best.beyond.low, best.beyond.high, best.how()),
-                    verdict=best.label,
-                    correlation=self._kind,
-                )
+                yield {
+                    "boost_name": name,
+                    "boost": self.boosts[name],
+                    "constants": fitted.constants(),
+                    "chosen_on": tuple(result.chosen_on),
+                    "gain": HeldOut.of(best.gain.value, best.gain.low, best.gain.high, best.how()),
+                    "beyond": HeldOut.of(best.beyond.value, best.beyond.low, best.beyond.high, best.how()),
+                    "verdict": best.label,
+                    "correlation": self._kind,
+                }
 
 
 def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:

@@ -30,12 +30,12 @@ from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, interval,
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Statistic,
-    SystemScores,
     by_mean,
     expit,
     mean,
     rank_ranges,
     system_samples,
+    system_scores,
     system_statistic,
 )
 
@@ -152,14 +152,12 @@ def segment_rows(
                 notes.append("no better than tying every pair: this is only the share of pairs that people tied")
             if (drawn_pairs := len(ties.pairs.first)) < ties.pairs.n_pairs_of:
                 notes.append(f"on {drawn_pairs:,} random pairs of {ties.pairs.n_pairs_of:,}")
-            for statistic, found in [*by_kind.items(), ("acc_eq", agreement)]:
+            for statistic, (value, low, high, n_groups, n_undefined, n) in [*by_kind.items(), ("acc_eq", agreement)]:
                 of_ties = {"epsilon": ties.epsilon, "calibrated_on": "same data", "held_out": held_out}
                 more: Any = {**of_ties, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
                 where = (point, human_name, "segment", grouping, statistic)
-                value, counts = Estimate(found.value, found.low, found.high), (found.n_groups, found.n_undefined)
-                if grouping == "none":
-                    counts = 1, int(math.isnan(found.value))
-                rows.append(Row(*where, value, found.n_segments, n_systems, *counts, **more))
+                counts = (1, int(math.isnan(value))) if grouping == "none" else (n_groups, n_undefined)
+                rows.append(Row(*where, Estimate(value, low, high), n, n_systems, *counts, **more))
     return made
 
 
@@ -182,7 +180,7 @@ class SystemLevel:
     ) -> None:
         of, judged = setting.codes, setting.segments.judgements
         self.point, self.human_name, self.names, self._codes = point, human_name, of.names, of
-        self._drawn = drawn
+        self._drawn, self._published = drawn, list[Weighted]()
         self._of_segments = setting.points[point], judged.scores[human_name]
         scores, human = self._of_segments
         published, given = judged.systems.get(human_name), setting.systems if point == BASE else {}
@@ -193,9 +191,9 @@ class SystemLevel:
         self.n_clusters = len(np.unique(clusters))
         self.n_segments = np.bincount(of.systems[self._used], minlength=len(self.names))
 
-        def over(terms: Floats, combine: Callable[[Floats], Floats]) -> SystemScores:
+        def over(terms: Floats, combine: Callable[[Floats], Floats]) -> Weighted:
             where = of.systems[self._used], clusters, len(self.names), self.n_clusters
-            return SystemScores(terms[self._used], combine, *where)
+            return system_scores(terms[self._used], combine, *where)
 
         self._means, self._corpus = over(by_mean(scores), mean), None
         statistics = setting.scores.statistics if point == BASE else None
@@ -213,7 +211,8 @@ class SystemLevel:
     def _fixed(self, scores: Mapping[str, float]) -> Weighted:
         """Published scores, the same in every resample."""
         row = np.array([scores.get(system, math.nan) for system in self.names])
-        return lambda weights: np.tile(row, (weights.shape[1], 1))
+        self._published.append(lambda weights: np.tile(row, (weights.shape[1], 1)))
+        return self._published[-1]
 
     def _whole(self, scores: Weighted) -> Floats:
         """float64[S] the scores of all segments, each counted once."""
@@ -265,11 +264,7 @@ class SystemLevel:
 
     def _soft(self, few: str) -> tuple[Estimate, str, str]:
         """Soft pairwise accuracy, from the segments that the systems share, with its interval and a note."""
-        of = self._codes
-        shape = (int(of.items.max()) + 1, len(self.names))
-        metric, human = (np.full(shape, np.nan) for _ in range(2))
-        place = of.items[of.named], of.systems[of.named]
-        metric[place], human[place] = (scores[of.named] for scores in self._of_segments)
+        metric, human = map(self._codes.table, self._of_segments)
         if not np.isfinite(human).any():
             return NOTHING, self.kind, "needs human scores of segments"
         value, ends, n_pairs = spa(self.direction * metric, human, **self._drawn)
@@ -316,7 +311,7 @@ class SystemLevel:
     def _ranked(self, scores: Weighted, direction: float) -> Ints:
         """Ranks of the systems; with ranges where their scores come from segments that can be drawn."""
         samples = np.empty((0, len(self.names)))
-        if self._drawn["resamples"] and isinstance(scores, SystemScores) and self.n_clusters >= FEWEST_CLUSTERS:
+        if self._drawn["resamples"] and scores not in self._published and self.n_clusters >= FEWEST_CLUSTERS:
             drawn = seeded_draws(self.n_clusters, **self._drawn)
             samples = np.concatenate([direction * scores(weights) for weights in drawn])
         return rank_ranges(direction * self._whole(scores), samples)
@@ -351,19 +346,17 @@ class LevelsEvaluation(Evaluation):
     def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of the metric alone and of every declared point."""
         (setting,) = settings
-        correlations: list[Row] = []
-        systems: list[SystemRow] = []
-        thresholds: list[ThresholdRow] = []
+        rows: dict[str, list[Any]] = {table: [] for table in self.ROWS}
         drawn = {"resamples": self.resamples, "seed": self.seed}
         aspects = setting.segments.judgements.aspects
         of_segments = {human: self._of_segments(setting, human) for human in aspects}
         for point in setting.points:
             for human in aspects:
                 level = SystemLevel(setting, point, human, drawn, self.system_score)
-                correlations += [*of_segments[human].get(point, ()), *level.rows()]
-                systems += level.table()
-                thresholds += level.thresholds()
-        return [{"correlations": correlations, "systems": systems, "thresholds": thresholds}]
+                rows["correlations"] += [*of_segments[human].get(point, ()), *level.rows()]
+                rows["systems"] += level.table()
+                rows["thresholds"] += level.thresholds()
+        return [rows]
 
     def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[Row]]:
         """The rows of each point; none for a judgement of systems only."""

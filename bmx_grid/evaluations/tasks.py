@@ -186,10 +186,8 @@ class TasksEvaluation(Evaluation):
 def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
     """A row per system, by its segments' primary human scores."""
     codes, human, name = setting.codes, setting.segments.human_scores, setting.segments.human_name
-    scores = np.full((int(codes.items.max()) + 1, len(codes.names)), np.nan)
-    scores[codes.items[codes.named], codes.systems[codes.named]] = human[codes.named]
     level = SystemLevel(setting, BASE, name)
-    far, found = outliers(level.human), ranges_by_wins(scores)
+    far, found = outliers(level.human), ranges_by_wins(codes.table(human))
     for at, system in enumerate(codes.names):
         wins, losses, low, high, cluster = found[:, at].tolist()
         yield HumanRank(

@@ -83,7 +83,6 @@ class TaggedSide:
     fit: how the tags fit.
     """
 
-    side: Side
     gold: Labels
     scores: Ragged | None
     predicted: Labels | None
@@ -116,7 +115,7 @@ def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: Side) 
     carried = _carried(tags.words, tags.labels.bad.tobytes(), setting.words_of(role))
     gold, scores = carried.only_known(turned)
     fit = TagsRow(side, len(tags.labels.bad), len(gold.bad), len(carried.lost), len(carried.untagged))
-    return TaggedSide(side, gold, scores, None, _sums(turned), fit)
+    return TaggedSide(gold, scores, None, _sums(turned), fit)
 
 
 @functools.lru_cache(maxsize=4)  # the same for every metric and explainer
@@ -141,8 +140,8 @@ def _of_words(tags: WordTags, given: WordScores, side: Side) -> TaggedSide:
     n_tags, n_untagged = len(tags.labels.bad), sum(len(of.tokens_without) for of in alignments if of is not None)
     fit = TagsRow(side, n_tags, len(compared.bad), n_tags - len(compared.bad), n_untagged)
     if given.are_labels:
-        return TaggedSide(side, compared, None, Labels.from_rows(predicted), sums, fit)
-    return TaggedSide(side, compared, Ragged.from_rows(scores), None, sums, fit)
+        return TaggedSide(compared, None, Labels.from_rows(predicted), sums, fit)
+    return TaggedSide(compared, Ragged.from_rows(scores), None, sums, fit)
 
 
 def _on_tagged(values: Floats, alignment: Alignment | None) -> tuple[Flags, Floats, Flags]:
@@ -217,11 +216,10 @@ class WordsEvaluation(Evaluation):
 
     def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[Row]:
         """How well scores rank words, and of scores and labels the correlation of their sums with people's scores."""
-        drawn, clusters = {"resamples": self.resamples, "seed": self.seed}, setting.codes.clusters
-        measures = {} if tagged.scores is None else rank_words(tagged.gold, tagged.scores, self.ties).measures()
-        rows = [
-            _row(tagged.side, name, mean_over_segments(values, clusters, **drawn)) for name, values in measures.items()
-        ]
+        drawn = {"resamples": self.resamples, "seed": self.seed}
+        clusters, side = setting.codes.clusters, tagged.fit.side
+        measures = {} if tagged.scores is None else rank_words(tagged.gold, tagged.scores, self.ties)
+        rows = [_row(side, name, mean_over_segments(values, clusters, **drawn)) for name, values in measures.items()]
         human = setting.segments.human_scores
         used = np.isfinite(human) & np.isfinite(tagged.sums)
         sums, group = tagged.sums[used], codes(clusters[used])
@@ -230,7 +228,7 @@ class WordsEvaluation(Evaluation):
         (samples,) = resampled_correlations("spearman", sums[:, None], human[used], group, resamples, self.seed)
         n = int(used.sum())
         estimate = Estimate(value, *interval(samples, number_of(group)))
-        return [*rows, Row(tagged.side, SUM, estimate, n, len(used) - n)]
+        return [*rows, Row(side, SUM, estimate, n, len(used) - n)]
 
     def _of_labels(self, setting: Finished, tagged: TaggedSide) -> list[Row]:
         """How well labels agree, as given or cut from scores; texts without any are left out."""
@@ -244,7 +242,7 @@ class WordsEvaluation(Evaluation):
             assert tagged.predicted is not None
             counted = statistics(tagged.gold, tagged.predicted)
         measures = label_measures(counted, clusters, resamples=self.resamples, seed=self.seed)
-        return [_row(tagged.side, name, measure) for name, measure in measures.items()]
+        return [_row(tagged.fit.side, name, measure) for name, measure in measures.items()]
 
 
 def _row(side: str, measure: str, found: WordMeasure) -> Row:

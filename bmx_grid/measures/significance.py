@@ -16,6 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import TIE, Kind, correlate
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
@@ -116,8 +117,7 @@ def compare(
     turns the sign of each cluster's contribution to the difference, so that the test is exact where the two metrics
     are exchangeable, and right for many clusters where only their correlations are equal.
     p = (k + 1) / (R + 1) for k of R swaps that differ as much as observed (an undefined one counts as such).
-    bootstrap: false for the permutation test alone; interval and
-    p_bootstrap are then NaN.
+    bootstrap: false for the permutation test alone; interval and p_bootstrap are then NaN.
 
     NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
     lengths, a unit without systems or an unknown name, ConfigError for an unknown kind.
@@ -132,18 +132,17 @@ def compare(
         raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {shapes}")
     used = np.isfinite(arrays).all(axis=0)
     left, right, judged = standardised(arrays[0][used]), standardised(arrays[1][used]), arrays[2][used]
-    clusters, systems, groups = (codes(label[used]) for label in labels)
-    if group is None:
-        groups = np.zeros_like(groups)
-    first, second = (_mean_within(statistic, scores, judged, groups) for scores in (left, right))
+    clusters, systems = (codes(label[used]) for label in labels[:2])
+    members = [np.arange(len(judged))] if group is None else members_of(codes(labels[2][used]))
+    first, second = (_mean_within(statistic, scores, judged, members) for scores in (left, right))
     count, of_row = units_of(unit, clusters, systems)
     samples, swapped = [np.empty(0)], [np.empty(0)]
     if count >= FEWEST_CLUSTERS and not math.isnan(first - second):
         for times in drawn_units(unit, clusters, systems, draws, resamples, seed) if bootstrap else ():
-            both = _resampled(statistic, np.column_stack([left, right]), judged, of_row, times, groups)
+            both = _resampled(statistic, np.column_stack([left, right]), judged, of_row, times, members)
             samples.append(both[0] - both[1])
         for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed):
-            swapped.append(_after_swaps(statistic, left, right, judged, of_row, swap, groups))
+            swapped.append(_after_swaps(statistic, left, right, judged, of_row, swap, members))
     drawn = np.concatenate(samples), np.concatenate(swapped)
     return comparison_of(first, second, *drawn, count, len(judged), number_of(clusters))
 
@@ -176,13 +175,12 @@ def drawn_units(unit: Unit, clusters: Ints, systems: Ints, draw: Draw, resamples
         yield (both[0] != both[1]).astype(np.float64) if draw is swaps else both[0] * both[1]
 
 
-def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, groups: Ints) -> Floats:
-    """float64[K, R] of float64[N, K] scores the correlation, or its mean within groups.
+def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, members: list[Ints]) -> Floats:
+    """float64[K, R] of float64[N, K] scores the correlation, or its mean within groups of rows.
 
     Units of rows count float64[U, R] times.
     """
-    if number_of(groups) > 1:
-        members = (np.flatnonzero(groups == group) for group in range(number_of(groups)))
+    if len(members) > 1:
         return _mean([weighted_correlations(kind, columns[rows], human[rows], times[unit[rows]]) for rows in members])
     if kind != "pearson":
         return weighted_correlations(kind, columns, human, times[unit])
@@ -195,10 +193,12 @@ def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Fl
     return correlations
 
 
-def _after_swaps(kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, groups: Ints) -> Floats:
+def _after_swaps(
+    kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, members: list[Ints]
+) -> Floats:
     """float64[R] differences after float64[U, R] swaps of units: a metric then has rows of both, pooled."""
     differences = np.full(swap.shape[1], np.nan)
-    if kind == "pearson" and number_of(groups) == 1:
+    if kind == "pearson" and len(members) == 1:
         # Swaps change the sums of one metric by as much as those of the other, by what the swapped units differ.
         of_x, of_y = (sums_by(unit, pair_columns(scores, human - human.mean())) for scores in (x, y))
         moved = swap.T @ (of_y - of_x)
@@ -207,18 +207,18 @@ def _after_swaps(kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, sw
     if len(lost):
         kept = np.concatenate([1 - swap[:, lost], swap[:, lost]])
         pooled = np.append(x, y)[:, None], np.tile(human, 2), np.append(unit, unit + number_of(unit))
-        one, other = (_resampled(kind, *pooled, times, np.tile(groups, 2))[0] for times in (kept, 1 - kept))
+        of_both = [np.append(rows, rows + len(x)) for rows in members]
+        one, other = (_resampled(kind, *pooled, times, of_both)[0] for times in (kept, 1 - kept))
         differences[lost] = one - other
     return differences
 
 
-def _mean_within(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> float:
-    """The correlation, or its mean within groups."""
-    members = (groups == group for group in range(max(number_of(groups), 1)))
-    return float(_mean([np.array([correlate(kind, scores[rows], human[rows])]) for rows in members])[0])
+def _mean_within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> float:
+    """The correlation, or its mean within groups of rows."""
+    return float(_mean(np.array([correlate(kind, scores[rows], human[rows]) for rows in members])))
 
 
-def _mean(values: Sequence[Floats]) -> Floats:
+def _mean(values: Sequence[Floats] | Floats) -> Floats:
     """float64[R] the mean of arrays of that length, without what is undefined."""
     known = np.isfinite(values)
     with np.errstate(invalid="ignore"):

@@ -15,11 +15,9 @@ pairwise tests as well, and are another thing.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,37 +68,27 @@ def system_score(
     return float(combine(terms.sum(axis=0))), *interval(resampled_sums(combine, sums, resamples, seed), len(sums))
 
 
-@dataclass(frozen=True, eq=False)
-class SystemScores:
-    """Scores of S systems that `combine` makes of sums over their segments, n of them in C clusters.
+def system_scores(
+    terms: Floats, combine: Combine, systems: Ints, clusters: Ints, n_systems: int, n_clusters: int
+) -> Callable[[Floats], Floats]:
+    """What makes float64[B, S] scores of S systems of float64[C, B] weights of C clusters; NaN without segments.
 
-    terms: float64[n, k] statistics of a corpus score, or those of `by_mean`. systems, clusters: int64[n] codes;
-    n_systems, n_clusters: how many there are.
+    terms: float64[n, k] statistics of a corpus score, or those of `by_mean`, of the systems' n segments, of whose sums
+    `combine` makes a score. systems, clusters: int64[n] codes; n_systems, n_clusters: how many there are.
     """
+    from scipy.sparse import coo_array
 
-    terms: Floats
-    combine: Combine
-    systems: Ints
-    clusters: Ints
-    n_systems: int
-    n_clusters: int
+    values = np.column_stack([terms, np.ones(len(terms))])  # the last sum counts segments
+    k = values.shape[1]
+    place = (systems[:, None] * k + np.arange(k)).ravel(), np.repeat(clusters, k)
+    of_clusters = coo_array((values.ravel(), place), shape=(n_systems * k, n_clusters)).tocsr()
 
-    @functools.cached_property
-    def _of_clusters(self) -> Any:
-        """Sparse float64[S * (k + 1), C]: sums of each system's terms by cluster, and of how many segments."""
-        from scipy.sparse import coo_array
-
-        values = np.column_stack([self.terms, np.ones(len(self.terms))])
-        k = values.shape[1]
-        place = (self.systems[:, None] * k + np.arange(k)).ravel(), np.repeat(self.clusters, k)
-        return coo_array((values.ravel(), place), shape=(self.n_systems * k, self.n_clusters)).tocsr()
-
-    def __call__(self, weights: Floats) -> Floats:
-        """float64[B, S] scores under float64[C, B] weights of clusters; NaN for a system without segments."""
-        k = self.terms.shape[1] + 1
-        sums = np.asarray((self._of_clusters @ weights).T.reshape(weights.shape[1], self.n_systems, k))
+    def scores(weights: Floats) -> Floats:
+        sums = np.asarray((of_clusters @ weights).T.reshape(weights.shape[1], n_systems, k))
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(sums[..., -1] > 0, self.combine(sums[..., :-1]), np.nan)
+            return np.where(sums[..., -1] > 0, combine(sums[..., :-1]), np.nan)
+
+    return scores
 
 
 def system_statistic(statistic: Statistic, metric: Floats, human: Floats) -> float:

@@ -24,7 +24,6 @@ Where the paper is ambiguous:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -217,33 +216,11 @@ def _measures(
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Measures of N segments, NaN for those left out.
+def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> dict[str, Floats]:
+    """float64[N] measures of N segments by name; NaN without words, of one label, or with a NaN attribution.
 
     auc: probability that a BAD word has a lower attribution than an OK word, ties counting half. ap: average
     precision. recall_at_k: share of the K BAD words among the K words of the lowest attributions.
-    share_bad: the share of BAD words, which a random order reaches as recall on average; words: int64[N] of all.
-    Left out, each segment counted once: empty (no words), all_ok, all_bad, undefined (an attribution is NaN).
-    """
-
-    auc: Floats
-    ap: Floats
-    recall_at_k: Floats
-    share_bad: Floats
-    words: Ints
-    empty: int
-    all_ok: int
-    all_bad: int
-    undefined: int
-
-    def measures(self) -> dict[str, Floats]:
-        """float64[N] by the name of the measure."""
-        return {"auc": self.auc, "ap": self.ap, "recall_at_k": self.recall_at_k}
-
-
-def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> Ranking:
-    """AUC, average precision and recall at top K of N segments.
 
     gold: the true labels; attributions: float64 per word, low for a suspected error.
 
@@ -260,24 +237,17 @@ def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> R
         raise ConfigError("ties: " + unknown("rule", ties, get_args(Ties)))
     if not np.array_equal(gold.offsets, attributions.offsets):
         raise ValueError("labels and attributions must have the same numbers of words")
-    count = len(gold)
-    row, words = gold.row_of_word(), gold.lengths
+    row, count = gold.row_of_word(), len(gold)
     bad = sums_by_text(gold.bad, row, count)
     lost = sums_by_text(np.isnan(attributions.values), row, count) > 0
-    empty, all_ok, all_bad = words == 0, (bad == 0) & (words > 0), (bad == words) & (words > 0)
-    undefined = lost & ~all_ok & ~all_bad
-    used = ~(empty | all_ok | all_bad | undefined)
-
+    used = (bad > 0) & (bad < gold.lengths) & ~lost
     kept, scores = used[row], np.full((3, count), np.nan)
     if kept.any():
         ranked = _ranked(row[kept], gold.bad[kept], attributions.values[kept], count)
         scores[:, used] = ranked[:, used]
     if ties == "argsort":
         scores[2] = _argsorted(gold, attributions, used)
-    share = np.full(count, np.nan)
-    share[used] = bad[used] / words[used]
-    left_out = (int(flags.sum()) for flags in (empty, all_ok, all_bad, undefined))
-    return Ranking(scores[0], scores[1], scores[2], share, words, *left_out)
+    return dict(zip(("auc", "ap", "recall_at_k"), scores, strict=True))
 
 
 def _ranked(row: Ints, bad: NDArray[np.bool_], attributions: Floats, count: int) -> Floats:

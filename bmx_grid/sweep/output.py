@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.boosts.recipe import Chosen, Identity, Recipe
+from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import file_stem
@@ -113,15 +113,14 @@ def recipes_of(
 ) -> tuple[list[Recipe], list[str]]:
     """A recipe for each boost that an evaluation chose, and a sentence for each metric and explainer that has none.
 
-    Chosen are those in `chosen` of an evaluation's result, a sequence of `Chosen`; boosts that hurt are left out:
+    Chosen are those in `chosen` of an evaluation's result, each the fields of a recipe; boosts that hurt are left out:
     nobody needs such a recipe. settings: of the sweep, whose parts the recipes are for. date: YYYY-MM-DD.
     A metric that is fitted to each data set is another one for new texts, and has no recipe.
     """
-    chosen: dict[tuple[str, str], list[Chosen]] = {}
+    chosen: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for result in results:
         for of_evaluation in result.evaluated.values():
-            boosts = [boost for boost in getattr(of_evaluation, "chosen", ()) if isinstance(boost, Chosen)]
-            helpful = [boost for boost in boosts if boost.verdict != HURTS]
+            helpful = [boost for boost in getattr(of_evaluation, "chosen", ()) if boost["verdict"] != HURTS]
             if helpful:
                 chosen.setdefault((result.metric, result.explainer), []).extend(helpful)
     recipes: list[Recipe] = []
@@ -133,8 +132,8 @@ def recipes_of(
             refused.append(f"no recipe for {names[0]} x {names[1]}: {error}")
             continue
         for boost in boosts:
-            name = file_stem(*names, boost.boost_name, separator="-")
-            recipes.append(Recipe(**vars(boost), name=name, date=date, **parts).signed())
+            name = file_stem(*names, boost["boost_name"], separator="-")
+            recipes.append(Recipe(**boost, name=name, date=date, **parts).signed())
     return recipes, refused
 
 

@@ -40,12 +40,6 @@ def test_words_without_a_positive_attribution(row, share):
     assert found.tolist() == [[share]]
 
 
-def test_a_power_mean_of_word_scores_is_not_shifted():
-    truth, hypothesis = attributions(20, positive=True)
-    found = FeatureMix("power_mean", side="hypothesis", p=-0.5).features(truth, hypothesis)
-    assert np.allclose(found[:, 0], [np.mean(row**-0.5) ** -2 for row in hypothesis.rows()], rtol=1e-13)
-
-
 def held(base, features, human):
     return Part(base, features, human, np.arange(len(base)))
 

@@ -77,13 +77,13 @@ INTERVALS = {
     ],
     "alpha": lambda count: annotators.krippendorff_alpha(GRADES[:count], "interval", **DRAWN).low,
     "kappa": lambda count: annotators.uniform_kappa(GRADES[:count], 9, **DRAWN).low,
-    "a mean of settings": lambda count: resampling.cluster_mean(X, clusters(count)).low,
+    "a mean of settings": lambda count: resampling.cluster_mean(X, clusters(count))["low"],
     "its kind": lambda count: float(resampling.interval_kind(count) != "") or math.nan,
     "correlations of segments": lambda count: grouped(
-        lambda *given: levels.grouped_correlations(["pearson"], X[:, None], HUMAN, *given)[0]["pearson"].low, count
+        lambda *given: levels.grouped_correlations(["pearson"], X[:, None], HUMAN, *given)[0]["pearson"][1], count
     ),
     "accuracy of segments": lambda count: grouped(
-        lambda *given: levels.grouped_acc_eq(X[:, None], HUMAN, *given)[0][0].low, count
+        lambda *given: levels.grouped_acc_eq(X[:, None], HUMAN, *given)[0][0][1], count
     ),
     "systems, by their clusters of segments": lambda count: resampling.interval(over_systems(5, count), count)[0],
     "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,

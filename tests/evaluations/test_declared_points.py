@@ -1,7 +1,6 @@
 """Points chosen without the segments they are judged on: no human score of a judged segment enters its point."""
 
 import dataclasses
-import pickle
 
 import numpy as np
 import pytest
@@ -10,11 +9,8 @@ from some_settings import finished
 
 from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.grid import chosen_elsewhere, cross_fitted, scores_at
-from bmx_grid.evaluations.held_out import FOLDS
-from bmx_grid.measures import grid_resampling
+from bmx_grid.evaluations.grid import chosen_elsewhere, scores_at
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.measures.resampling import codes, dealt
 
 SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))
 
@@ -39,22 +35,6 @@ def pairs(count=3, n=60, shared=False):
 
 def point_of(row):
     return row.w, row.p
-
-
-def fold_of(setting):
-    """The fold of each segment."""
-    return dealt(codes(list(setting.clusters)), FOLDS, np.random.default_rng([0, grid_resampling.FOLDS]))
-
-
-def test_scores_of_a_fold_do_not_depend_on_its_human_scores():
-    setting = finished(120)
-    before = cross_fitted(SPEC, setting, seed=0)
-    own = fold_of(setting) == 3
-    human = setting.segments.human_scores.copy()
-    human[own] = np.random.default_rng(9).normal(size=own.sum()) * 100
-    after = cross_fitted(SPEC, with_human(setting, human), seed=0)
-    np.testing.assert_array_equal(before[own], after[own])
-    assert (before[~own] != after[~own]).any()
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["nothing shared", "every source shared"])
@@ -106,14 +86,3 @@ def test_a_pair_that_nothing_else_chooses_for_leaves_the_points_of_the_next():
     """Only the first pair has defined correlations: it chooses for the second, and the second not for it."""
     first, second = pairs(2)
     assert list(chosen_elsewhere(SPEC, [first, with_human(second, np.ones(60))])) == [1]
-
-
-def test_means_are_made_once_and_do_not_travel():
-    setting = finished(40)
-    alone = len(pickle.dumps(setting))
-    first = setting.inputs(SPEC)
-    assert setting.with_points({"there": first.base}).inputs(SPEC) is first
-    assert setting.with_points({"there": first.base}).points.keys() == {*setting.points, "there"}
-    assert len(pickle.dumps(setting)) == alone
-    human = setting.segments.human_scores + 1
-    np.testing.assert_array_equal(with_human(setting, human).inputs(SPEC).human, human)

@@ -10,7 +10,7 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid import Point, boosted_scores
+from bmx_grid.measures.grid import Point
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": Point(w=0.4, p=-0.95)})
 
@@ -30,18 +30,6 @@ def test_without_a_point_on_the_grid_there_is_no_number(point):
     found = grid.of_setting(finished())
     assert np.isnan([found.published.p, found.published.correlation]).all()
     assert np.isnan(grid.segment_columns(found)["boosted_published"]).all()
-
-
-def test_boosted_scores_of_segments_are_those_behind_the_published_correlation():
-    made = finished()
-    found = GRID.of_setting(made)
-    base, truth, hypothesis = made.scores.base_scores, made.scores.ground_truth, made.scores.hypothesis
-    expected = boosted_scores(found.spec.aggregation, "both", -1.0, 0.4, base, truth, hypothesis)
-    boosted = GRID.points(found)["published"]
-    assert boosted.tobytes() == expected.tobytes()
-    assert correlate("pearson", boosted, made.segments.human_scores) == pytest.approx(
-        found.published.correlation, abs=1e-12
-    )
 
 
 def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bmx_grid.measures.agreement import SegmentPairs, spa
-from bmx_grid.measures.systems import system_statistic
 
 
 def acc_eq(metric, human, groups, **options):
@@ -92,19 +91,6 @@ def test_past_the_limit_pairs_are_drawn_and_come_close():
     assert (groups[few.first] == groups[few.second]).all() and (few.first != few.second).all()
     again, other = (acc_eq(metric, human, one_group(metric), seed=seed, max_pairs=50_000) for seed in (1, 2))
     assert again.accuracy == drawn.accuracy != other.accuracy
-
-
-@pytest.mark.parametrize(
-    ("metric", "human", "expected"),
-    [
-        pytest.param([1, 2, 2, np.nan], [1, 2, 3, 4], 2 / 3, id="a tie is wrong, a system without score left out"),
-        pytest.param([1, 2, 2], [1, 3, 3], 1.0, id="a tie agrees with a tie"),
-        pytest.param([1, np.nan], [1, 2], np.nan, id="one system"),
-    ],
-)
-def test_pairwise_accuracy(metric, human, expected):
-    arrays = np.array(metric, dtype=float), np.array(human, dtype=float)
-    assert system_statistic("pairwise_accuracy", *arrays) == pytest.approx(expected, nan_ok=True)
 
 
 def exact_p(differences):

@@ -6,15 +6,12 @@ from scipy import stats
 
 from bmx_grid.measures import ordered, resampling
 from bmx_grid.measures.resampling import (
-    blocks,
     draws,
-    fitting,
     interval,
     interval_levels,
     pair_columns,
     pearson_of_sums,
     pearson_two_pass,
-    ranges,
     seeded_draws,
     weighted_correlations,
 )
@@ -29,14 +26,6 @@ SCIPY = {
 def weighted_correlation(kind, x, human, weights):
     """Of one column, with a row of weights for each resample."""
     return weighted_correlations(kind, x[:, None], human, weights.T)[0]
-
-
-def test_blocks_cover_all_resamples():
-    assert sum(blocks(1000, 100_000)) == 1000
-    assert max(blocks(1000, 100_000)) * 100_000 <= resampling.CELLS
-    assert list(blocks(5, 0)) == [5]
-    assert [(part.start, part.stop) for part in ranges(7, 3)] == [(0, 3), (3, 6), (6, 7)]
-    assert (fitting(10, 0), fitting(10, 4), fitting(10, 40)) == (10, 2, 1)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from scipy import optimize, stats
 
 from bmx_grid.measures.resampling import draws
 from bmx_grid.measures.systems import (
-    SystemScores,
     by_mean,
     mean,
     rank_ranges,
+    system_scores,
     system_statistic,
     weighted_statistics,
 )
@@ -67,7 +67,7 @@ def some_systems(corpus):
     statistics = np.array([[1.0, 4], [2, 5], [3, 9], [1, 2], [5, 6], [2, 8]])
     where = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2]), 2, 3
     terms, combine = (statistics, ratio) if corpus else (by_mean(ratio(statistics)), mean)
-    return SystemScores(terms, combine, *where)
+    return system_scores(terms, combine, *where)
 
 
 def test_drawn_clusters_count_as_often_as_they_were_drawn():

@@ -5,8 +5,8 @@ import pytest
 from real_data import read
 
 from bmx_grid.datasets.segments import clusters
-from bmx_grid.measures.resampling import codes, seeded_draws
-from bmx_grid.measures.systems import SystemScores, by_mean, mean, rank_ranges
+from bmx_grid.measures.resampling import codes, number_of, seeded_draws
+from bmx_grid.measures.systems import by_mean, mean, rank_ranges, system_scores
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,9 @@ def test_zh_en_has_two_clusters_of_systems_only_where_segments_of_a_document_are
     systems = codes([segment.system for segment in found.segments])
     names = sorted(found.systems)
     of = codes(clusters([found])[0]) if unit == "document" else codes([segment.source for segment in found.segments])
-    scores = SystemScores(by_mean(found.human_scores), mean, systems, of, len(names), int(of.max()) + 1)
-    drawn = seeded_draws(scores.n_clusters, 1000, 0)
+    count = number_of(of)
+    scores = system_scores(by_mean(found.human_scores), mean, systems, of, len(names), count)
+    drawn = seeded_draws(count, 1000, 0)
     ranks = rank_ranges(scores(np.ones((len(set(of)), 1)))[0], np.concatenate([scores(times) for times in drawn]))
     by_name = {name: tuple(ranks[1:, place].tolist()) for place, name in enumerate(names)}
     assert (by_name["metricsystem1"], by_name["metricsystem5"]) == (first, last)

@@ -12,7 +12,7 @@ from some_results import make_result
 
 import bmx_grid
 from bmx_grid.attribution.boosted import as_arrays
-from bmx_grid.boosts.recipe import Chosen, Identity, read_recipe
+from bmx_grid.boosts.recipe import Identity, read_recipe
 from bmx_grid.commands.score import main
 from bmx_grid.commands.sweep import run
 from bmx_grid.core.configure import ALLOWED_PACKAGES, build, load_option
@@ -130,7 +130,7 @@ def test_a_metric_that_is_fitted_to_its_data_sets_has_no_recipe():
     result = make_result()
     assert recipes_of([result], settings, date="2026-01-01") == ([], []), "nothing was chosen"
     names = ("boost_name", "boost", "constants", "chosen_on", "gain", "beyond", "verdict")
-    chosen = Chosen(**dict.fromkeys(names))
+    chosen = dict.fromkeys(names)
     result = replace(result, evaluated={"x": SimpleNamespace(chosen=(chosen,))})
     recipes, (refused,) = recipes_of([result], settings, date="2026-01-01")
     assert recipes == []
