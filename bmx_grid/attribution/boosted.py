@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import described
-from bmx_grid.attribution.explain import Explanation, count_texts, explain_items
+from bmx_grid.attribution.explain import Explanation, count_texts, explain_items, in_parts
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.configure import check_seed
@@ -42,26 +42,6 @@ def count_within(metric: Metric, explainer: Explainer | None, item: Item, max_te
             "explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
         )
     return count
-
-
-def explained_in_parts(
-    metric: Metric, explainer: Explainer | None, sizes: Mapping[Item, int], seed: int, texts_at_once: int
-) -> Iterator[list[Explanation]]:
-    """The explanations of items, in parts of at most `texts_at_once` texts (but at least one item).
-
-    sizes: how many texts each item needs. An item's explanation is the same in any part. Texts that items of one part
-    share are scored once.
-    """
-    part: list[Item] = []
-    room = texts_at_once
-    for item, size in sizes.items():
-        if part and size > room:
-            yield explain_items(metric, explainer, part, seed)
-            part, room = [], texts_at_once
-        part.append(item)
-        room -= size
-    if part:
-        yield explain_items(metric, explainer, part, seed)
 
 
 def as_arrays(explanations: Sequence[Explanation]) -> AttributionSet:
@@ -155,8 +135,9 @@ class BoostedMetric(Metric):
         """float64[n] boosted scores. Nothing is scored when an item needs more than max_texts texts (ExplainError)."""
         sizes = {item: self.count_texts(item) for item in items}
         scores: dict[Item, float] = {}
-        for part in explained_in_parts(self.metric, self.explainer, sizes, self.seed, self.max_texts):
-            scores |= zip([explanation.item for explanation in part], self.boost(part).tolist(), strict=True)
+        for part, _ in in_parts(sizes.items(), self.max_texts):
+            explanations = explain_items(self.metric, self.explainer, part, self.seed)
+            scores |= zip(part, self.boost(explanations).tolist(), strict=True)
         return np.array([scores[item] for item in items], dtype=np.float64)
 
     def boost(self, explanations: Sequence[Explanation]) -> NDArray[np.float64]:

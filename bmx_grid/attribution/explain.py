@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +32,24 @@ _SHARE_AT_ONCE: dict[Cost, int] = {"light": 1, "model": 10}  # a tenth of the te
 def texts_at_once(metric: Metric, most: int) -> int:
     """How many texts to score before progress is reported and results are saved; `most` for a light metric."""
     return max(most // _SHARE_AT_ONCE[metric.cost], 1)
+
+
+def in_parts(sizes: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[list[Item], int]]:
+    """Items in parts of at most `most` texts (but at least one item), and how many texts each part needs.
+
+    sizes: items, and how many texts each needs. An item's explanation is the same in any part. Texts that items of one
+    part share are scored once.
+    """
+    part: list[Item] = []
+    total = 0
+    for item, size in sizes:
+        if part and total + size > most:
+            yield part, total
+            part, total = [], 0
+        part.append(item)
+        total += size
+    if part:
+        yield part, total
 
 
 def score_items(metric: Metric, items: Sequence[Item]) -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within, explained_in_parts
-from bmx_grid.attribution.explain import Explanation, texts_at_once
+from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
+from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
@@ -131,12 +131,12 @@ class Scorer:
         by_item: dict[Item, Explanation] = {}
         at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
         with component_errors():
-            for part in explained_in_parts(self.metric, self.explainer, sizes, self.seed, at_once):
-                if self.boost is None and not all(math.isfinite(explanation.base_score) for explanation in part):
+            for part, n_texts in in_parts(sizes.items(), at_once):
+                by_item |= zip(part, explain_items(self.metric, self.explainer, part, self.seed), strict=True)
+                if self.boost is None and not all(math.isfinite(by_item[item].base_score) for item in part):
                     raise BmxError(f"{self.metric.signature}: a score is not finite.")
-                by_item |= {explanation.item: explanation for explanation in part}
                 if progress is not None:
-                    progress(sum(sizes[explanation.item] for explanation in part))
+                    progress(n_texts)
             explanations = [by_item[item] for item in items]
             base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
             if isinstance(self.boost, Recipe):

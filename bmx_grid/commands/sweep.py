@@ -147,8 +147,9 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
     """Score and evaluate every setting, then compare settings."""
     from bmx_grid.core.progress import Progress, working
     from bmx_grid.report.terminal import setting_line
-    from bmx_grid.sweep.evaluation import complete, refused
+    from bmx_grid.sweep.evaluation import complete
     from bmx_grid.sweep.runner import run_plan
+    from bmx_grid.sweep.settings import Refused
 
     plan, settings = sweep.plan, sweep.settings
     outcomes: list[Outcome] = []
@@ -167,7 +168,8 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
         with working("comparing metrics and language pairs"):
             once = [outcome for outcome in outcomes if outcome.repeated_with is None]
             results, incomplete = complete(once, sweep.evaluations, executor)
-    return Ran(outcomes, results, [*refused(outcomes, plan), *incomplete])
+    failed = [Refused(outcome.label, outcome.reason) for outcome in outcomes if outcome.result is None]
+    return Ran(outcomes, results, [*plan.failed, *failed, *incomplete])
 
 
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, list[Path]]:

@@ -23,7 +23,6 @@ from bmx_grid.core.masking import masked_address
 
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
 _S3 = ("s3", "s3a")
-_ONE_PIECE = 2**26  # bytes up to which an object is sent from memory
 _MARK = "bmx_grid.txt"
 _WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
 _HOST = socket.gethostname().replace(".", "-")
@@ -44,20 +43,6 @@ class Address:
 
     def __repr__(self) -> str:
         return f"Address({str(self)!r})"
-
-    @property
-    def name(self) -> str:
-        """What follows the last slash."""
-        return self.url.rsplit("/", 1)[-1]
-
-    @property
-    def parent(self) -> Address:
-        """What precedes it."""
-        return Address(self.url.rsplit("/", 1)[0])
-
-    def with_suffix(self, suffix: str) -> Address:
-        """The same with another ending of its name, as of a Path."""
-        return self.parent / (Path(self.name).stem + suffix)
 
 
 Place = Path | Address
@@ -85,26 +70,19 @@ def check(where: Place) -> None:
 
 def listed(folder: Place, suffix: str) -> list[Place]:
     """The files of a folder whose names end so, sorted; none where there is no such folder. Raises StoreError."""
-    return [folder / name for name in sorted(names_in(folder)) if name.endswith(suffix)]
-
-
-def names_in(folder: Place) -> frozenset[str]:
-    """The names of all that is in a folder; none where there is no such folder. Raises StoreError."""
-    if isinstance(folder, Path):
-        try:
-            return frozenset(os.listdir(folder))
-        except FileNotFoundError:
-            return frozenset()
-        except OSError as error:
-            raise StoreError(
-                f"cannot read {folder}: {error.strerror}. Fix its permissions or choose another cache_dir."
-            ) from error
-    fs, path = _file_system(folder)
     try:
-        names = _asked(folder, "list", lambda: fs.ls(path, detail=False))
+        if isinstance(folder, Path):
+            names = os.listdir(folder)
+        else:
+            fs, path = _file_system(folder)
+            names = _asked(folder, "list", lambda: fs.ls(path, detail=False))
     except FileNotFoundError:
-        return frozenset()
-    return frozenset(name.rstrip("/").rsplit("/", 1)[-1] for name in names)
+        return []
+    except OSError as error:
+        raise StoreError(
+            f"cannot read {folder}: {error.strerror}. Fix its permissions or choose another cache_dir."
+        ) from error
+    return [folder / name for name in sorted({name.rpartition("/")[2] for name in names}) if name.endswith(suffix)]
 
 
 @contextmanager
@@ -143,10 +121,7 @@ def replacing(file: Place) -> Iterator[Path]:
             yield part
         except OSError as error:
             raise StoreError(f"cannot write {file}: {error.strerror or error}. Free some space in {folder}.") from error
-        if part.stat().st_size <= _ONE_PIECE:
-            _asked(file, "write", lambda: fs.pipe_file(path, part.read_bytes()))
-        else:
-            _asked(file, "write", lambda: fs.put_file(str(part), path))
+        _asked(file, "write", lambda: fs.put_file(str(part), path))
 
 
 def remove(file: Place) -> None:
@@ -266,8 +241,6 @@ def remove_abandoned(folder: Path) -> None:
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:
+        return isinstance(error, PermissionError)
     return True

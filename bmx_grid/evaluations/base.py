@@ -81,10 +81,35 @@ class SegmentCodes:
 
 
 @dataclass(frozen=True, eq=False)
-class Finished:
+class Combination:
+    """Data set x language pair x metric x explainer, with the objects behind the names.
+
+    explainer: None for the metric alone. items: N, the texts that the metric reads.
+    """
+
+    segments: SegmentSet
+    metric_name: str
+    explainer_name: str
+    metric: Metric
+    explainer: Explainer | None
+    items: tuple[Item, ...]
+
+    @property
+    def names(self) -> tuple[str, str, str, str]:
+        """Data set, language pair, metric, explainer."""
+        return (*self.pair, self.metric_name, self.explainer_name)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Data set and language pair."""
+        return self.segments.dataset, self.segments.language_pair
+
+
+@dataclass(frozen=True, eq=False)
+class Finished(Combination):
     """A finished setting: N segments with their judgements, what a metric scored and an explainer attributed.
 
-    items: N, the texts that the metric read. scores: float64[N] of the metric alone, and the attributions by role
+    scores: float64[N] of the metric alone, and the attributions by role
     (no roles without an explainer).
     clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
     language pairs of a data set, and are drawn together.
@@ -98,12 +123,6 @@ class Finished:
     (`Evaluation.points`); NaN for a segment without one.
     """
 
-    segments: SegmentSet
-    metric_name: str
-    explainer_name: str
-    metric: Metric
-    explainer: Explainer | None
-    items: tuple[Item, ...]
     scores: AttributionSet
     clusters: Sequence[str]
     boosted: Mapping[str, Floats] = field(default_factory=dict)
@@ -118,16 +137,6 @@ class Finished:
     def points(self) -> Mapping[str, Floats]:
         """float64[N] scores by point: the metric alone as "base", then those of `boosted`."""
         return {BASE: self.scores.base_scores, **self.boosted}
-
-    @property
-    def names(self) -> tuple[str, str, str, str]:
-        """Data set, language pair, metric, explainer."""
-        return (*self.pair, self.metric_name, self.explainer_name)
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """Data set and language pair."""
-        return self.segments.dataset, self.segments.language_pair
 
     @property
     def direction(self) -> float:

@@ -74,7 +74,7 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
     if result.has_grid and math.isfinite(result.fixed_gain):
         parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
     took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
-    parts += ["cached"] if outcome.status == "cached" else took
+    parts += ["cached"] if result.cached else took
     return head + ", ".join(parts)
 
 

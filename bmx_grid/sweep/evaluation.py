@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.results import SettingResult, Spent, in_order, repeated, segment_rows
-from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
+from bmx_grid.sweep.settings import Refused, Setting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,12 +40,11 @@ class Outcome:
     """How a setting ended.
 
     result: what is known of it alone, and finished: what it was evaluated from; None for a setting that failed.
-    repeated_with: the further seed of a setting that repeats another one.
+    repeated_with: as of `Setting`.
     details: the traceback of an unexpected error.
     """
 
     label: str
-    status: Literal["done", "cached", "failed"]
     result: SettingResult | None = None
     finished: Finished | None = None
     repeated_with: int | None = None
@@ -54,8 +54,7 @@ class Outcome:
 
 def failure(setting: Setting, reason: str, details: str = "") -> Outcome:
     """The outcome of a setting that failed."""
-    seed = setting.seed if setting.is_repeat else None
-    return Outcome(setting.label, "failed", repeated_with=seed, reason=reason, details=details)
+    return Outcome(setting.label, None, None, setting.repeated_with, reason, details)
 
 
 def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> Outcome:
@@ -63,11 +62,9 @@ def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> O
     try:
         setting.slot.merge()
         with component_errors():
-            result, finished = evaluate(setting, evaluations, spent)
+            return Outcome(setting.label, *evaluate(setting, evaluations, spent), setting.repeated_with)
     except BmxError as error:
         return failure(setting, str(error), error.details)
-    seed = setting.seed if setting.is_repeat else None
-    return Outcome(setting.label, "cached" if spent is None else "done", result, finished, seed)
 
 
 def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> tuple[SettingResult, Finished]:
@@ -84,10 +81,7 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     parts = {"metric": setting.metric, "explainer": setting.explainer}
     settings = {f"{of}.{key}": value for of, part in parts.items() if part for key, value in part.fingerprint().items()}
     result = SettingResult(
-        dataset=segments.dataset,
-        language_pair=segments.language_pair,
-        metric=setting.metric_name,
-        explainer=setting.explainer_name,
+        *setting.names,
         evaluated={} if grid is None else {grid.key: of_grid},
         n_segments=len(segments),
         n_rated=segments.rated,
@@ -125,11 +119,6 @@ def _signature(setting: Setting) -> str:
     return f"{setting.metric.signature} || {explainer} || seed:{identity['seed']}{words}"
 
 
-def refused(outcomes: Sequence[Outcome], plan: SweepPlan) -> list[Refused]:
-    """Everything in a sweep that failed, before and while it ran."""
-    return [*plan.failed, *(Refused(ended.label, ended.reason) for ended in outcomes if ended.status == "failed")]
-
-
 def complete(
     outcomes: Sequence[Outcome], evaluations: Evaluations, executor: Executor | None = None
 ) -> tuple[list[SettingResult], list[Refused]]:
@@ -138,8 +127,7 @@ def complete(
     executor: whose workers evaluate where that takes longer than they start.
     """
     ended = sorted(outcomes, key=lambda outcome: outcome.label)
-    known = [(outcome.result, outcome.finished) for outcome in ended]
-    done = [(result, finished) for result, finished in known if result is not None and finished is not None]
+    done = [(of.result, of.finished) for of in ended if of.result is not None and of.finished is not None]
     settings = [finished for _, finished in done]
     evaluated = [dict(result.evaluated) for result, _ in done]
     failed: list[Refused] = []
@@ -184,30 +172,22 @@ def seeds_table(outcomes: Sequence[Outcome], results: Iterable[SettingResult], g
     """
     import pyarrow as pa
 
-    by_seed: dict[int, list[SettingResult]] = {}
-    for seed in sorted({outcome.repeated_with for outcome in outcomes if outcome.repeated_with is not None}):
-        by_seed[seed], _ = complete(
-            [outcome for outcome in outcomes if outcome.repeated_with == seed], {grid.key: grid}
-        )
-    names = {result.names for of_seed in by_seed.values() for result in of_seed}
-    alone = [result for result in results if result.names in names]
-    if not alone:
+    known = list(results)
+    names = {result.names for result in known}
+    for seed in {outcome.repeated_with for outcome in outcomes if outcome.repeated_with is not None}:
+        of_seed = [outcome for outcome in outcomes if outcome.repeated_with == seed]
+        known += complete(of_seed, {grid.key: grid})[0]
+    several = Counter(result.names for result in known)
+    repeats = [result for result in known if result.names in names and several[result.names] > 1]
+    if not repeats:
         return None
-    place = {result.names: number for number, result in enumerate(in_order(alone))}
-    known = [
-        (place[result.names], result)
-        for of_seed in (alone, *by_seed.values())
-        for result in of_seed
-        if result.names in place
-    ]
-    known.sort(key=lambda pair: (pair[0], pair[1].parameters["seed"]))
-    rows = [(result, *row) for _, result in known for row in gains(result, grid).items()]
-    ones = [1] * len(rows)
+    repeats.sort(key=lambda result: result.parameters["seed"])
+    rows = [(result, *row) for result in in_order(repeats) for row in gains(result, grid).items()]
     return pa.table(
         {
-            **{name: repeated([getattr(result, name) for result, _, _ in rows], ones) for name in NAMES},
+            **{name: repeated([getattr(result, name) for result, _, _ in rows]) for name in NAMES},
             "seed": pa.array([result.parameters["seed"] for result, _, _ in rows], pa.int64()),
-            "point": repeated([point for _, point, _ in rows], ones),
+            "point": repeated([point for _, point, _ in rows]),
             "gain": pa.array([gain for _, _, gain in rows], pa.float64()),
         }
     )

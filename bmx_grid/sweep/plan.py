@@ -202,13 +202,13 @@ class _Expansion:
                 words=words,
                 clusters=self._clusters[pair],
                 seed=seed,
-                is_repeat=seed != self._seeds[0],
+                repeated_with=None if seed == self._seeds[0] else seed,
                 slot=slot,
                 missing=() if given is not None else tuple(slot.missing(keys)),
                 n_texts_of_all=n_texts,
                 refused=refused,
             )
-            (self.repeats if setting.is_repeat else self.settings).append(setting)
+            (self.settings if seed == self._seeds[0] else self.repeats).append(setting)
 
     def _texts_of(self, segments: SegmentSet, metric: Metric, *, is_explained: bool) -> _Texts:
         """What the metric reads of them, made once for all metrics that read the same."""

@@ -8,7 +8,7 @@ from contextlib import closing
 from functools import partial
 from itertools import chain
 
-from bmx_grid.attribution.explain import explain_items, texts_at_once
+from bmx_grid.attribution.explain import explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, component_errors
 from bmx_grid.core.terminal import plain_warnings
@@ -20,11 +20,9 @@ from bmx_grid.models.prompts import UNREAD
 from bmx_grid.sweep.evaluation import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.results import Spent
-from bmx_grid.sweep.settings import Setting, SweepPlan
+from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
-
-_Chunk = tuple[Sequence[Item], int]  # items for one job, and the most texts they ask for
 
 
 def run_plan(
@@ -45,7 +43,7 @@ def run_plan(
     with closing(_scored_outcomes(plan, evaluations, executor, progress)) as scored:
         for outcome in chain(cached, scored):
             yield outcome
-            if outcome.status == "failed" and stop_on_error:
+            if outcome.result is None and stop_on_error:
                 return
 
 
@@ -57,13 +55,15 @@ def _scored_outcomes(
 ) -> Generator[Outcome]:
     """The outcomes of settings with texts to score, as workers finish."""
     settings = plan.everything
-    waiting: dict[int, dict[int, _Chunk]] = {}  # chunks that are not done, by the number of their setting
+    waiting: dict[int, dict[int, tuple[list[Item], int]]] = {}  # chunks that are not done, by setting and number
     for index, setting in enumerate(settings):
         obstacle = plan.obstacle(setting)
         if obstacle is not None and not setting.cached:
             yield failure(setting, obstacle)
         elif not setting.cached:
-            chunks = _chunks(setting, texts_at_once(setting.metric, executor.chunk_texts))
+            missing = [setting.items[position] for position in setting.missing]
+            sizes = zip(missing, setting.n_texts_of, strict=True)
+            chunks = in_parts(sizes, texts_at_once(setting.metric, executor.chunk_texts))
             waiting[index] = dict(enumerate(chunks))
     spent = dict.fromkeys(waiting, Spent())
 
@@ -106,19 +106,6 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
     """Whether one of the parts runs a large model that its settings do not restrict to the CPU."""
     heavy = [part for part in parts if getattr(part, "cost", "light") == "model" or hasattr(part, "device")]
     return any(getattr(part, "device", "auto") != "cpu" for part in heavy)
-
-
-def _chunks(setting: Setting, chunk_texts: int) -> Iterator[_Chunk]:
-    chunk: list[Item] = []
-    size = 0
-    for position, n_texts in zip(setting.missing, setting.n_texts_of, strict=True):
-        chunk.append(setting.items[position])
-        size += n_texts
-        if size >= chunk_texts:
-            yield chunk, size
-            chunk, size = [], 0
-    if chunk:
-        yield chunk, size
 
 
 def _work(

@@ -5,49 +5,41 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import AttributionSet, Slot
 from bmx_grid.core.wording import setting_label
-from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import Combination, Finished
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
-    """Data set x language pair x metric x explainer, with the objects behind the names, and what is still to do.
+class Setting(Combination):
+    """A combination, and what is still to do for it.
 
-    explainer: None for the metric alone, whose explainer_name is "none". given: the scores where they exist already,
-    imported: the explanations. items: N, the texts that the metric reads; keys: of each in the store. words: how texts
-    are segmented.
+    given: the scores where they exist already, imported: the explanations. keys: of each item in the store. words: how
+    texts are segmented.
     clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
     language pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
-    is_repeat: whether it repeats another setting with a further seed.
+    repeated_with: the seed, where it repeats another setting with a further one.
     missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
     refused: positions of segments that the explainer cannot explain, with its reason; they keep the metric's score, and
         take no part where attributions are needed.
     """
 
-    segments: SegmentSet
-    metric_name: str
-    explainer_name: str
-    metric: Metric
-    explainer: Explainer | None
     given: GivenScores | None
     imported: GivenWords | None
-    items: tuple[Item, ...]
     keys: tuple[str, ...]
     words: PairWords
     clusters: Sequence[str]
     seed: int
-    is_repeat: bool
+    repeated_with: int | None
     slot: Slot
     missing: tuple[int, ...]
     n_texts_of_all: tuple[int, ...]
@@ -61,22 +53,12 @@ class Setting:
     def finished(self) -> Finished:
         """What evaluations read of it. Raises StoreError for explanations that are not in the store."""
         stored = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
-        setting = Finished(
-            self.segments,
-            self.metric_name,
-            self.explainer_name,
-            self.metric,
-            self.explainer,
-            self.items,
-            stored,
-            self.clusters,
-            segmented=self.words,
-            systems={} if self.given is None else self.given.systems,
-        )
-        if self.imported is None:
-            return setting
-        scores = replace(stored, by_role=self.imported.attributions)
-        return replace(setting, scores=scores, words=self.imported.words, attributed=self.imported.attributed)
+        known: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(Combination)}
+        known |= {} if self.given is None else {"systems": self.given.systems}
+        if self.imported is not None:
+            stored = replace(stored, by_role=self.imported.attributions)
+            known |= {"words": self.imported.words, "attributed": self.imported.attributed}
+        return Finished(**known, scores=stored, clusters=self.clusters, segmented=self.words)
 
     @property
     def identity(self) -> dict[str, object]:
@@ -84,14 +66,9 @@ class Setting:
         return explanation_identity(self.metric, self.explainer, self.seed, self.words)
 
     @property
-    def names(self) -> tuple[str, str, str, str]:
-        """Data set, language pair, metric, explainer: what tells settings of one seed apart."""
-        return self.segments.dataset, self.segments.language_pair, self.metric_name, self.explainer_name
-
-    @property
     def label(self) -> str:
         """How people name it: data set, pair, metric, explainer, and a further seed."""
-        return setting_label(*self.names, *([f"seed {self.seed}"] if self.is_repeat else []))
+        return setting_label(*self.names, *([] if self.repeated_with is None else [f"seed {self.seed}"]))
 
     @property
     def n_texts_of(self) -> tuple[int, ...]:

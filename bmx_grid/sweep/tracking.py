@@ -21,8 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import RUNTIME, digest, runtime
@@ -44,7 +42,6 @@ BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits 
 AT_ONCE = 1000  # metrics of a call: MLflow's limit
 LONGEST_TAG, LONGEST_NAME = 8000, 250  # characters: MLflow's limits
 LONGEST_COMMAND = 5000  # characters: older servers refuse longer tags
-TENTHS = 10  # steps for each 1 of p, where its values are tenths
 FOLDERS = ("figures", "tables", "recipes")  # kept as folders of artifacts
 LOST = (
     "The sweep goes on and its tables and figures are written, but nothing more is tracked; run the same command again "
@@ -75,9 +72,7 @@ class Tracker:
     def log(self, result: SettingResult) -> None:
         """Record a result, with every correlation of its grid."""
 
-    def headline(
-        self, numbers: Mapping[str, float], note: str, files: Sequence[Path] = (), answers: Sequence[str] = ()
-    ) -> None:
+    def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path], answers: Sequence[str]) -> None:
         """Numbers about the whole sweep and its analysis, a summary in Markdown for a person, and the sweep's files.
 
         Files below `tables/`, `figures/` or `recipes/` keep that folder. Undefined numbers (NaN) and files that do not
@@ -185,9 +180,7 @@ class MlflowTracker(Tracker):
         self._send(run, points(result), run.info.start_time)
         self._client.set_terminated(run.info.run_id)
 
-    def headline(
-        self, numbers: Mapping[str, float], note: str, files: Sequence[Path] = (), answers: Sequence[str] = ()
-    ) -> None:
+    def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path], answers: Sequence[str]) -> None:
         """Metrics, description, files and the tag `answer` of the parent run."""
         self._note = note
         if self._client is not None:
@@ -277,11 +270,11 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
 def points(result: SettingResult) -> list[Entry]:
     """What is sent of a result; values that are not finite are left out.
 
-    The grid is one series for each w, `pearson/w0.4`, with `step_scale` times p as its step. The series of a grid finer
-    than tenths of p have names of their own, so that no chart draws two scales on one axis. The numbers about the grid
-    are logged at step 0 and have no `/` in their names: MLflow's page of a run's metrics shows groups before single
-    numbers, so the curves come first there. The numbers are sent first: lists of metrics and comparisons begin with the
-    gain. The fixed point is left out where the explainer has none.
+    The grid is one series for each w, `pearson/w0.4`, with p in tenths as its step, which must be a whole number: of a
+    finer grid only whole tenths are sent. The numbers about the grid are logged at step 0 and have no `/` in their
+    names: MLflow's page of a run's metrics shows groups before single numbers, so the curves come first there. The
+    numbers are sent first: lists of metrics and comparisons begin with the gain. The fixed point is left out where the
+    explainer has none.
 
     Curves are sent from their largest p down: MLflow keeps the last point of a series apart, and would write that anew
     for every later one, which takes a third of the time.
@@ -299,21 +292,11 @@ def points(result: SettingResult) -> list[Entry]:
     numbers[f"baseline {kind}"] = result.baseline
     entries = [(name, float(value), 0.0) for name, value in numbers.items()]
     if result.spec is not None and result.has_grid:
-        scale = step_scale(result)
-        steps = (np.asarray(result.spec.p, dtype=np.float64) * scale)[::-1].tolist()
-        group = kind if scale == TENTHS else f"{kind} by {scale} p"
+        steps = [10 * power for power in result.spec.p[::-1]]
         for weight, curve in zip(result.spec.w, grid.correlation[::-1].T.tolist(), strict=True):
-            entries += [(f"{group}/w{weight:.12g}", value, step) for value, step in zip(curve, steps, strict=True)]
-    return [(name, value, round(step)) for name, value, step in entries if math.isfinite(value) and math.isfinite(step)]
-
-
-def step_scale(result: SettingResult) -> int:
-    """10, so that steps are tenths of p (a step must be a whole number); a higher power of ten for a finer grid."""
-    powers = np.array(() if result.spec is None else result.spec.p, dtype=np.float64)
-    powers, scale = powers[np.isfinite(powers)], TENTHS
-    while scale < 10**9 and np.abs(powers * scale - np.rint(powers * scale)).max(initial=0) > 1e-6:
-        scale *= 10
-    return scale
+            entries += [(f"{kind}/w{weight:.12g}", value, step) for value, step in zip(curve, steps, strict=True)]
+    finite = [entry for entry in entries if math.isfinite(entry[1]) and math.isfinite(entry[2])]
+    return [(name, value, round(step)) for name, value, step in finite if abs(step - round(step)) < 1e-6]
 
 
 def parameters(result: SettingResult) -> dict[str, str]:

@@ -22,7 +22,6 @@ def test_a_place_is_a_path_or_an_address():
 def test_an_address_is_put_together_as_a_path_is_and_masks_its_secrets():
     address = Address("sftp://me:geheim@host/cache") / "attributions" / "data.de-en.parquet"
     assert address.url == "sftp://me:geheim@host/cache/attributions/data.de-en.parquet"
-    assert address.with_suffix(".parts").url == "sftp://me:geheim@host/cache/attributions/data.de-en.parts"
     assert "geheim" not in f"{address} {address!r} {[address]}"
     assert str(address) == "sftp://me:***@host/cache/attributions/data.de-en.parquet"
 
@@ -103,7 +102,7 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path, mon
         part.write_text("")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     address = Address(f"memory://{uuid.uuid4().hex}") / "x"
-    monkeypatch.setattr(type(fsspec.filesystem("memory")), "pipe_file", raising(OSError(28, "quota")))
+    monkeypatch.setattr(type(fsspec.filesystem("memory")), "put_file", raising(OSError(28, "quota")))
     with pytest.raises(BmxError, match=r"cannot write memory://.*/x: quota\. Check"), replacing(address) as part:
         part.write_bytes(b"")
 

@@ -4,14 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from some_results import P, make_result, with_evaluated, with_grid, without_point
+from some_results import make_result, with_evaluated, with_grid, without_point
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
 
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.evaluations.grid import metric_alone
 from bmx_grid.sweep.results import Spent
 from bmx_grid.sweep.settings import Refused
-from bmx_grid.sweep.tracking import MlflowTracker, Tracker, parameters, points, source, step_scale, sweep_identity
+from bmx_grid.sweep.tracking import MlflowTracker, Tracker, parameters, points, source, sweep_identity
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
 
@@ -64,16 +64,12 @@ def test_the_papers_grid_has_all_of_its_points(folder):
 
 
 @pytest.mark.parametrize(
-    ("p", "scale"),
-    [(P, 10), ((-1.0, 0.0, 1.0), 10), ((-0.25, 0.0, 0.25), 100), ((0.1 + 0.2, 0.4), 10), ((-np.inf, 0.1, np.inf), 10)],
-    ids=["tenths", "whole", "quarters need hundredths, under another name", "a rounding error", "infinite"],
+    ("p", "steps"),
+    [((-1.0, 0.0, 1.0), [-10, 0, 10]), ((-0.25, 0.0, 0.25), [0]), ((0.1 + 0.2, 0.4), [3, 4]), ((0.1, np.inf), [1])],
+    ids=["whole", "quarters", "a rounding error", "infinite"],
 )
-def test_no_two_p_share_a_step(p, scale):
-    result = make_result(p=p)
-    assert step_scale(result) == scale
-    curve = "pearson/w0" if scale == 10 else f"pearson by {scale} p/w0"
-    steps = [step for name, _, step in points(result) if name == curve]
-    assert sorted(steps) == [round(power * scale) for power in p if np.isfinite(power)]
+def test_steps_are_whole_tenths_of_p(p, steps):
+    assert sorted(step for name, _, step in points(make_result(p=p)) if name == "pearson/w0") == steps
 
 
 def test_what_is_undefined_is_not_sent():
@@ -148,7 +144,7 @@ def test_numbers_and_files_of_the_analysis_are_the_sweeps_and_updated_not_double
         tracker = started(folder)
         analysis = {"medians/lime/p": -1.4, "ridge/a+b (c)": 0.5, "undefined": float("nan")}
         files = [folder / "tables" / "ridge.md", folder / "report.html", folder / "none.csv"]
-        tracker.headline({**analysis, "settings better": better}, f"**{better:g}** of 5", files)
+        tracker.headline({**analysis, "settings better": better}, f"**{better:g}** of 5", files, ())
         tracker.finish([])
         assert tracker.failure is None
     (parent,), _ = runs_of(folder)
@@ -164,7 +160,7 @@ def test_no_tracking_writes_nothing(tmp_path):
     tracker = Tracker()
     tracker.start("s", CONFIG, tmp_path / "out")
     tracker.log(make_result())
-    tracker.headline({"settings": 1}, "", [])
+    tracker.headline({"settings": 1}, "", (), ())
     tracker.finish([])
     assert (tracker.store(tmp_path / "out"), tracker.where(), tracker.failure) == ("", "", None)
     assert not list(tmp_path.iterdir())

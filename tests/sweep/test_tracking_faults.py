@@ -149,7 +149,7 @@ def test_a_fault_in_mid_sweep_is_one_short_warning_and_the_same_command_complete
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             tracker.log(make_result(metric="bleu"))
-            tracker.headline({"settings": 3}, "", [])
+            tracker.headline({"settings": 3}, "", (), ())
             tracker.finish([])
     (warning,) = caught
     assert str(warning.message).startswith(tracker.failure) and "\n" not in str(warning.message)
