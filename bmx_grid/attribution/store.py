@@ -217,10 +217,7 @@ class Slot:
                         f"{path} was written by another bmx_grid (store version {header['version']}, this one reads "
                         f"{VERSION}). Use that one, or choose another cache_dir."
                     )
-                digests = header["digests"]
-                if len(digests) != file.num_row_groups:
-                    raise ValueError(f"it has {file.num_row_groups} of {len(digests)} row groups")
-                for group, group_digest in enumerate(digests):
+                for group, group_digest in zip(range(file.num_row_groups), header["digests"], strict=True):
                     try:
                         yield self._checked(file.read_row_group(group).combine_chunks(), group_digest)
                     except (OSError, ValueError, pa.ArrowException) as error:

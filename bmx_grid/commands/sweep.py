@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -220,16 +221,14 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     from bmx_grid.sweep.evaluation import seeds_table
     from bmx_grid.sweep.results import ceilings_table, evaluation_tables, scores_table, settings_table
 
-    if not ran.results:
-        return {}
-    plan, grid, tables = sweep.plan, sweep.grid, dict[str, Any]()
-    for evaluation in sweep.evaluations.values():
-        tables |= evaluation_tables(evaluation, ran.results)
-    tables |= {"settings": settings_table(ran.results), "scores": scores_table(ran.results)}
-    ceilings = ceilings_table(setting.segments for setting in plan.settings)
-    tables |= {} if ceilings is None else {"ceilings": ceilings}
-    seeds = None if grid is None else seeds_table(ran.outcomes, ran.results, grid)
-    return tables | ({} if seeds is None else {"seeds": seeds})
+    tables: dict[str, Any] = {}
+    if ran.results:
+        for evaluation in sweep.evaluations.values():
+            tables |= evaluation_tables(evaluation, ran.results)
+        tables |= {"settings": settings_table(ran.results), "scores": scores_table(ran.results)}
+        tables["ceilings"] = ceilings_table(setting.segments for setting in sweep.plan.settings)
+        tables["seeds"] = sweep.grid and seeds_table(ran.outcomes, ran.results, sweep.grid)
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folder: OutputFolder) -> list[Path]:
@@ -241,17 +240,19 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
     recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=today())
     for sentence in refused:
         _warn(sentence)
-    paths = {name: folder.path / TABLES / f"{name}.parquet" for name in tables}
-    csv = [folder.path / "settings.csv"] if tables else []
-    files = {folder.path / RECIPES / f"{recipe.name}.json": recipe for recipe in recipes}
-    folder.begin([*paths.values(), *csv, *files])
-    for name, path in paths.items():
-        write_parquet(tables[name], path)
-    for path in csv:
-        write_csv(tables["settings"], path)
-    for path, recipe in files.items():
-        write_recipe(path, recipe)
-    return [*csv, *paths.values(), *files]
+    out, writers = folder.path, dict[Path, Callable[[], None]]()
+    if tables:
+        writers[out / "settings.csv"] = partial(write_csv, tables["settings"], out / "settings.csv")
+    for name, table in tables.items():
+        path = out / TABLES / f"{name}.parquet"
+        writers[path] = partial(write_parquet, table, path)
+    for recipe in recipes:
+        path = out / RECIPES / f"{recipe.name}.json"
+        writers[path] = partial(write_recipe, path, recipe)
+    folder.begin(writers)
+    for write_file in writers.values():
+        write_file()
+    return list(writers)
 
 
 def today() -> str:

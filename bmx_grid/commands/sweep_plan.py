@@ -14,8 +14,8 @@ from bmx_grid.core.configure import Built, build, check_seed, convert, folder_pa
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
 from bmx_grid.core.masking import masked
-from bmx_grid.core.storage import Place, place
 from bmx_grid.core.storage import check as check_cache
+from bmx_grid.core.storage import place
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import check_name
 from bmx_grid.evaluations.base import Evaluation
@@ -26,27 +26,19 @@ from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.settings import SweepPlan
+from bmx_grid.sweep.settings import PlanOptions, SweepPlan
 from bmx_grid.sweep.tracking import Tracker
-from bmx_grid.words.segmentation import Name as WordsName
 
 MAX_SEEDS = 100
 OF_THE_SWEEP = ("scores", "settings", "ceilings", "seeds")  # tables that no evaluation writes
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(PlanOptions):
     """The keys at the top of a configuration. Raises ConfigError naming the key and the value."""
 
     name: str
-    data_dir: Path
-    cache_dir: Place
     output_dir: Path
-    limit: int | None
-    leave_out: tuple[str, ...]
-    words: WordsName
-    seed: int
-    seeds: tuple[int, ...]
     dry_run: bool
     on_error: Literal["continue", "stop"]
     analysis: bool
@@ -130,8 +122,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     tracker = build(config.get("tracking"), Tracker, "tracking")
     if not settings.dry_run:
         check_cache(settings.cache_dir)
-    names = ("data_dir", "cache_dir", "limit", "seed", "seeds", "leave_out", "words")
-    plan = make_plan(datasets, metrics, explainers, **{name: getattr(settings, name) for name in names})
+    plan = make_plan(datasets, metrics, explainers, settings)
     plan.costs()
     left_out = _left_out(evaluations, plan)
     evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}

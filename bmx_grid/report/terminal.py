@@ -69,8 +69,8 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
         parts.append(f"{spent.n_truncated:,} of {counted(spent.n_texts, 'text')} truncated")
     if spent.unread:
         parts.append(f"{counted(len(spent.unread), 'answer')} could not be read, for example {spent.unread[0]}")
-    if math.isfinite(result.baseline):
-        parts.append(f"baseline {number(result.baseline, '.4f')}")
+    if math.isfinite(result.grid.baseline):
+        parts.append(f"baseline {number(result.grid.baseline, '.4f')}")
     if result.has_grid and math.isfinite(result.fixed_gain):
         parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
     took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]

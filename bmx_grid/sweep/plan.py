@@ -14,15 +14,13 @@ from bmx_grid.attribution.contracts import check_explainer, check_metric, explan
 from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key, word_counts
 from bmx_grid.attribution.store import slot_of
 from bmx_grid.core.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
-from bmx_grid.core.storage import Place
 from bmx_grid.core.wording import counted, setting_label, shortened, visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import SegmentSet, check_name, clusters
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
-from bmx_grid.sweep.settings import ALONE, Refused, Setting, SweepPlan
+from bmx_grid.sweep.settings import ALONE, PlanOptions, Refused, Setting, SweepPlan
 from bmx_grid.words.perturbation import Item, Role
-from bmx_grid.words.segmentation import Name as WordsName
 from bmx_grid.words.segmentation import PairWords
 
 Part = TypeVar("Part", Metric, Explainer)
@@ -34,33 +32,23 @@ def make_plan(
     datasets: Mapping[str, DatasetReader],
     metrics: Mapping[str, Metric],
     explainers: Mapping[str, Explainer],
-    *,
-    data_dir: Path,
-    cache_dir: Place,
-    limit: int | None,
-    seed: int,
-    seeds: Sequence[int] = (),
-    leave_out: Sequence[str] = (),
-    words: WordsName = "whitespace",
+    options: PlanOptions,
 ) -> SweepPlan:
     """Read the data and expand the sweep, metric by metric so that a model is loaded once. Scores nothing.
 
     explainers: without any, the metrics alone are evaluated.
-    seeds: with which settings are repeated, beside `seed`, where the explainer is random.
-    leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER" with * for any.
-    words: how texts are segmented.
     Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern, and BmxError
     for a metric or explainer that is a file and names none.
     """
     sets: list[SegmentSet] = []
     failed: list[Refused] = []
     for name, reader in datasets.items():
-        readable, refused = _read(name, reader, data_dir, limit)
+        readable, refused = _read(name, reader, options.data_dir, options.limit)
         sets += readable
         failed += refused
     known_metrics = _members("metric", metrics, sets, failed)
     known_explainers = _members("explainer", explainers, sets, failed)
-    expansion = _Expansion(sets, cache_dir, words, (seed, *(other for other in seeds if other != seed)), leave_out)
+    expansion = _Expansion(sets, options)
     for name, metric in known_metrics.items():
         expansion.add(name, metric, known_explainers if explainers else {ALONE: None})
     return SweepPlan(
@@ -75,23 +63,18 @@ def make_plan(
 class _Expansion:
     """The settings of a sweep, and combinations that are skipped, as they are found metric by metric."""
 
-    def __init__(
-        self,
-        sets: Sequence[SegmentSet],
-        cache_dir: Place,
-        words: WordsName,
-        seeds: Sequence[int],
-        leave_out: Sequence[str],
-    ) -> None:
-        for pattern in leave_out:
+    def __init__(self, sets: Sequence[SegmentSet], options: PlanOptions) -> None:
+        for pattern in options.leave_out:
             if pattern.count("/") != 3:
                 raise ConfigError(
                     f"leave_out: '{visible(pattern)}' names no setting; write "
                     "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * for any, as in leave_out=['*/en-de/minilm_*/shap']."
                 )
-        self._sets, self._cache_dir, self._seeds = sets, cache_dir, seeds
-        self._unwanted = dict.fromkeys(leave_out, 0)  # how many settings each pattern has met
-        self._words = {pair: PairWords.of_pair(words, pair) for pair in {segments.language_pair for segments in sets}}
+        self._sets, self._cache_dir = sets, options.cache_dir
+        self._seeds = tuple(dict.fromkeys((options.seed, *options.seeds)))
+        self._unwanted = dict.fromkeys(options.leave_out, 0)  # how many settings each pattern has met
+        pairs = {segments.language_pair for segments in sets}
+        self._words = {pair: PairWords.of_pair(options.words, pair) for pair in pairs}
         self._clusters = _clusters(sets)
         self._imported: dict[tuple[str, int], tuple[Explainer, GivenWords]] = {}  # read once for all metrics
         self._texts: dict[tuple[int, tuple[Role, ...], bool], _Texts] = {}

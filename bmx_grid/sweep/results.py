@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,7 @@ class Spent:
     unread: tuple[str, ...] = ()
 
     def __add__(self, other: Spent) -> Spent:
-        counts = self.n_texts + other.n_texts, self.n_truncated + other.n_truncated
-        return Spent(self.seconds + other.seconds, *counts, self.unread + other.unread)
+        return Spent(*map(operator.add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +118,6 @@ class SettingResult:
         return "" if self._of_grid is None else self._of_grid.spec.correlation
 
     @property
-    def baseline(self) -> float:
-        """Correlation of the metric alone."""
-        return self.grid.baseline
-
-    @property
     def gain(self) -> float:
         """Best correlation above the baseline; NaN when either is undefined."""
         return self.grid.best - self.grid.baseline
@@ -130,7 +125,7 @@ class SettingResult:
     @property
     def fixed_gain(self) -> float:
         """Correlation at the published point above the baseline; NaN when either is undefined."""
-        return self.published.correlation - self.baseline
+        return self.published.correlation - self.grid.baseline
 
 
 def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) -> dict[str, pa.Table]:
@@ -160,8 +155,8 @@ def _row(result: SettingResult) -> dict[str, Any]:
         **dict(zip(NAMES, result.names, strict=True)),
         "side": "" if spec is None else spec.side,
         "aggregation": "" if spec is None else type(spec.aggregation).__name__,
-        **{name: getattr(result, name) for name in ("correlation", "baseline")},
-        **{name: getattr(grid, name) for name in ("best", "best_w", "best_p")},
+        "correlation": result.correlation,
+        **{name: getattr(grid, name) for name in ("baseline", "best", "best_w", "best_p")},
         "gain": result.gain,
         "plateau": grid.plateau,
         **{"fixed_w": point.w, "fixed_p": point.p, "fixed": point.correlation},
@@ -217,11 +212,9 @@ def _column(kind: str, parts: Sequence[Any]) -> Any:
 
     if kind == "text":
         return repeated([str(value) for part in parts for value in part])
-    kinds = {"number": (np.float64, pa.float64()), "count": (np.int64, pa.int64()), "flag": (np.bool_, pa.bool_())}
-    numpy_type, arrow_type = kinds[kind]
-    return pa.array(
-        np.concatenate([np.empty(0, numpy_type), *(np.asarray(part, numpy_type) for part in parts)]), arrow_type
-    )
+    kinds: dict[str, Any] = {"number": np.float64, "count": np.int64, "flag": np.bool_}
+    arrays = [np.asarray(part, kinds[kind]) for part in parts]
+    return pa.array(np.concatenate([np.empty(0, kinds[kind]), *arrays]))
 
 
 def repeated(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.DictionaryArray:
@@ -293,7 +286,6 @@ def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
             key = (segments.dataset, segments.language_pair, human)
             if key not in rows:
                 names = dict(zip(("dataset", "language_pair", "human"), key, strict=True))
-                reliable = reliability(judged.raters[human])
-                numbers = {"raters": reliable["k"], "reliability": reliable["icc_k"], "ceiling": reliable["ceiling"]}
-                rows[key] = names | numbers
+                of = reliability(judged.raters[human])
+                rows[key] = {**names, "raters": of["k"], "reliability": of["icc_k"], "ceiling": of["ceiling"]}
     return pa.Table.from_pylist(list(rows.values())) if rows else None

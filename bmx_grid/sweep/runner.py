@@ -7,8 +7,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
+from typing import Any
 
-from bmx_grid.attribution.explain import explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, component_errors
 from bmx_grid.core.terminal import plain_warnings
@@ -22,7 +23,6 @@ from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.results import Spent
 from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.words.perturbation import Item
-from bmx_grid.words.segmentation import PairWords
 
 
 def run_plan(
@@ -73,7 +73,9 @@ def _scored_outcomes(
             parts = (setting.metric, setting.asked)
             for number, (items, _) in list(waiting[index].items()):
                 if index in waiting:  # settings that failed meanwhile get no more work
-                    work = partial(_work, index, number, setting.slot, *parts, setting.words, items, setting.seed)
+                    how: Any = {"skip_refused": True, "words": setting.words}
+                    explain = partial(explain_items, *parts, items, setting.seed, **how)
+                    work = partial(_work, index, number, setting.slot, setting.metric, explain)
                     yield Job(work, _needs_device(*parts))
 
     def weight(index: int) -> tuple[bool, int]:
@@ -109,23 +111,16 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
 
 
 def _work(
-    index: int,
-    number: int,
-    slot: Slot,
-    metric: Metric,
-    explainer: Explainer | None,
-    words: PairWords,
-    items: Sequence[Item],
-    seed: int,
+    index: int, number: int, slot: Slot, metric: Metric, explain: Callable[[], list[Explanation]]
 ) -> tuple[int, int, Spent] | tuple[int, int, Spent, str, str]:
     """One chunk, in a worker: explain, write, report. An error, which ends its setting alone, is the last two."""
     start = time.perf_counter()
     try:
         with plain_warnings(), component_errors():
             before, n_unread = truncated(), len(UNREAD)
-            explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
+            explained = explain()
             n_truncated = truncated() - before
-            n_scored = sum(metric.count_texts(item, done.n_texts) for item, done in zip(items, explained, strict=True))
+            n_scored = sum(metric.count_texts(done.item, done.n_texts) for done in explained)
         slot.add(explained)
     except BmxError as error:
         return index, number, Spent(time.perf_counter() - start), str(error), error.details

@@ -6,17 +6,38 @@ import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import AttributionSet, Slot
+from bmx_grid.core.storage import Place
 from bmx_grid.core.wording import setting_label
 from bmx_grid.evaluations.base import Combination, Finished
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
+from bmx_grid.words.segmentation import Name as WordsName
 from bmx_grid.words.segmentation import PairWords
 
 ALONE = "none"  # the explainer's name in settings of a metric alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """What a sweep covers, besides its data sets, metrics and explainers.
+
+    limit: segments per language pair; None for all. seeds: with which settings are repeated, beside `seed`, where the
+    explainer is random. leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"
+    with * for any. words: how texts are segmented.
+    """
+
+    data_dir: Path
+    cache_dir: Place
+    limit: int | None = None
+    seed: int = 0
+    seeds: tuple[int, ...] = ()
+    leave_out: tuple[str, ...] = ()
+    words: WordsName = "whitespace"
 
 
 @dataclass(frozen=True, eq=False)

@@ -289,7 +289,7 @@ def points(result: SettingResult) -> list[Entry]:
         numbers |= {"best plateau": grid.plateau, "share shifted": grid.share_shifted}
         numbers |= {"length control": grid.length_control, "undefined points": grid.n_undefined}
         numbers |= {"segments": grid.n_segments, "segments rated": grid.n_rated, "segments used": grid.n_used}
-    numbers[f"baseline {kind}"] = result.baseline
+    numbers[f"baseline {kind}"] = grid.baseline
     entries = [(name, float(value), 0.0) for name, value in numbers.items()]
     if result.spec is not None and result.has_grid:
         steps = [10 * power for power in result.spec.p[::-1]]

@@ -44,6 +44,7 @@ from bmx_grid.measures.resampling import cluster_mean
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.combined import Combined
 from bmx_grid.sweep.plan import make_plan
+from bmx_grid.sweep.settings import PlanOptions
 
 Floats = NDArray[np.float64]
 METRICS = ("sentence_bleu", "chrf", "minilm_bertscore")
@@ -86,7 +87,7 @@ def wmt17(data_dir: Path, cache_dir: Path) -> Iterator[Pair]:
     reader = build(load_option("dataset", "wmt17"), DatasetReader, "dataset.wmt17")
     metrics = {name: build(load_option("metric", name), Metric, f"metric.{name}") for name in METRICS}
     explainers = {"erasure": build(load_option("explainer", "erasure"), Explainer, "explainer.erasure")}
-    plan = make_plan({"wmt17": reader}, metrics, explainers, data_dir=data_dir, cache_dir=cache_dir, limit=None, seed=0)
+    plan = make_plan({"wmt17": reader}, metrics, explainers, PlanOptions(data_dir=data_dir, cache_dir=cache_dir))
     missing = [setting.label for setting in plan.settings if not setting.cached]
     if missing or plan.failed:
         raise DataMissingError(f"{cache_dir} lacks {len(missing)} settings ({missing[:1]}); run the command above.")

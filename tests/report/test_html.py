@@ -31,7 +31,7 @@ from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.results import evaluation_tables, settings_table
 from bmx_grid.sweep.runner import run_plan
-from bmx_grid.sweep.settings import SweepPlan
+from bmx_grid.sweep.settings import PlanOptions, SweepPlan
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
 VOID = {"meta", "link", "input", "img", "br", "hr"}
@@ -287,8 +287,8 @@ def test_a_sweep_is_analysed_at_its_declared_points(tmp_path, dataset, told):
 
 def test_a_finished_sweep_is_shown_with_its_words_and_signatures(tmp_path, blank_figures):
     data = {"sample": Sample(name="sample", language_pairs=("de-en",))}
-    places = {"data_dir": tmp_path, "cache_dir": tmp_path / "cache"}
-    plan = make_plan(data, {"chrf": Chrf()}, {"erasure": Erasure()}, **places, limit=15, seed=0)
+    scope = PlanOptions(data_dir=tmp_path, cache_dir=tmp_path / "cache", limit=15)
+    plan = make_plan(data, {"chrf": Chrf()}, {"erasure": Erasure()}, scope)
     fixed = {"erasure": Point(w=0.0, p=1.0)}
     grid = GridEvaluation(p=PowerRange(-1, 2, 1), w=(0.0, 0.5, 1.0), fixed=fixed)
     options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}

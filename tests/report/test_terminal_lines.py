@@ -10,7 +10,7 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.table import columns_of
 from bmx_grid.report.terminal import WIDEST, cautions, failures, fitted, sentences
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.settings import Refused
+from bmx_grid.sweep.settings import PlanOptions, Refused
 
 NAN = np.nan
 
@@ -32,8 +32,8 @@ def said(tmp_path, human, sources, pairs=("de-en",)):
             )
             return SegmentSet(self.name, language_pair, segments, Judgements({"da": np.array(human, float)}), "here")
 
-    places = {"data_dir": tmp_path, "cache_dir": tmp_path}
-    return cautions(make_plan({"toy": Given(name="toy")}, {"chrf": Chrf()}, {}, **places, limit=None, seed=0))
+    options = PlanOptions(data_dir=tmp_path, cache_dir=tmp_path)
+    return cautions(make_plan({"toy": Given(name="toy")}, {"chrf": Chrf()}, {}, options))
 
 
 @pytest.mark.parametrize(

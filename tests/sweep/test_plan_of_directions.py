@@ -13,11 +13,13 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.words import Ter
 from bmx_grid.report.terminal import cautions
 from bmx_grid.sweep.plan import make_plan
+from bmx_grid.sweep.settings import PlanOptions
 
 
 def planned(folder, reader, metrics, *, explained):
     explainers = {"erasure": Erasure()} if explained else {}
-    return make_plan({reader.name: reader}, metrics, explainers, data_dir=folder, cache_dir=folder, limit=3, seed=0)
+    options = PlanOptions(data_dir=folder, cache_dir=folder, limit=3)
+    return make_plan({reader.name: reader}, metrics, explainers, options)
 
 
 @pytest.mark.parametrize("explained", [True, False], ids=["explained", "alone"])

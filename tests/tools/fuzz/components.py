@@ -26,6 +26,7 @@ from bmx_grid.sweep.evaluation import complete
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.runner import run_plan
+from bmx_grid.sweep.settings import PlanOptions
 from bmx_grid.words.perturbation import Plan
 
 
@@ -136,9 +137,8 @@ def answer(group: str, hook: str, way: str, folder: Path) -> list[str]:
         parts["explainer"].clear()
     reader = build({**load_option("dataset", "sample"), "language_pairs": ["de-en"]}, DatasetReader, "dataset.sample")
     levels = build({**load_option("evaluation", "levels", 0), "resamples": 3}, Evaluation, "evaluation.levels")
-    plan = make_plan(
-        {"sample": reader}, parts["metric"], parts["explainer"], data_dir=folder, cache_dir=folder, limit=4, seed=0
-    )
+    options = PlanOptions(data_dir=folder, cache_dir=folder, limit=4)
+    plan = make_plan({"sample": reader}, parts["metric"], parts["explainer"], options)
     run = run_plan(plan, {"levels": levels}, executor=Sequential(), stop_on_error=False, progress=lambda *_: None)
     outcomes = list(run)
     results, incomplete = complete(outcomes, {"levels": levels})
