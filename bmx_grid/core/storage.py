@@ -116,12 +116,10 @@ def replacing(file: Place) -> Iterator[Path]:
         return
     fs, path = _file_system(file)
     with tempfile.TemporaryDirectory(prefix="bmx_grid-") as folder:
-        part = Path(folder) / "object"
-        try:
+        copy = Path(folder) / file.url.rpartition("/")[2]
+        with _replacing_path(copy) as part:
             yield part
-        except OSError as error:
-            raise StoreError(f"cannot write {file}: {error.strerror or error}. Free some space in {folder}.") from error
-        _asked(file, "write", lambda: fs.put_file(str(part), path))
+        _asked(file, "write", lambda: fs.put_file(str(copy), path))
 
 
 def remove(file: Place) -> None:

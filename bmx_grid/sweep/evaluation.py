@@ -9,6 +9,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -213,13 +214,11 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
     """
     left = dict(enumerate(works))
     if cost > WORTH_WORKERS and len(works) > 1:
-        try:
-            jobs = (Job(partial(_numbered, number, work)) for number, work in enumerate(works))
+        jobs = (Job(partial(_numbered, number, work)) for number, work in enumerate(works))
+        with suppress(WorkerLost):
             for number, value in run_jobs(executor, jobs):
                 del left[number]
                 yield number, value
-        except WorkerLost:
-            pass
     for number, work in left.items():
         yield number, work()
 

@@ -223,11 +223,7 @@ class MlflowTracker(Tracker):
             return ""
         if not self._address.startswith(SQLITE):
             return f"\n  MLflow at {_shown(self._address)}"
-        # MLflow's own first page is for language models; this one has the runs
-        page = (
-            f"http://127.0.0.1:5000/#/experiments/{self._parent.info.experiment_id}/runs?workflowType=machine_learning"
-        )
-        return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}\n  {page}"
+        return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}"
 
     def _send(self, run: Any, entries: Sequence[Entry], when: int) -> None:
         """Metrics in as few calls as MLflow allows.
@@ -286,9 +282,6 @@ def points(result: SettingResult) -> list[Entry]:
         numbers |= {"fixed p": point.p, "fixed w": point.w}
     if result.has_grid:
         numbers |= {"best gain": result.gain, f"best {kind}": grid.best, "best p": grid.best_p, "best w": grid.best_w}
-        numbers |= {"best plateau": grid.plateau, "share shifted": grid.share_shifted}
-        numbers |= {"length control": grid.length_control, "undefined points": grid.n_undefined}
-        numbers |= {"segments": grid.n_segments, "segments rated": grid.n_rated, "segments used": grid.n_used}
     numbers[f"baseline {kind}"] = grid.baseline
     entries = [(name, float(value), 0.0) for name, value in numbers.items()]
     if result.spec is not None and result.has_grid:

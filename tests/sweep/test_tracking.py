@@ -75,7 +75,7 @@ def test_steps_are_whole_tenths_of_p(p, steps):
 def test_what_is_undefined_is_not_sent():
     holes = make_result().grid.correlation.copy()
     holes[:7, 0], holes[0, 1] = np.nan, np.inf
-    sent = points(with_grid(make_result(), correlation=holes, length_control=np.nan))
+    sent = points(with_grid(make_result(), correlation=holes, best_p=np.nan))
     assert len(sent) == CURVES + SCALARS - 9
     assert not [name for name, _, _ in points(without_point(make_result())) if name.startswith("fixed")]
     base, human = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])
