@@ -237,7 +237,7 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
     from bmx_grid.sweep.output import RECIPES, TABLES, recipes_of
     from bmx_grid.sweep.results import write_csv, write_parquet
 
-    recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=today())
+    recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=datetime.date.today().isoformat())
     for sentence in refused:
         _warn(sentence)
     out, writers = folder.path, dict[Path, Callable[[], None]]()
@@ -253,8 +253,3 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
     for write_file in writers.values():
         write_file()
     return list(writers)
-
-
-def today() -> str:
-    """YYYY-MM-DD."""
-    return datetime.date.today().isoformat()
