@@ -17,7 +17,7 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.table import FACTORS, Floats, Given
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, number
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 
 if TYPE_CHECKING:
@@ -50,22 +50,19 @@ def compute(given: Given) -> dict[str, Any]:
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """All coefficients."""
-    import pandas as pd
-
     fit, frame = result["ridge"], result["ridge_coefficients"]
     if not len(frame):
         return
-    last = pd.DataFrame({"factor": ["intercept", "R²"], "name": "", "coefficient": [fit["intercept"], fit["r2"]]})
-    rows = pd.concat([frame.assign(part=0), last.assign(part=1)])
     columns = ("factor", "name", Column("coefficient", form="+.5f"), Column("error", "standard error", ".5f"))
     note = (
-        f"Ridge regression, alpha {fit['alpha']:g}, of the gain at the fixed points of {counted(fit['n'], 'setting')}. "
+        f"Ridge regression, alpha {fit['alpha']:g}, of the gain at the fixed points of {counted(fit['n'], 'setting')}; "
+        f"intercept {number(fit['intercept'], '+.5f')}, R² {number(fit['r2'], '.5f')}. "
         "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
         f"{fit['clusters']} language pairs; n/a for a name in fewer than 3 of them."
     )
     title = "What goes with a larger or smaller gain"
     notes = (note, result["points"])
-    yield Table.of("ridge_coefficients", title, rows, columns, notes, by=["part"], names=2)
+    yield Table.of("ridge_coefficients", title, frame, columns, notes, names=2)
 
 
 def coefficients(given: Given) -> pd.DataFrame:

@@ -81,8 +81,8 @@ def compute(given: Frames) -> dict[str, Any]:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """The means per explainer, every setting, and the relation of AUC and gain; no table without tags."""
-    words, by_setting, plausible = result["words"], result["words_by_setting"], result["plausibility"]
+    """The means per explainer, and every setting; no table without tags."""
+    words, by_setting = result["words"], result["words_by_setting"]
     if not len(words):
         return
     known = [name for name in MEASURES if name in words and words[name].notna().any()]
@@ -93,16 +93,6 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     columns = (*FACTORS, "side", *map(_measure, known))
     long = len(by_setting) > MOST_SETTINGS
     yield Table.of("words_by_setting", "Measures of words by setting", by_setting, columns, NOTES, names=5, data=long)
-    if plausible is not None and len(plausible):
-        note = (
-            "AUC: whether the explanation gives marked words of the target lower attributions than others; gain: at "
-            "the declared point of the explainer. In brackets: 95 % intervals by a bootstrap of language pairs (none "
-            "with fewer than 3). Undefined: settings without an AUC or a gain."
-        )
-        rho = Column("rho", "rho of AUC and gain", RHO, ("low", "high"))
-        columns = ("explainer", rho, Column("n", "settings"), "undefined", Column("clusters", "pairs"))
-        title = "Does a better explanation boost more"
-        yield Table.of("plausibility", title, plausible.reset_index(), columns, [note])
 
 
 def _measure(name: str) -> Column:
