@@ -120,15 +120,11 @@ def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple
 
     The rule of `correlation.point_that_gains`; parts without a defined correlation have no say.
     """
-    sums: Floats | None = None
-    count = 0
-    for one in parts:
-        surface = correlate_grid(kind, one.features, one.base, one.human, w)
-        surface -= correlate(kind, one.base, one.human)
+    surfaces = []
+    for part in parts:
+        surface = correlate_grid(kind, part.features, part.base, part.human, w)
+        surface -= correlate(kind, part.base, part.human)
         if np.isfinite(surface).any():
-            sums = surface if sums is None else sums + surface
-            count += 1
-    if sums is None:
-        return 1.0, -1
-    at = point_that_gains(sums / count, w)
-    return (1.0, -1) if at is None else (w[at[1]], at[0])
+            surfaces.append(surface)
+    place = point_that_gains(np.sum(surfaces, axis=0) / len(surfaces), w) if surfaces else None
+    return (1.0, -1) if place is None else (w[place[1]], place[0])

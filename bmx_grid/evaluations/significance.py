@@ -139,10 +139,9 @@ class SignificanceEvaluation(Evaluation):
         results = super().evaluate(settings, each)
         rows = [row for result in results for row in result["tests"]]
         places = [place for place, result in enumerate(results) for _ in result["tests"]]
+        refined = iter(adjusted(self._refined(settings, places, rows)))
         for result in results:
-            result["tests"] = []
-        for place, row in zip(places, adjusted(self._refined(settings, places, rows)), strict=True):
-            results[place]["tests"].append(row)
+            result["tests"] = [next(refined) for _ in result["tests"]]
         return results
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Result]:

@@ -5,13 +5,10 @@ import itertools
 
 import numpy as np
 import pytest
-from fakes import composed
 from scipy import stats
 from test_levels_evaluation import translated
 
-from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import Scores, drawn_agreement
 from bmx_grid.measures.systems import ranges_by_wins
@@ -84,15 +81,6 @@ def test_metrics_are_correlated_without_outliers_as_well():
     assert row.pearson_without == pytest.approx(stats.pearsonr(means[:5], human[:5])[0])
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("statistics=[spaa]", "Did you mean 'spa'"),
-        ("weights={spa:-1.0}", "0 or more"),
-        ("resamples=10", "at least 40"),
-    ],
-)
-def test_mistakes(override, message):
-    node = composed("evaluation=[tasks]", f"++evaluation.tasks.{override}")["evaluation"]["tasks"]
-    with pytest.raises(ConfigError, match=message):
-        build(node, Evaluation, "evaluation.tasks")
+def test_a_weight_below_0_is_refused():
+    with pytest.raises(ConfigError, match="weights.spa is -1.0; write a number of 0 or more"):
+        dataclasses.replace(TASKS, weights={"spa": -1.0})
