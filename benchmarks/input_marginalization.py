@@ -113,6 +113,6 @@ with tempfile.TemporaryDirectory() as folder:
             share={"word by word": len(texts)},
             per=len(texts),
             unit=" per side",
-            clock=time.process_time if lm.loaded.on_cpu else time.perf_counter,
+            clock=time.process_time if str(lm.loaded.device) == "cpu" else time.perf_counter,
         )
 sys.exit(bench.finish())

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.api.inputs import drawn, real
+from bmx_grid.api.inputs import drawn, plain
 from bmx_grid.attribution.explain import Explanation
+from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import counted, first_line, number, point_in_words, with_interval
@@ -193,7 +194,7 @@ def boost(
     judged = None if human is None else _vector(human, "human", len(base))
     if judged is not None and np.isfinite(judged).sum() < FEWEST:
         raise DataError(f"human: {np.isfinite(judged).sum()} rated segments; a correlation needs {FEWEST}.")
-    p, w = real("p", p), real("w", w)
+    p, w = (convert(plain(value), float | None, name) for name, value in (("p", p), ("w", w)))
     resamples, seed = drawn(resamples, seed, 1)
     if (p is None) != (w is None):
         raise ConfigError("p and w: give both, or neither for the whole grid.")

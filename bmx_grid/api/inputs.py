@@ -37,12 +37,6 @@ def plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def real(name: str, value: Any) -> float | None:
-    """A number, or None. Raises ConfigError for anything else."""
-    number: float | None = convert(plain(value), float | None, name)
-    return number
-
-
 def drawn(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
     """The number of resamples, at least `least`, and their seed. Raises ConfigError."""
     count: int = convert(plain(resamples), int, "resamples")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Literal, Self, cast
 
 import numpy as np
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
 Length = Literal["mean", "sum"]
-_OF_THE_MODEL = ("model", "revision", "content", "dtype", "max_length", "language_code")
 Direction = Literal["source->hypothesis", "hypothesis->source", "reference->hypothesis", "hypothesis->reference", "f"]
 
 
@@ -62,9 +61,10 @@ class Seq2SeqMetric(ModelMetric):
         """The model, loaded on the first call. Raises UnavailableError."""
         return load_translator(self.model, self.revision, self.dtype, self.device)
 
-    def of_the_model(self) -> dict[str, Any]:
-        """What the sums of a direction depend on, besides its texts and languages."""
-        return {key: value for key, value in self.fingerprint().items() if key in _OF_THE_MODEL}
+    def language_of(self, text: str) -> str | None:
+        """The language of a text by its name: a role, or a role and the language it is translated to, "source.fr"."""
+        role, _, language = text.partition(".")
+        return language or (self.source_language if role == "source" else self.target_language)
 
     def sums(
         self,
@@ -129,7 +129,7 @@ class BartScore(Seq2SeqMetric):
         directions = self._directions() if items else []
         for direction in directions:
             sources, targets = ([item.text(role) for item in items] for role in direction)
-            sums = self.sums(sources, targets, *map(self._language, direction), with_entropies=False)
+            sums = self.sums(sources, targets, *map(self.language_of, direction), with_entropies=False)
             scores += score_of(sums, entropy=False, length=self.length) / len(directions)
         return scores
 
@@ -137,6 +137,3 @@ class BartScore(Seq2SeqMetric):
         """The role of what is given, and of the target."""
         names = ["reference->hypothesis", "hypothesis->reference"] if self.direction == "f" else [self.direction]
         return [cast(tuple[Role, Role], tuple(name.split("->"))) for name in names]
-
-    def _language(self, role: Role) -> str | None:
-        return self.source_language if role == "source" else self.target_language

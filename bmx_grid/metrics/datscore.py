@@ -84,10 +84,10 @@ class DatScore(Mixed, Seq2SeqMetric):
         """For a set: its languages, and the items that translations, scores and weights are kept of."""
         fitted = super().fitted(segments)
         for role in {text.partition(".")[0] for text in fitted._texts() if "." in text}:
-            if fitted._language(role) in self.augment:
+            if fitted.language_of(role) in self.augment:
                 raise ConfigError(
                     f"datscore.augment={list(self.augment)}: the {role} of {segments.language_pair} is in "
-                    f"{fitted._language(role)} already; name other languages."
+                    f"{fitted.language_of(role)} already; name other languages."
                 )
         return fitted
 
@@ -107,7 +107,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         for direction in self.part_names:
             one, _, other = direction.partition("->")
             pairs, pairs_of_whole = (list(zip(of[one], of[other], strict=True)) for of in (texts, whole))
-            languages = self._language(one), self._language(other)
+            languages = self.language_of(one), self.language_of(other)
             make = functools.partial(self._score, languages)
             columns.append(self._store("directions", *languages).values(pairs, set(pairs_of_whole), make))
         return np.array(columns, dtype=np.float64).reshape(len(columns), len(items), 4).swapaxes(0, 1)
@@ -116,17 +116,13 @@ class DatScore(Mixed, Seq2SeqMetric):
         """The names of the texts that directions use."""
         return list(dict.fromkeys(text for name in self.part_names for text in name.split("->")))
 
-    def _language(self, text: str) -> str | None:
-        role, _, language = text.partition(".")
-        return language or (self.source_language if role == "source" else self.target_language)
-
     def _versions(self, name: str, items: Sequence[Item]) -> list[str]:
         """The text of this name of each item, translated where the name has a language."""
         role = cast(Role, name.partition(".")[0])
         texts = [item.text(role) for item in items]
         if "." not in name:
             return texts
-        languages = self._language(role), self._language(name)
+        languages = self.language_of(role), self.language_of(name)
         whole = {item.text(role) for item in self.fitted_on}
         make = functools.partial(self._translate, languages)
         return self._store("translations", *languages).values(texts, whole, make)
@@ -141,7 +137,8 @@ class DatScore(Mixed, Seq2SeqMetric):
         return scored
 
     def _store(self, kind: str, source: str | None, target: str | None) -> Kept:
-        made_with = self.of_the_model() | {"source_language": source, "target_language": target}
-        if kind == "translations":
-            del made_with["language_code"]
-        return kept(self.cache_dir, kind, canonical_json(made_with))
+        settings = ("model", "revision", "content", "dtype", "max_length", "language_code")
+        used = settings[: -1 if kind == "translations" else None]
+        made_with = {key: value for key, value in self.fingerprint().items() if key in used}
+        languages = {"source_language": source, "target_language": target}
+        return kept(self.cache_dir, kind, canonical_json(made_with | languages))

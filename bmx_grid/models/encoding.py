@@ -23,7 +23,7 @@ _TEXTS_AT_ONCE = 256  # through the tokenizer, whose own records are many times 
 def token_budget(loaded: LoadedModel, batch_tokens: int | None) -> int:
     """Padded tokens per batch: as configured, or what suits the device; never more than is known to fit."""
     if batch_tokens is None:
-        batch_tokens = CPU_BATCH_TOKENS if loaded.on_cpu else GPU_BATCH_TOKENS
+        batch_tokens = CPU_BATCH_TOKENS if str(loaded.device) == "cpu" else GPU_BATCH_TOKENS
     return batch_tokens if loaded.most_tokens is None else min(batch_tokens, loaded.most_tokens)
 
 

@@ -44,11 +44,6 @@ class LoadedModel:
     max_length: int
     most_tokens: int | None = None
 
-    @property
-    def on_cpu(self) -> bool:
-        """Whether it computes on the CPU, where small batches are best."""
-        return str(self.device) == "cpu"
-
 
 def load_model(
     kind: Kind,

@@ -122,7 +122,6 @@ def forced(
     source_ids = tokenize(loaded, list(numbers), max_length)
     labels = tokenize(loaded, targets, max_length, target=True)
     lengths, source_lengths = lengths_of(labels), lengths_of(source_ids)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
     flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)]).astype(np.int64)
     fixed = None if network.config.model_type == "mbart" else network.config.decoder_start_token_id
     starts = [tokens[-1] if fixed is None else fixed for tokens in labels]  # as `shift_tokens_right` of the families

@@ -85,9 +85,12 @@ def test_the_command_that_is_shown_reads_the_table(name, header, row, more, show
     assert len(segments) == 2 and (segments[0].further_references == ("s",)) == ("b\\c" in header)
 
 
-def test_named_columns_go_before_recognised_ones(show):
-    _, out, _ = show("my.tsv", "src|hyp|ref|da|mqm", "q|w|r|1|2", more=["columns.score=mqm"])
-    assert "  score          mqm\n" in out and "  unused         da\n" in out
+def test_named_columns_go_before_recognised_ones_and_ids_must_tell_segments_apart(show):
+    rows = ("1|q|w|r|1|2", "1|q|v|r|2|3")
+    _, out, _ = show("my.tsv", "index|src|hyp|ref|da|mqm", *rows, more=["columns.score=mqm"])
+    assert "  score          mqm\n" in out and "  unused         index, da\n" in out
+    assert "  id             the number of the row: index repeats within a pair\n" in out
+    assert "columns.id" not in out
 
 
 @pytest.mark.parametrize(
@@ -107,9 +110,3 @@ def test_what_is_no_table_is_one_sentence(name, said, tmp_path, monkeypatch, cap
     assert main(["show", name]) == 2
     err = capsys.readouterr().err
     assert re.search(said, err) and err.count("\n") == 1
-
-
-def test_ids_that_do_not_tell_segments_apart_are_not_taken(show):
-    _, out, _ = show("my.tsv", "index|src|hyp|ref|da", "1|q|w|r|1", "1|q|v|r|2")
-    assert "  id             the number of the row: index repeats within a pair\n" in out
-    assert "columns.id" not in out
