@@ -179,13 +179,10 @@ def explain_items(
     asked = list(zip(rows, requests, scores[len(items) :], strict=True))
     undefined = refused | {row for row, _, score in asked if np.isnan(score).any()}  # a text without a score
     counts = [1] * len(items)
-    attributions: list[dict[Role, Floats]] = [
-        {
-            role: np.full(len(words.words(role, text)) if row in undefined else 0, np.nan)
-            for role, text in item.texts().items()
-        }
-        for row, item in enumerate(items)
-    ]
+    attributions: list[dict[Role, Floats]] = [dict.fromkeys(item.texts(), np.empty(0)) for item in items]
+    for row in undefined:
+        for role, size in zip(attributions[row], word_counts(items[row], words), strict=True):
+            attributions[row][role] = np.full(size, np.nan)
     for row, request, score in asked:
         counts[row] += len(request.plan)
         if row not in undefined:

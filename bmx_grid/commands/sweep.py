@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.settings import Refused
 
 LOG = "log.txt"  # what was said
-Log = list[str]
 READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
 
@@ -71,8 +70,8 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         left = [Refused(one.label, f"left out: it {one.reason}") for one in plan.left_out]
         say(failures([*plan.failed, *left]) or "no setting was run")
         return Ended(len(plan.failed) + len(left), failed=(*plan.failed, *left))
-    start, log = time.perf_counter(), Log()
-    _announce(sweep, log)
+    start = time.perf_counter()
+    _announce(sweep)
     folder, fingerprint = OutputFolder(settings.output_dir), sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
     if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
@@ -82,22 +81,21 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     failed: Sequence[Refused] = ()
     try:
         tracker.start(settings.name, sweep.config, settings.output_dir)
-        ran = run_settings(sweep, log)
+        ran = run_settings(sweep)
         failed = ran.failed
-        said, written = write(sweep, ran, folder, log)
+        said, written = write(sweep, ran, folder)
     except BaseException as error:
         tracker.finish([*failed, Refused(settings.name, f"stopped by {type(error).__name__}")], error)
         raise
     tracker.finish(failed)
     scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
     seconds = time.perf_counter() - start
-    _say(
-        log, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {settings.output_dir}/{tracker.where()}"
-    )
+    where = f"{settings.output_dir}/{tracker.where()}"
+    _say(sweep, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {where}")
     if tracker.failure is not None:
-        _say(log, f"not tracked: {tracker.failure}")
+        _say(sweep, f"not tracked: {tracker.failure}")
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
-    write_text(settings.output_dir / LOG, "\n".join([*log, *details, ""]))  # and tracebacks of what failed
+    write_text(settings.output_dir / LOG, "\n".join([*sweep.log, *details, ""]))  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
         tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
@@ -105,7 +103,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     return Ended(len(failed), len(ran.results), tuple(failed))
 
 
-def _announce(sweep: Sweep, log: Log) -> None:
+def _announce(sweep: Sweep) -> None:
     """Say what the sweep runs, and what it leaves out."""
     from bmx_grid.report.terminal import cautions
 
@@ -114,37 +112,37 @@ def _announce(sweep: Sweep, log: Log) -> None:
     has_grid = sweep.grid is not None and any(setting.explainer is not None for setting in plan.settings)
     grid = f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each" if has_grid and sweep.grid else ""
     _say(
-        log,
+        sweep,
         f"{settings.name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
         f"at most {counted(plan.n_texts, 'text')} to score",
     )
     for line in cautions(plan):
-        _say(log, line, _warn)
+        _say(sweep, line, _warn)
     if plan.repeats:
         seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
         n_repeated = len(plan.repeats) // len(seeds)
-        _say(log, f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
+        _say(sweep, f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
     elif settings.seeds:
-        _say(log, f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
+        _say(sweep, f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
     for name, reason in sweep.left_out.items():
-        _say(log, f"evaluation {name} left out: {reason}")
+        _say(sweep, f"evaluation {name} left out: {reason}")
     for one in plan.left_out:
-        _say(log, f"left out: {one.label}: {one.reason}")
+        _say(sweep, f"left out: {one.label}: {one.reason}")
     for one in plan.failed:
-        _say(log, f"failed: {one.label}: {one.reason}", _warn)
+        _say(sweep, f"failed: {one.label}: {one.reason}", _warn)
 
 
-def _say(log: Log, text: str, how: Callable[[str], None] = say) -> None:
+def _say(sweep: Sweep, text: str, how: Callable[[str], None] = say) -> None:
     """Say a line by `how`, and keep it for log.txt."""
     how(text)
-    log.append(text)
+    sweep.log.append(text)
 
 
 def _warn(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def run_settings(sweep: Sweep, log: Log) -> Ran:
+def run_settings(sweep: Sweep) -> Ran:
     """Score and evaluate every setting, then compare settings."""
     from bmx_grid.core.progress import Progress, working
     from bmx_grid.report.terminal import setting_line
@@ -163,7 +161,7 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
                 outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
-                _say(log, setting_line(outcome, len(outcomes), n_settings, reasons), progress.say)
+                _say(sweep, setting_line(outcome, len(outcomes), n_settings, reasons), progress.say)
                 if outcome.result is not None and outcome.repeated_with is None:
                     sweep.tracker.log(outcome.result)
         with working("comparing metrics and language pairs"):
@@ -173,7 +171,7 @@ def run_settings(sweep: Sweep, log: Log) -> Ran:
     return Ran(outcomes, results, [*plan.failed, *failed, *incomplete])
 
 
-def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, list[Path]]:
+def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]]:
     """Write tables, recipes, figures and page, and say the answer; what was said, and the files.
 
     Raises StoreError where a file cannot be written.
@@ -210,9 +208,9 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder, log: Log) -> tuple[str, 
     sweep.tracker.headline(known, counts, written, answers)
     summary = "\n\n".join(part for part in (sentences(lines), note, failures(ran.failed)) if part)
     if summary:
-        _say(log, f"\n{summary}\n")
+        _say(sweep, f"\n{summary}\n")
     if moved:
-        _say(log, f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
+        _say(sweep, f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     return summary, written
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,6 +75,7 @@ class Sweep:
     """A planned sweep and the parts that run it.
 
     left_out: why evaluations that the data cannot have are left out, by name. config: the whole configuration as YAML.
+    log: what was said while it ran.
     """
 
     settings: Settings
@@ -85,6 +86,7 @@ class Sweep:
     tracker: Tracker
     config: str
     config_digest: str
+    log: list[str] = field(default_factory=list)
 
     @property
     def grid(self) -> GridEvaluation | None:
