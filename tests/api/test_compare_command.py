@@ -62,6 +62,7 @@ def test_json_has_the_correlations_of_the_columns_and_the_tests(call, frame):
             assert row["value"] == pytest.approx(scipy.stats.pearsonr(own[name], own["MQM"])[0], abs=1e-12)
             assert row["low"] < row["value"] < row["high"]
     assert {(one["language_pair"], one["test"]) for one in found["tests"]} >= {("de-en", "perm_inputs")}
+    assert {(row["compared"], row["against"]) for row in found["verdicts"]} == {("good one", "poor")}
 
 
 def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -77,16 +75,5 @@ def test_compare_says_what_of_a_lead_is_the_other_ones_score(table):
     assert found.loc[("curve", "alone"), "verdict"] == "explained by length or score"
     assert found.loc[("better", "alone"), "verdict"] == "helps"
     assert (found["gain"] >= 0).all()
-
-
-def test_the_command_shows_verdicts_with_what_they_mean(table, tmp_path, capsys):
-    from bmx_grid.api.comparison import main
-
-    table.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
-    command = [str(tmp_path / "t.tsv"), "--metrics", "alone", "curve", "--human", "mqm"]
-    assert main(command) == 0
-    assert "explained by length or score: an established gain" in " ".join(capsys.readouterr().out.split())
-    assert main([*command, "--json"]) == 0
-    assert [row["verdict"] for row in json.loads(capsys.readouterr().out)["verdicts"]] == [
-        "explained by length or score"
-    ]
+    shown = " ".join(bmx.compare(table, ["alone", "curve"], human="mqm").summary().split())
+    assert "explained by length or score: an established gain" in shown
