@@ -97,7 +97,7 @@ class Learned(Boost):
         return tuple(not name.startswith("log_words") for name in self.names())
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Linear:
-        return fit_ridge(self, kind, parts, self.names())[0]
+        return fit_ridge(self, kind, parts)[0]
 
     def restored(self, constants: Mapping[str, Any]) -> Linear:
         """Raises ConfigError for constants of other features, or with an sd of 0."""
@@ -107,9 +107,9 @@ class Learned(Boost):
         return fitted
 
 
-def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part], names: Sequence[str]) -> tuple[Linear, float]:
+def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part]) -> tuple[Linear, float]:
     """The regression with the penalty that predicts other clusters best, and that penalty; infinity for no boost."""
-    alone = Linear.alone(names), np.inf
+    alone = Linear.alone(spec.names()), np.inf
     used = [one for one in parts if one.decides]
     if not used:
         return alone
@@ -128,7 +128,7 @@ def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part], names: Sequence[
     scaled, base_sd = np.asarray(weights * (own / spread)), float(sds[0])
     points = tuple((scaled[1:] * base_sd).tolist())
     constants = points, tuple(means[1:].tolist()), tuple(sds[1:].tolist())
-    fitted = Linear(tuple(names), float(scaled[0]), float(means[0]), *constants)
+    fitted = Linear(spec.names(), float(scaled[0]), float(means[0]), *constants)
     return (fitted, penalty) if gains(kind, used, fitted) else alone
 
 

@@ -38,7 +38,7 @@ from bmx_grid.evaluations.boost_evidence import (
     over_scope,
 )
 from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
-from bmx_grid.evaluations.held_out import FOLDS, Member, chosen, cross_fitted, linked, member_of, on_others
+from bmx_grid.evaluations.held_out import FOLDS, Member, chosen, cross_fitted, linked, member_of
 from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import nearest_point
@@ -245,8 +245,10 @@ class BoostEvaluation(Evaluation):
         held: list[Chosen] = [{} for _ in members]
         for name, fit, features in choices:
             for drawn in zip(*features, strict=False):  # none where a member lacks the boost
-                for of_setting, scores in zip(held, on_others(self._kind, fit, members, drawn), strict=True):
-                    if scores is not None:
+                for of_setting, member, columns in zip(held, members, drawn, strict=True):
+                    others = [(members[other], drawn[other], rows) for other, rows in member.choosing.items()]
+                    if others:
+                        scores = chosen(self._kind, fit, others).scores(member.base, columns)
                         of_setting.setdefault((name, point), []).append(scores)
         return held
 

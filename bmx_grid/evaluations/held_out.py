@@ -148,18 +148,6 @@ class Member(Rated):
         return of_all
 
 
-def on_others(kind: Kind, fit: Fit, members: Sequence[Member], features: Sequence[Floats]) -> list[Floats | None]:
-    """float64[n] scores of each member with what is best on those that choose for it; None where there are none.
-
-    features: float64[n, k] of each.
-    """
-    held: list[Floats | None] = []
-    for judged, columns in zip(members, features, strict=True):
-        selection = [(members[other], features[other], rows) for other, rows in judged.choosing.items()]
-        held.append(chosen(kind, fit, selection).scores(judged.base, columns) if selection else None)
-    return held
-
-
 def linked(
     kind: Kind, members: Sequence[Member], labels: Sequence[Sequence[str]], names: Sequence[str]
 ) -> list[Member]:

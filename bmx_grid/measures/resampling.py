@@ -235,14 +235,13 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
 
 
 def resampled_correlations(
-    kind: Kind, columns: Floats, human: Floats, cluster: Ints, resamples: int, seed: int, clusters: int | None = None
+    kind: Kind, columns: Floats, human: Floats, cluster: Ints, resamples: int, seed: int
 ) -> Floats:
     """float64[K, R] correlations of float64[n, K] scores under resamples of whole clusters, the same ones for all.
 
-    cluster: int64[n] codes; clusters: how many there are, where these segments are a part of those that are drawn.
-    None (R = 0) with fewer than FEWEST_CLUSTERS.
+    cluster: int64[n] codes. None (R = 0) with fewer than FEWEST_CLUSTERS.
     """
-    count = number_of(cluster) if clusters is None else clusters
+    count = number_of(cluster)
     if count < FEWEST_CLUSTERS or resamples < 1:
         return np.empty((columns.shape[1], 0))
     times = (drawn[cluster] for drawn in seeded_draws(count, resamples, seed, len(human)))

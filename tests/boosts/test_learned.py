@@ -65,7 +65,7 @@ def test_the_penalty_is_the_one_that_predicts_other_clusters():
             for at, one in enumerate(parts):
                 predicted, _ = sklearn_scores(parts, penalty, inside, at)
                 errors[penalty] += np.var((standard(one.human) - predicted)[~inside[at]])
-    fitted, chosen = fit_ridge(BOOST, "pearson", parts, BOOST.names())
+    fitted, chosen = fit_ridge(BOOST, "pearson", parts)
     assert PENALTIES[0] < chosen == min(errors, key=errors.get) < np.inf
     assert not fitted.abstains
 
@@ -82,7 +82,7 @@ def test_people_who_share_a_cluster_are_not_left_out_one_by_one():
     copies = np.tile(np.arange(40), 6)
     many = Part(one.base[copies], one.features[copies], one.human[copies], copies)
     apart = Part(many.base, many.features, many.human, np.random.default_rng(1).permutation(240))
-    penalty = {name: fit_ridge(BOOST, "pearson", [part], BOOST.names())[1]
+    penalty = {name: fit_ridge(BOOST, "pearson", [part])[1]
                for name, part in (("together", many), ("apart", apart))}  # fmt: skip
     assert penalty["apart"] < penalty["together"]
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from some_settings import finished
 
-from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.evaluations.base import as_columns
-from bmx_grid.evaluations.held_out import Member, linked, on_others
+from bmx_grid.evaluations.held_out import Member, linked
 
 
 def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
@@ -56,9 +55,6 @@ def test_rows_become_columns_in_the_order_of_their_fields():
 def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
     rng, everyone, at = np.random.default_rng(3), np.ones(9, dtype=bool), np.arange(9)
     rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), at, at, at, at, everyone) for _ in range(3)]
-    features = [rng.normal(size=(9, 2)) for _ in rated]
     labels = [list("abcdefghi"), list("abcdefghi"), list("jklmnopqr")]
     members = linked("pearson", [Member(*of, finished(9), {}, {}, ()) for of in rated], labels, ["x", "y", "y"])
     assert [list(member.choosing) for member in members] == [[2], [], [0]]
-    held = on_others("pearson", FeatureMix(feature="mean").fit, members, features)
-    assert [scores is None for scores in held] == [False, True, False]
