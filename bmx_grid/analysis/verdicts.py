@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAPERS_BOOST = "power_mean_grid"
+PRECISE = 0.02  # half of an interval that tells a gain worth having
 MOST_METRICS, MOST_STEPS = 5, 3  # that are named
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 KEEP = "keep the metric as it is"
@@ -252,10 +253,25 @@ def _step(rows: Sequence[Row]) -> str:
         return f"use the recipe of {first['boost']} with {written(first['explainer'])}{where}"
     if all(row["verdict"] == HURTS for row in rows):
         return f"do not boost it, {KEEP}"
-    return RATE_MORE if all(row["verdict"] == TOO_LITTLE for row in rows) else KEEP
+    return _more_data(rows) if all(row["verdict"] in (TOO_LITTLE, NO_GAIN) for row in rows) else KEEP
 
 
 def _average_is_better(row: Row) -> bool:
     """Whether averaging metrics gains more than the boost, established also beyond score and length."""
     established = row["combined_gain_low"] > 0 and row["combined_beyond_low"] > 0
     return bool(established and row["combined_gain"] > (row["gain"] if row["verdict"] == HELPS else 0.0))
+
+
+def _more_data(rows: Sequence[Row]) -> str:
+    """What to rate so that the interval of what gains most tells a gain of PRECISE; no more where it does already."""
+    known = [row for row in rows if math.isfinite(row["gain_low"])]
+    if not known:
+        return RATE_MORE
+    row = max(known, key=lambda row: row["gain"])
+    wider = ((row["gain_high"] - row["gain_low"]) / 2 / PRECISE) ** 2
+    if wider <= 1:
+        return KEEP if row["verdict"] == NO_GAIN else RATE_MORE
+    more = counted(math.ceil(row["n"] * (wider - 1) / 100) * 100, "more segment")
+    if row["pairs"] > 1:
+        more = counted(math.ceil(row["pairs"] * (wider - 1)), "more language pair")
+    return f"rate about {more} to see a gain of {PRECISE:g}"

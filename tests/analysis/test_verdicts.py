@@ -21,6 +21,7 @@ PUBLISHED = {"point": "published", "boost": "power_mean_grid"}
 EVERYWHERE = {"dataset": "all"}
 AVERAGE = {"combined_gain": 0.2, "combined_beyond": 0.1}
 LACKS = {"point": "none", "verdict": TOO_LITTLE, "because": "not judged: none.", "gain": math.nan}
+WIDE = (0.01, -0.03, 0.05)  # of half 0.04: twice what tells a gain of 0.02
 UNDEFINED = {"gain": math.nan, "verdict": TOO_LITTLE, "because": "nothing is defined"}
 
 
@@ -41,6 +42,7 @@ def pair(name, **changes):
 
 
 MORE = pair("b", combined_gain=0.3, combined_beyond=0.1)
+WIDER = pair("b", gain=(0.0, -0.1, 0.1))
 
 
 def test_the_answer():
@@ -117,6 +119,8 @@ def test_of_many_answers_the_first_are_said_and_the_others_counted():
         pytest.param([pair("a", **AVERAGE), pair("b", combined_gain=0.0)], "keep", id="an average on one pair"),
         pytest.param([{**GAINS, **AVERAGE, "gain": 0.3}], "use the recipe", id="an average gains less"),
         pytest.param([{**AVERAGE, "combined_beyond": 0.005}], "keep", id="an average that length explains"),
+        pytest.param([{"gain": WIDE}], "rate about 12 more language pairs to see a gain of 0.02", id="pairs"),
+        pytest.param([pair("a", gain=WIDE), WIDER], "rate about 1,500 more segments to see", id="segments of a pair"),
         pytest.param([pair("a", **UNDEFINED)], "rate more segments", id="too little data"),
         pytest.param([{}], "keep the metric as it is", id="precise, and no gain"),
         pytest.param([{"verdict": EXPLAINED, "gain": 0.3}], "keep the metric as it is", id="no explanation needed"),
