@@ -339,14 +339,8 @@ class Run:
             tested = declared_points(self.analysis.frames)
             tested = tested[tested["point"] == PUBLISHED][[*FACTORS, "low", "high"]]
             frame = self.settings.merge(tested, on=list(FACTORS), how="left")
-            columns = {
-                "n_used": "segments",
-                "baseline": "metric alone",
-                "fixed_gain": "gain",
-                "low": "low",
-                "high": "high",
-            }
-            columns |= {"gain": "gain of the best point (in-sample)"}
+            columns = {"n_used": "segments", "baseline": "metric alone", "fixed_gain": "gain"}
+            columns |= {"low": "low", "high": "high", "gain": "gain of the best point (in-sample)"}
             lines = [*answer(self.analysis), *lines]
         elif "correlations" in self.names:
             frame, names = self.correlations, (*FACTORS[:3], "level", "grouping", "statistic")

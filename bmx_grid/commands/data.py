@@ -55,10 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made = parser("data", __doc__)
     made.add_argument("command", choices=COMMANDS, help="; ".join(map(": ".join, COMMANDS.items())))
     made.add_argument(
-        "settings",
-        nargs="*",
-        metavar="NAME | KEY=VALUE",
-        help="data sets, and settings (below); show: also a table",
+        "settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets, and settings (below); show: also a table"
     )
     made.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN")
     parsed = made.parse_args(arguments)
@@ -190,9 +187,8 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     used = {name for names in roles.values() for name in names}
     lines["unused"] = visible(listed([name for name in dict.fromkeys(table.names) if name not in used])) or "no column"
     print(f"{visible(str(table.path))}: {counted(len(table), 'row')}")
-    for role, text in (
-        {factor_in_words(role): visible(", ".join(names)) for role, names in roles.items()} | lines
-    ).items():
+    lines = {factor_in_words(role): visible(", ".join(names)) for role, names in roles.items()} | lines
+    for role, text in lines.items():
         print(f"  {role:<14} {text}")
     columns = {role: names if len(names) > 1 else names[0] for role, names in roles.items()}
     return replace(reader, columns=columns), _command(reader, roles)
