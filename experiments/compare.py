@@ -109,6 +109,11 @@ def analysis_of(table: GridTable, select_from: GridTable | None = None) -> dict[
     return plain(analyse(table, Options(select_from=select_from)))
 
 
+def settings_of(table: GridTable, **names: str) -> GridTable:
+    """The settings of a table with all these names."""
+    return table.take((table.frame[list(names)] == list(names.values())).all(axis=1).to_numpy())
+
+
 def analysis_part(tables: list[GridTable], expected: Mapping[str, Any]) -> Iterator[Check]:
     """The part of a paper that has no quantities of its own."""
     if len(tables) != 1:

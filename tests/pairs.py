@@ -8,7 +8,7 @@ import numpy as np
 
 from bmx_grid.attribution.explain import Explanation, explain_items
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.metrics.base import Metric, ground_truths
+from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Plan, Request
 
 Pair = tuple[str, str]
@@ -21,7 +21,7 @@ def items(pairs: Sequence[Pair], role: str = "reference") -> list[Item]:
 
 def items_for(metric: Metric, pairs: Sequence[Pair]) -> list[Item]:
     """The items of pairs for a metric that reads one ground truth."""
-    return items(pairs, ground_truths(metric)[0])
+    return items(pairs, next(role for role in metric.reads if role != "hypothesis"))
 
 
 def score(metric: Metric, pairs: Sequence[Pair]) -> np.ndarray:

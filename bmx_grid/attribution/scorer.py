@@ -221,7 +221,7 @@ def _check_arguments(
     if recipe is not None and recipe.of_files:
         raise ConfigError(
             f"the recipe {recipe.name} is for scores or explanations made elsewhere, and new texts have none: judge it "
-            "in a sweep with boost=[recipe], or apply it with bmx_grid.boost(scores, attributions, recipe=FILE)."
+            "in a sweep, with boost=[recipe]."
         )
     if by_point and explainer is None:
         raise ConfigError("p and w belong to an explainer, and there is none: name one, or leave them out.")

@@ -152,11 +152,6 @@ class Metric(Component):
         return None
 
 
-def ground_truths(metric: Metric) -> tuple[Role, ...]:
-    """The roles that a metric reads beside the hypothesis."""
-    return tuple(role for role in metric.reads if role != "hypothesis")
-
-
 def pairs_of(items: Sequence[Item], role: GroundTruth) -> list[tuple[str, str]]:
     """(ground truth, hypothesis) of each item, for metrics that read these two."""
     return [(item.text(role), item.text("hypothesis")) for item in items]

@@ -223,7 +223,10 @@ class MlflowTracker(Tracker):
             return ""
         if not self._address.startswith(SQLITE):
             return f"\n  MLflow at {_shown(self._address)}"
-        return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}"
+        # MLflow's own first page is for language models; this one has the runs
+        experiment = self._parent.info.experiment_id
+        page = f"http://127.0.0.1:5000/#/experiments/{experiment}/runs?workflowType=machine_learning"
+        return f"\n  mlflow ui --backend-store-uri {shlex.quote(self._address)}\n  {page}"
 
     def _send(self, run: Any, entries: Sequence[Entry], when: int) -> None:
         """Metrics in as few calls as MLflow allows.

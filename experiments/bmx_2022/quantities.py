@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from compare import Check, analysis_of, values_of
+from compare import Check, analysis_of, settings_of, values_of
 
 from bmx_grid.analysis.table import GridTable
 from bmx_grid.core.errors import ConfigError
@@ -45,13 +45,13 @@ def wmt17(tables: list[GridTable], expected: Mapping[str, Any], *, texts: str) -
     expected = expected["wmt17"][texts]
     for metric, pairs in expected["baselines"].items():
         for pair, measured in pairs.items():
-            part = ours.take(ours.where(dataset="wmt17", language_pair=pair, metric=metric))
+            part = settings_of(ours, dataset="wmt17", language_pair=pair, metric=metric)
             value = float(part.baseline[0]) if len(part) else None
             name = f"baseline, {metric} {pair}"
             yield Check(name, "README", measured, value, expected["tolerance"], "not in this sweep")
     for pair, measured in expected["grids"].items() if theirs else ():
         names = {"dataset": "wmt17", "language_pair": pair, "metric": "sentence_bleu", "explainer": "erasure"}
-        value = agreement(*(table.take(table.where(**names)) for table in (ours, theirs[0])))
+        value = agreement(*(settings_of(table, **names) for table in (ours, theirs[0])))
         name = f"grids point by point, BLEU Erasure {pair}"
         yield Check(name, "README", measured, value, expected["grid_tolerance"], "not in both tables")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from compare import Check
+from compare import Check, settings_of
 
 from bmx_grid.analysis.table import GridTable
 
@@ -47,7 +47,7 @@ def paper(tables: list[GridTable], expected: Mapping[str, Any]) -> Iterator[Chec
 def _ours(tables: list[GridTable], dataset: str, pair: str, metric: str | None) -> float | None:
     """|Pearson's r| of the metric alone, times 100; None where no table has it."""
     for table in tables if metric is not None else ():
-        part = table.take(table.where(dataset=dataset, language_pair=pair, metric=metric))
+        part = settings_of(table, dataset=dataset, language_pair=pair, metric=metric)
         if len(part):
             return 100 * abs(float(part.baseline[0]))
     return None
