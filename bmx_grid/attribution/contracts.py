@@ -71,8 +71,8 @@ def fitted_to(metric: Metric, segments: SegmentSet) -> tuple[Metric, GivenScores
         check_metric(fitted)
     scores = fitted.given(segments)
     if scores is not None:
-        real_numbers(f"{fitted.signature}: scores of a file", scores.segments, len(segments))
-        real_numbers(f"{fitted.signature}: scores of a file", list(scores.systems.values()), len(scores.systems))
+        real_numbers(fitted, "scores of a file", scores.segments, len(segments))
+        real_numbers(fitted, "scores of a file", list(scores.systems.values()), len(scores.systems))
     return fitted, scores
 
 
@@ -109,10 +109,11 @@ def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Seque
 def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
     """float64[words], exactly one attribution per word. Raises ComponentError for anything else."""
     n_words = len(request.plan.words)
-    where = f"{explainer.signature}: attributions of the words of the {request.role}, for {described(request.item)}"
-    attributions = real_numbers(where, explainer.attribute(request.plan, scores), n_words)
+    what = f"attributions of the words of the {request.role}, for {described(request.item)}"
+    attributions = real_numbers(explainer, what, explainer.attribute(request.plan, scores), n_words)
     if np.isnan(attributions).any() and np.isfinite(scores).all():
-        raise ComponentError(f"{where}: expected {n_words:,} real numbers, got {np.isnan(attributions).sum():,} NaN.")
+        found = f"got {np.isnan(attributions).sum():,} NaN"
+        raise ComponentError(f"{explainer.signature}: {what}: expected {n_words:,} real numbers, {found}.")
     return attributions
 
 
@@ -124,10 +125,9 @@ def explained(
         raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(found):,}.")
     checked = []
     for item, by_role in zip(items, found, strict=True):
-        where, texts = f"{explainer.signature}: explain: {described(item)}", item.texts().items()
-        checked.append(
-            {role: real_numbers(where, by_role.get(role), len(words.words(role, text))) for role, text in texts}
-        )
+        what, texts = f"explain: {described(item)}", item.texts().items()
+        sizes = {role: len(words.words(role, text)) for role, text in texts}
+        checked.append({role: real_numbers(explainer, what, by_role.get(role), size) for role, size in sizes.items()})
     return checked
 
 
@@ -145,12 +145,12 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
 
 def scores_of(metric: Metric, values: object, *shape: int) -> Floats:
     """A metric's scores as float64 of this shape, NaN among them. Raises ComponentError, as `real_numbers`."""
-    return real_numbers(f"{metric.signature}: scores", values, *shape)
+    return real_numbers(metric, "scores", values, *shape)
 
 
 def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
     """`Metric.statistics`. Raises ComponentError unless each of the n items has a row of real numbers."""
-    statistics = real_numbers(f"{metric.signature}: statistics", metric.statistics(items), len(items), None)
+    statistics = real_numbers(metric, "statistics", metric.statistics(items), len(items), None)
     if np.isnan(statistics).any() and not metric.may_be_undefined:
         raise ComponentError(f"{metric.signature}: statistics: expected real numbers, got NaN.")
     return statistics
@@ -170,7 +170,7 @@ def whole_number(component: Metric | Explainer, count: object) -> int:
     return int(count)
 
 
-def real_numbers(what: str, values: object, *shape: int | None) -> Floats:
+def real_numbers(of: Metric | Explainer, what: str, values: object, *shape: int | None) -> Floats:
     """`values` as float64 of this shape; None stands for any length.
 
     Raises ComponentError, which says what they are, for another shape and for values that float64 would change:
@@ -190,7 +190,7 @@ def real_numbers(what: str, values: object, *shape: int | None) -> Floats:
         else:
             return array.astype(np.float64, copy=False)
     wanted = " × ".join("any number of" if length is None else f"{length:,}" for length in shape)
-    raise ComponentError(f"{what}: expected {wanted} real numbers, got {wrong}.")
+    raise ComponentError(f"{of.signature}: {what}: expected {wanted} real numbers, got {wrong}.")
 
 
 def described(item: Item) -> str:
