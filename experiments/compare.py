@@ -31,9 +31,9 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checkout needs no installation
 
+from bmx_grid.analysis.base import GridTable
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import analyse, plain
-from bmx_grid.analysis.table import GridTable, Options
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
 
 HERE = Path(__file__).resolve().parent
@@ -106,7 +106,7 @@ def values_of(found: Mapping[str, Any], values: Iterable[Mapping[str, Any]], tol
 
 def analysis_of(table: GridTable, select_from: GridTable | None = None) -> dict[str, Any]:
     """The analysis of a table as in analysis.json, at its own medians or at those of another table."""
-    return plain(analyse(table, Options(select_from=select_from)))
+    return plain(analyse(table, select_from=select_from))
 
 
 def settings_of(table: GridTable, **names: str) -> GridTable:

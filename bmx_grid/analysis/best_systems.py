@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.table import PAIR, Frames
+from bmx_grid.analysis.base import PAIR, Column, Frames, Table
 from bmx_grid.core.wording import file_stem, named
 
 if TYPE_CHECKING:

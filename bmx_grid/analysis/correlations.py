@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.table import PAIR, Frames
+from bmx_grid.analysis.base import PAIR, Column, Frames, Table
 from bmx_grid.core.wording import UNDEFINED, file_stem
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.table import CONTROL
+from bmx_grid.analysis.base import CONTROL
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.grid import GridSpec, boosted_scores

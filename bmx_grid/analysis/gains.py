@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Floats, Given, GridTable, Table
 from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
-from bmx_grid.analysis.table import CONTROL, FACTORS, Floats, Given, GridTable
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean
@@ -189,7 +188,7 @@ def compute(given: Given) -> dict[str, Any]:
     """
     import pandas as pd
 
-    real, points, seed = given.ask(real_at_points), given.ask(chosen_points), given.options.seed
+    real, points, seed = given.ask(real_at_points), given.ask(chosen_points), given.seed
     by = {factor: summaries(real, ["explainer", factor], seed) for factor in FACTORS[:3]}
     return {
         "fixed": points.join(summaries(real, "explainer", seed)),
@@ -226,7 +225,7 @@ def _controls(given: Given) -> pd.DataFrame:
     if (random_metric & ~random).any():
         gain = gains_of(table, settings["explainer"], points)
         parts["random metric"] = settings.assign(gain=gain)[random_metric & ~random]
-    frames = {name: summaries(part, "explainer", given.options.seed, "gain") for name, part in parts.items()}
+    frames = {name: summaries(part, "explainer", given.seed, "gain") for name, part in parts.items()}
     return pd.concat(frames, names=["control"]) if frames else pd.DataFrame()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis import gains, shared_task, verdicts, words
-from bmx_grid.analysis.base import Column, Table, interval
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table, interval
 from bmx_grid.analysis.gains import (
     CLUSTERED,
     COUNTED,
@@ -23,7 +23,6 @@ from bmx_grid.analysis.gains import (
     summarise,
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.analysis.table import FACTORS, Given
 from bmx_grid.core.wording import counted, named, number, setting_label
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def _table_of_tests(tested: pd.DataFrame) -> Iterator[Table]:
 def _overview(given: Given) -> pd.DataFrame:
     import pandas as pd
 
-    real, seed = given.ask(real_at_points), given.options.seed
+    real, seed = given.ask(real_at_points), given.seed
     every = summaries(real.assign(explainer=ALL), "explainer", seed)
     overview: pd.DataFrame = pd.concat([given.ask(gains.compute)["fixed"], every])
     return overview.rename_axis("explainer")
@@ -160,7 +159,7 @@ def _sentences(given: Given) -> list[str]:
     real = given.ask(real_at_points)
     if not len(real):
         return ["The table holds control settings only (random metric or explainer): there is nothing to conclude."]
-    all_of = summarise(real, given.options.seed)
+    all_of = summarise(real, given.seed)
     origins = "; ".join(sorted(set(given.ask(chosen_points)["origin"])))
     between = f", {all_of['unchanged']} gain no more than 0.00001" if all_of["unchanged"] else ""
     mean = interval(all_of, MEAN, "+.5f", ", without an interval: it needs 3 language pairs")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.table import Floats, Given, GridTable
+from bmx_grid.analysis.base import Column, Floats, Given, GridTable, Table
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import counted, named, point_in_words
@@ -81,19 +80,19 @@ def chosen_points(given: Given) -> pd.DataFrame:
     """
     import pandas as pd
 
-    real, options = given.real, given.options
+    real, other = given.real, given.select_from
     explainers, datasets = real.factor_levels("explainer"), real.factor_levels("dataset")
-    if options.select_from is None:
+    if other is None:
         known, source = medians(given.ask(best_of_all)), "median of the best points of this table"
         judged = "in-sample (chosen where it is judged)"
     else:
-        known = medians(best_points(options.select_from))
-        source = f"median of the best points of {options.select_from.origin}"
-        judged = _elsewhere(real, options.select_from)
+        known = medians(best_points(other))
+        source = f"median of the best points of {other.origin}"
+        judged = _elsewhere(real, other)
     rows = []
     for name in explainers:
-        if name in options.fixed:
-            asked, origin = options.fixed[name], _given(name, options.fixed[name], datasets)
+        if name in given.fixed:
+            asked, origin = given.fixed[name], _given(name, given.fixed[name], datasets)
         elif name not in known.index:
             asked, origin = NOWHERE, f"none: {source} has no {name}"
         else:

@@ -29,9 +29,8 @@ from bmx_grid.analysis import (
     verdicts,
     words,
 )
-from bmx_grid.analysis.base import Table
+from bmx_grid.analysis.base import Given, GridTable, Table
 from bmx_grid.analysis.points import chosen_points
-from bmx_grid.analysis.table import Given, GridTable, Options
 from bmx_grid.core.configure import ALLOWED_PACKAGES
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import visible
@@ -72,19 +71,20 @@ class Analysis(Given):
 
 def analyse(
     table: GridTable,
-    options: Options | None = None,
-    questions: Sequence[Any] = QUESTIONS,
     frames: Mapping[str, pd.DataFrame] | None = None,
+    questions: Sequence[Any] = QUESTIONS,
+    **options: Any,
 ) -> Analysis:
     """The analysis of a table by these questions (see with_others).
 
     frames: the other tables of the sweep, by name (see analysis.load); None for a results table alone.
+    options: `select_from`, `fixed` and `seed` of `Given`.
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
-    options = Options() if options is None else options
-    if options.select_from is not None:
-        points.check_selection(table, options.select_from)
-    return Analysis(frames or {}, table, options, tuple(questions))
+    analysis = Analysis(frames or {}, table, questions=tuple(questions), **options)
+    if analysis.select_from is not None:
+        points.check_selection(table, analysis.select_from)
+    return analysis
 
 
 def with_others(modules: Iterable[str]) -> Questions:
@@ -128,7 +128,7 @@ def signature(given: Given) -> str:
         for name, w, p, asked in given.ask(chosen_points)[["used_w", "used_p", "w"]].itertuples()
         if asked == asked
     ]
-    source = given.options.select_from
+    source = given.select_from
     parts = {
         "table": "/".join(Path(table.origin).parts[-2:]),
         "sha256": _digest(table),

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.base import FACTORS, Column, Floats, Given, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.analysis.table import FACTORS, Floats, Given
 from bmx_grid.core.wording import counted, number
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 
@@ -84,7 +83,7 @@ def coefficients(given: Given) -> pd.DataFrame:
     beta, intercept = ridge(x, y, np.ones(len(y)))
     around, left = (float((values**2).sum()) for values in (y - y.mean(), y - intercept - x @ beta))
     fit |= {"intercept": intercept, "r2": 1 - left / around if around > 0 else math.nan}
-    errors = cluster_errors(x, y, codes(settings["cluster"].to_numpy()), given.options.seed)
+    errors = cluster_errors(x, y, codes(settings["cluster"].to_numpy()), given.seed)
     frame = frame.assign(coefficient=beta, error=errors)
     frame = frame.sort_values(["coefficient", "factor", "name"], ascending=[False, True, True], ignore_index=True)
     frame.attrs = fit

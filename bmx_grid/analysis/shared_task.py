@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.base import PAIR, Column, Frames, Table
 from bmx_grid.analysis.correlations import BASE
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.analysis.names import written
-from bmx_grid.analysis.table import PAIR, Frames
 from bmx_grid.core.wording import file_stem, named, setting_label
 
 if TYPE_CHECKING:

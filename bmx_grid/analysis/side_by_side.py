@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.base import FACTORS, Column, Table
 from bmx_grid.analysis.load import read_frame
-from bmx_grid.analysis.table import FACTORS
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.wording import telling_apart
 from bmx_grid.measures.correlation import Kind, check_kind

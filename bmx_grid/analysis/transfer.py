@@ -13,10 +13,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table
 from bmx_grid.analysis.gains import CLUSTERED, gains_of, summaries
 from bmx_grid.analysis.points import best_of_all, medians
-from bmx_grid.analysis.table import FACTORS, Given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +57,7 @@ def compute(given: Given) -> dict[str, Any]:
 
     optimism: in-sample mean gain minus mean gain in transfer: what judging where one selected hides.
     """
-    moved, seed = moved_gains(given), given.options.seed
+    moved, seed = moved_gains(given), given.seed
     both = moved["transfer_gain"].notna() & moved["in_sample_gain"].notna()
     judged = moved.assign(**{name: moved[name].where(both) for name in ("transfer_gain", "in_sample_gain")})
     frame = summaries(judged, ["factor", "explainer"], seed, "transfer_gain")

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import Column, Table, interval
+from bmx_grid.analysis.base import CONTROL, FACTORS, PAIR, Column, Floats, Frames, Given, Table, interval
 from bmx_grid.analysis.gains import declared
-from bmx_grid.analysis.table import CONTROL, FACTORS, PAIR, Floats, Frames, Given
 from bmx_grid.core.wording import counted, named
 from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.measures.resampling import cluster_mean, codes, number_of, resampled_correlations
@@ -186,7 +185,7 @@ def plausibility(given: Given) -> pd.DataFrame:
     rows = []
     for group in groups.values():
         auc, gain, cluster = (group[name].to_numpy() for name in ("auc", "gain", "cluster"))
-        rows.append(relation(auc, gain, cluster, given.options.seed))
+        rows.append(relation(auc, gain, cluster, given.seed))
     return pd.DataFrame(rows, index=pd.Index(groups, name="explainer"))
 
 

@@ -40,7 +40,6 @@ from typing import Any, Literal
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
-from bmx_grid.analysis.table import Options
 from bmx_grid.commands.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
@@ -75,11 +74,8 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
     return paths, values
 
 
-def _options(values: Mapping[str, str], known: Sequence[str]) -> Options:
-    """How a table is analysed. Raises ConfigError naming the argument, DataError for the table of select.from.
-
-    known: the explainers of the table.
-    """
+def _fixed(values: Mapping[str, str], known: Sequence[str]) -> dict[str, Point]:
+    """The fixed points by explainer, of those of the table, `known`. Raises ConfigError naming the argument."""
     points: dict[str, dict[str, Any]] = {}
     for key, text in values.items():
         if key.startswith("fixed."):
@@ -88,11 +84,8 @@ def _options(values: Mapping[str, str], known: Sequence[str]) -> Options:
     for explainer in points:
         if explainer not in known:
             raise ConfigError(unknown("explainer", explainer, known))
-    source = values.get("select.from")
-    return Options(
-        select_from=None if source is None else load_table(Path(source).expanduser()),
-        fixed=convert(points, dict[str, Point], "fixed"),
-    )
+    fixed: dict[str, Point] = convert(points, dict[str, Point], "fixed")
+    return fixed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -123,8 +116,9 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
     """Analyse one sweep, or one table of correlations."""
     questions = with_others(name for name in values.get("questions", "").split(",") if name)
     table = load_table(path)
-    options = _options(values, table.factor_levels("explainer"))
-    analysis = analyse(table, options, questions, frames_beside(table))
+    fixed, source = _fixed(values, table.factor_levels("explainer")), values.get("select.from")
+    select_from = None if source is None else load_table(Path(source).expanduser())
+    analysis = analyse(table, frames_beside(table), questions, select_from=select_from, fixed=fixed)
     if form is not None:
         _give(form, folder, analysis.tables(), analysis)
         return

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import shared_task
+from bmx_grid.analysis.base import CONTROL, FACTORS, Frames
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
-from bmx_grid.analysis.table import CONTROL, FACTORS, Frames, Options
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid import GridEvaluation
@@ -65,7 +65,7 @@ def analyse_sweep(
     except DataError as error:
         return (None, [], f"no analysis: {error}")
     points = {name: point for name, point in grid.fixed.items() if name in explainers}
-    analysis = analyse(table, Options(fixed=points, seed=seed), with_others(questions), frames_of(tables))
+    analysis = analyse(table, frames_of(tables), with_others(questions), fixed=points, seed=seed)
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
     files = write_analysis(
         analysis,

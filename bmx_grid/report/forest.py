@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bmx_grid.analysis.base import FACTORS
 from bmx_grid.analysis.gains import declared
 from bmx_grid.analysis.names import SHORT_LABEL, label
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.table import FACTORS
 from bmx_grid.analysis.verdicts import shown_verdicts
 from bmx_grid.core.wording import counted, file_stem
 from bmx_grid.evaluations.verdicts import HELPS

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis import gains, regression
+from bmx_grid.analysis.base import CONTROL, FACTORS, Floats
 from bmx_grid.analysis.gains import real_at_points, summaries, summarise
 from bmx_grid.analysis.names import SHORT_LABEL, label
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.table import CONTROL, FACTORS, Floats
 from bmx_grid.core.wording import MINUS, counted, factor_in_words, file_stem, typeset, with_interval
 from bmx_grid.report.canvas import (
     BLUE,
@@ -111,7 +111,7 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     """Gains of an explainer's settings at its fixed point, by data set, language pair or metric (Figures 7 to 13)."""
     settings = analysis.ask(real_at_points)
     settings = settings[settings["explainer"] == explainer]
-    means = summaries(settings, factor, analysis.options.seed)
+    means = summaries(settings, factor, analysis.seed)
     means = means.sort_values("mean_gain", ascending=False, kind="stable")
     each = "; ".join(
         f"{label(str(name))}: {counted(int(row['n']), 'setting')}, mean "
@@ -192,7 +192,7 @@ def _boxes(best: pd.DataFrame) -> Figure:
 
 def better_and_worse(analysis: Analysis) -> Drawing:
     """Settings that got better and not better at the fixed points, by explainer (Figures 6 and 10)."""
-    total = summarise(analysis.ask(real_at_points), analysis.options.seed)
+    total = summarise(analysis.ask(real_at_points), analysis.seed)
     caption = (
         f"{counted(total['n'], 'setting')} at one fixed (w, p) per explainer; controls left out. Better: gain above "
         f"1e-5; equal or worse: gain of 0 or less. Of {counted(total['clusters'], 'cluster')}, a data set and language "

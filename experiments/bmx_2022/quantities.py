@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from compare import Check, analysis_of, settings_of, values_of
 
-from bmx_grid.analysis.table import GridTable
+from bmx_grid.analysis.base import GridTable
 from bmx_grid.core.errors import ConfigError
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from compare import Check, settings_of
 
-from bmx_grid.analysis.table import GridTable
+from bmx_grid.analysis.base import GridTable
 
 METRICS = {
     "BERTScore": "bertscore",

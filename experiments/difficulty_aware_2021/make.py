@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
 from bmx_grid.analysis import best_systems  # noqa: E402
-from bmx_grid.analysis.table import Frames  # noqa: E402
+from bmx_grid.analysis.base import Frames  # noqa: E402
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.report.canvas import COLUMN, DASHES, LINES, MARKERS, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402

@@ -13,7 +13,7 @@ from typing import Any
 from compare import Check
 
 from bmx_grid.analysis import best_systems
-from bmx_grid.analysis.table import Frames
+from bmx_grid.analysis.base import Frames
 from bmx_grid.core.errors import DataError
 from bmx_grid.sweep.output import table_path
 

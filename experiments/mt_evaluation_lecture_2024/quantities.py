@@ -13,7 +13,7 @@ import numpy as np
 from compare import Check
 from scipy.stats import binomtest
 
-from bmx_grid.analysis.table import GridTable
+from bmx_grid.analysis.base import GridTable
 from bmx_grid.measures.annotators import uniform_kappa
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.metrics.sentence_bleu import SentenceBleu

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bmx_grid.analysis import best_systems
-from bmx_grid.analysis.table import Frames
+from bmx_grid.analysis.base import Frames
 
 PLACE = {"dataset": "toy", "language_pair": "de-en", "explainer": "none", "human_name": "da"}
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bmx_grid.analysis import correlations
-from bmx_grid.analysis.table import Frames
+from bmx_grid.analysis.base import Frames
 
 PLACE = {"dataset": "toy", "language_pair": "de-en"}
 

@@ -10,10 +10,9 @@ from some_tables import peaked, random_surfaces, table
 from bmx_grid.analysis import gains as question
 from bmx_grid.analysis.gains import at_points, declared, declared_points, real_at_points, summarise
 from bmx_grid.analysis.questions import analyse, plain
-from bmx_grid.analysis.table import Options
 from bmx_grid.measures.grid import Point
 
-AT = Options(fixed={"lime": Point(0.5, 0.5)})
+AT = {"fixed": {"lime": Point(0.5, 0.5)}}
 GAINS = {("d", pair, "m", "lime"): gain for pair, gain in zip("abcd", (0.1, 0.02, -0.03, 0.01), strict=True)}
 SURFACES = {names: peaked(0.5, gain=gain) for names, gain in GAINS.items()}
 HOLM = dict(zip(GAINS, (0.01, 0.05, 0.02, 0.051), strict=True))
@@ -26,7 +25,7 @@ def settings(gain, clusters=None, baseline=0.5, **columns):
 
 
 def analysis(options=AT, **changes):
-    return analyse(table(SURFACES), options, frames={**frames(GAINS, holm=HOLM), **changes})
+    return analyse(table(SURFACES), **options, frames={**frames(GAINS, holm=HOLM), **changes})
 
 
 def test_borders_of_better_and_worse():
@@ -75,7 +74,7 @@ def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_o
 
 def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_mean():
     some = table(random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap")))
-    whole = analyse(some, Options(fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")}))
+    whole = analyse(some, fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
     real, found = whole.ask(real_at_points), whole.ask(question.compute)
     for name, rows in {"all": real, "shap": real[real["explainer"] == "shap"]}.items():
         gain, baseline = rows["fixed_gain"], rows["baseline"]
@@ -95,7 +94,7 @@ def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_me
     ],
 )
 def test_what_survives(gain, holm, survives):
-    whole = analyse(table({NAMES: peaked(0.5, gain=gain)}), AT, frames=frames({NAMES: gain}, holm=holm))
+    whole = analyse(table({NAMES: peaked(0.5, gain=gain)}), **AT, frames=frames({NAMES: gain}, holm=holm))
     (row,) = whole.ask(declared).to_dict("records")
     assert row["survives"] == plain(whole)["single_gains"]["survive"] == survives
 
@@ -120,7 +119,7 @@ def test_other_tests_are_not_those_of_the_gain(change):
 
 
 def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
-    same, other = analysis(), analysis(Options(fixed={"lime": Point(0.6, 0.5)}))
+    same, other = analysis(), analysis({"fixed": {"lime": Point(0.6, 0.5)}})
     assert same.ask(at_points)["fixed_gain_low"].notna().all()
     assert other.ask(at_points)["fixed_gain_low"].isna().all()
     assert not other.ask(at_points)["survives"].any()
@@ -132,7 +131,7 @@ def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
 def test_the_power_matters_unless_it_is_the_metric_alone():
     points = frames(GAINS)["points"].assign(p=-7.0)
     for w, same in ((1.0, True), (0.5, False)):
-        found = analysis(Options(fixed={"lime": Point(0.5, 1.0)}), points=points.assign(w=w))
+        found = analysis({"fixed": {"lime": Point(0.5, 1.0)}}, points=points.assign(w=w))
         assert found.ask(at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
 
 
@@ -145,7 +144,7 @@ def rows_of(analysis, stem):
 def test_only_gains_that_survive_are_marked_and_undefined_ones_left_out():
     some = frames(GAINS, holm=HOLM)
     some["points"].loc[some["points"]["language_pair"] == "d", "gain"] = np.nan
-    analysis = analyse(table(SURFACES), AT, frames=some)
+    analysis = analyse(table(SURFACES), **AT, frames=some)
     tested = [(row["language pair"].value, row["gain"].marked) for row in rows_of(analysis, "tested_gains")]
     assert tested == [("a", True), ("b", True), ("c", False)]
     assert [row["gain of fixed"].marked for row in rows_of(analysis, "settings")] == [True, True, False, False]
@@ -160,7 +159,7 @@ def test_the_spread_over_seeds_stands_beside_the_interval():
         for point in ("published", "best")
     ]
     beside = frames(GAINS, holm=HOLM)
-    analysis = analyse(table(SURFACES), AT, frames={**beside, "seeds": pd.DataFrame(rows)})
+    analysis = analyse(table(SURFACES), **AT, frames={**beside, "seeds": pd.DataFrame(rows)})
     shown = {
         row["language pair"].value: [row[name].shown for name in ("lowest", "highest")]
         for row in rows_of(analysis, "tested_gains")

@@ -7,6 +7,7 @@ import pytest
 from some_tables import P, W, flat, lime, peaked, table
 
 from bmx_grid.analysis import headline
+from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.points import (
     PUBLISHED,
     best_points,
@@ -17,7 +18,6 @@ from bmx_grid.analysis.points import (
     medians,
 )
 from bmx_grid.analysis.questions import analyse, signature
-from bmx_grid.analysis.table import Given, Options
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.grid import Point
 
@@ -26,25 +26,25 @@ def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):
     return {(dataset, pair, metric, explainer): peaked(p, gain=gain)}
 
 
-AS_PUBLISHED = Options(fixed={"lime": PUBLISHED["lime"]})
-OUTSIDE = Options(fixed={"lime": Point(p=-13.1, w=0.4)})
+AS_PUBLISHED = {"fixed": {"lime": PUBLISHED["lime"]}}
+OUTSIDE = {"fixed": {"lime": Point(p=-13.1, w=0.4)}}
 GIVEN = "given (what it was chosen on is not known here)"
 
 
 @pytest.mark.parametrize(
     ("surfaces", "options", "words"),
     [
-        pytest.param(one(), None, "in-sample (chosen where it is judged)", id="medians of the table"),
+        pytest.param(one(), {}, "in-sample (chosen where it is judged)", id="medians of the table"),
         *[
             pytest.param(one(name), AS_PUBLISHED, f"as published (in-sample on {name})", id=f"the paper's {name}")
             for name in ("wmt17", "eval4nlp21", "mlqe_pe")
         ],
         pytest.param({**one("mine"), **one("wmt17")}, AS_PUBLISHED, "as published (in-sample on wmt17)", id="both"),
         pytest.param(one("mqm21"), AS_PUBLISHED, "as published (chosen on other data)", id="on other data"),
-        pytest.param(one("wmt17"), Options(fixed={"lime": Point(p=-1.4, w=0.5)}), GIVEN, id="of the user"),
-        pytest.param(one("wmt17"), Options(fixed={"lime": PUBLISHED["erasure"]}), GIVEN, id="of another explainer"),
+        pytest.param(one("wmt17"), {"fixed": {"lime": Point(p=-1.4, w=0.5)}}, GIVEN, id="of the user"),
+        pytest.param(one("wmt17"), {"fixed": {"lime": PUBLISHED["erasure"]}}, GIVEN, id="of another explainer"),
         *[
-            pytest.param(one("wmt17"), Options(select_from=table(one(name, **other, p=0.3))), told, id=why)
+            pytest.param(one("wmt17"), {"select_from": table(one(name, **other, p=0.3))}, told, id=why)
             for name, other, told, why in (
                 ("x", {}, "held out (no data set and language pair in common)", "chosen on other segments"),
                 ("wmt17", {"metric": "n"}, "chosen elsewhere (on the same segments: wmt17 · a)", "chosen on the same"),
@@ -55,7 +55,7 @@ GIVEN = "given (what it was chosen on is not known here)"
     ],
 )
 def test_where_points_come_from(surfaces, options, words):
-    analysis = analyse(table(surfaces), options)
+    analysis = analyse(table(surfaces), **options)
     assert analysis.ask(chosen_points)["origin"]["lime"].endswith(words)
     assert words in " ".join(analysis.ask(headline.compute)["headline"])
     said = " ".join(text for made in analysis.tables() for text in (made.title, *made.notes))
@@ -68,8 +68,8 @@ def test_a_signature_names_tables_by_file_and_folder_and_tells_their_numbers_apa
     at[-1] += 1
     correlation[0, 0, 0] += 1e-12
     others = [made, dataclasses.replace(made, p=at), dataclasses.replace(made, correlation=correlation)]
-    signatures = [signature(Given({}, made, Options(select_from=other))) for other in others]
-    assert len(set(signatures)) == len({signature(Given({}, other, Options())) for other in others}) == 3
+    signatures = [signature(Given({}, made, select_from=other)) for other in others]
+    assert len(set(signatures)) == len({signature(Given({}, other)) for other in others}) == 3
     said = dict(part.partition(":")[::2] for part in signatures[0].split("|"))
     assert said["table"] == said["select.from"].partition("@")[0] == "c/grid.parquet"
     assert len(said["select.from"].partition("@")[2]) == len(said["sha256"]) == 12
@@ -80,10 +80,10 @@ MAIN = {**one("d", "a"), **one("d", "b", p=0.3), **one("d", "a", metric="random"
 
 def test_points_are_not_judged_where_they_were_chosen():
     with pytest.raises(ConfigError, match=r"select\.from=the table shares 2 settings .* leave select\.from out"):
-        analyse(table(MAIN), Options(select_from=table(MAIN)))
+        analyse(table(MAIN), select_from=table(MAIN))
     other = {**one("d", "b", p=-1.0), **one("x", p=0.9)}
     with pytest.raises(ConfigError, match="shares 1 setting with it: d · b · m · lime"):
-        analyse(table(MAIN), Options(select_from=table(other)))
+        analyse(table(MAIN), select_from=table(other))
     check_selection(table(MAIN), table({**one("x", p=0.7), **one("d", "a", metric="random", p=1.0)}))  # a control
 
 

@@ -6,21 +6,21 @@ import pytest
 from sklearn.linear_model import Ridge
 from some_tables import flat, lime, peaked, random_surfaces, table
 
+from bmx_grid.analysis.base import FACTORS
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.analysis.regression import cluster_errors, coefficients, compute
-from bmx_grid.analysis.table import FACTORS, Options
 from bmx_grid.measures.grid import Point
 
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))
-AT = Options(fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
+AT = {"fixed": {name: Point(0.5, 0.5) for name in ("lime", "shap")}}
 HOLE = np.array([0.0, np.nan, 0.0])  # w = 0.5 is undefined
 HOLED = {names: np.where(names[1] == "a", one + HOLE, one) for names, one in SURFACES.items()}
 
 
 @pytest.mark.parametrize("surfaces", [SURFACES, HOLED], ids=["all defined", "some undefined"])
 def test_ridge_is_scikit_learns(surfaces):
-    analysis = analyse(table(surfaces), AT)
+    analysis = analyse(table(surfaces), **AT)
     real = analysis.ask(real_at_points).dropna(subset="fixed_gain")
     columns = pd.get_dummies(real[list(FACTORS)], prefix_sep=" ").astype(float)
     oracle = Ridge(alpha=1).fit(columns, real["fixed_gain"])
@@ -57,9 +57,9 @@ def test_names_that_two_factors_share_are_told_apart():
 
 
 def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
-    one = analyse(lime([peaked(0.5, gain=0.03)]), AT).ask(coefficients)
+    one = analyse(lime([peaked(0.5, gain=0.03)]), **AT).ask(coefficients)
     assert one.attrs["intercept"] == pytest.approx(0.03)
     assert set(one["coefficient"]) == {0.0} and np.isnan(one.attrs["r2"])
     assert one["factor"].tolist() == sorted(one["factor"]), "equal coefficients stand in alphabetical order"
-    nothing = analyse(lime([peaked(0.5)]), Options(fixed={"lime": Point(9.0, 0.5)})).ask(coefficients)
+    nothing = analyse(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).ask(coefficients)
     assert (len(nothing), nothing.attrs["n"]) == (0, 0) and np.isnan(nothing.attrs["intercept"])

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bmx_grid.analysis.base import Frames
 from bmx_grid.analysis.shared_task import compute, tables
-from bmx_grid.analysis.table import Frames
 
 PAIR = {"dataset": "d", "language_pair": "de-en"}
 

@@ -10,7 +10,6 @@ from some_tables import peaked, table
 
 from bmx_grid.analysis import headline, verdicts
 from bmx_grid.analysis.questions import analyse, plain
-from bmx_grid.analysis.table import Options
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
 from bmx_grid.measures.grid import Point
 
@@ -177,7 +176,7 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
     earlier = rows_of({}).drop(columns="boost")
     for frames in ({}, {"verdicts": rows_of({"metric": "random"})}, {"verdicts": earlier}):
-        whole = analyse(TABLE, Options(fixed={"lime": Point(0.5, 0.5)}), frames=frames)
+        whole = analyse(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
         (first, _, last) = plain(whole)["answers"]
         assert first.startswith("LIME at w 0.5, p 0.5, given (what")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last

@@ -9,8 +9,8 @@ from some_frames import NAMES, frames
 from some_tables import peaked, table
 
 from bmx_grid.analysis import words
+from bmx_grid.analysis.base import Frames
 from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.table import Frames
 
 
 def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metric="m", half=0.02):

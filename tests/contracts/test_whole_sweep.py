@@ -25,7 +25,6 @@ from some_tables import flat, random_surfaces, table
 
 from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import analyse, plain
-from bmx_grid.analysis.table import Options
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
@@ -176,14 +175,14 @@ def plain_analysis():
     surfaces[names[3]][:, -1] = np.nan  # the metric alone is undefined
     surfaces[names[4]][:, 0] = np.nan
     given = {"lime": Point(p=-1.44, w=0.5), "erasure": Point(p=-0.3, w=0.6)}
-    return analyse(table(surfaces), Options(fixed=given))
+    return analyse(table(surfaces), fixed=given)
 
 
 @functools.cache
 def whole_analysis():
     tables = whole_sweep()
     grid = from_arrow(tables["grid"], origin="whole/grid.parquet")
-    return analyse(grid, Options(), frames=frames_of(tables))
+    return analyse(grid, frames=frames_of(tables))
 
 
 EXPECTED = ROOT / "tests" / "expected"

@@ -15,10 +15,9 @@ from some_results import GRID, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.base import Cell, Table
+from bmx_grid.analysis.base import Cell, Setting, Table
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.table import Setting
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.explainers.erasure import Erasure
@@ -279,7 +278,7 @@ def test_a_sweep_is_analysed_at_its_declared_points(tmp_path, dataset, told):
     analysis, *_ = analysed([make_result(dataset=dataset)], tmp_path, lime=(0.4, -1.4), shap=(0.6, -0.95))
     sentence, *_ = headline.answer(analysis)
     assert sentence.startswith("LIME at w 0.4, p -1.4, as published (") and told in sentence
-    assert set(analysis.options.fixed) == {"lime"}
+    assert set(analysis.fixed) == {"lime"}
     page = read(tmp_path)
     assert page.visible[page.visible.index("LIME") :][:5] == ["LIME", "at", "w", "0.4,", "p"]
     assert "Pearson's r with human scores, segment by segment" in page.told("p")

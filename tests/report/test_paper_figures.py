@@ -11,10 +11,10 @@ import pytest
 from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
+from bmx_grid.analysis.base import Setting
 from bmx_grid.analysis.names import WRITTEN, label, written
 from bmx_grid.analysis.points import gains_at
 from bmx_grid.analysis.questions import analyse, signature
-from bmx_grid.analysis.table import Options, Setting
 from bmx_grid.core.errors import StoreError
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import further_figures, page_figures
@@ -29,7 +29,7 @@ HOLES = {names: np.where(np.arange(len(P))[:, None] % 7 == 3, np.nan, surface) f
 UNDEFINED = np.full((len(P), len(W)), np.nan)
 ALWAYS = {"gain_density_by_explainer"}
 REAL = ALWAYS | {"best_w_and_p_by_explainer", "better_and_worse_by_explainer", "ridge"}
-AT = Options(fixed={"lime": Point(0.5, 0.5)})
+AT = {"fixed": {"lime": Point(0.5, 0.5)}}
 
 
 def drawings(analysis):
@@ -60,7 +60,7 @@ def words(drawing):
     ],
 )
 def test_every_figure_is_drawn_at_a_column_or_page_width_and_nothing_leaves_it(surfaces, expected):
-    analysis = analyse(table(surfaces), Options())
+    analysis = analyse(table(surfaces))
     settings = [drawing.stem for drawing in drawings(analysis) if drawing.stem.startswith("correlation_over_p")]
     stems = set()
     for drawing in drawings(analysis):
@@ -110,21 +110,21 @@ def test_the_captions_of_settings_say_what_is_undefined_and_where_nothing_boosts
     holed = peaked(0.5)
     holed[P == 0.5, 1] = np.nan
     surfaces = {("d", "a", "m", "lime"): holed, ("d", "b", "m", "lime"): peaked(0.5), ("d", "c", "m", "lime"): flat()}
-    analysis = analyse(table(surfaces), AT)
+    analysis = analyse(table(surfaces), **AT)
     assert "1 point undefined" in words(setting_drawing(analysis, 0))
     assert "Points, given (what it" in words(better_and_worse(analysis))
     assert "1 setting undefined" in words(better_and_worse(analysis))
     assert "1 gain undefined" in words(gains_by(analysis, "lime", "dataset"))
     drawing = setting_drawing(analysis, 2)
     assert "Best of all points: the metric alone." in drawing.caption and "best (in-sample)" not in words(drawing)
-    alone = setting_drawing(analyse(table(surfaces), Options(fixed={"lime": Point(p=0.5, w=1.0)})), 1)
+    alone = setting_drawing(analyse(table(surfaces), fixed={"lime": Point(p=0.5, w=1.0)}), 1)
     assert "Fixed point: 0.5000 (metric alone), gain 0.0000, given" in alone.caption.replace("\xa0", " ")
 
 
 def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
     gains = dict(zip("abcd", (0.0, 0.0, 0.1, 0.3), strict=True))
     surfaces = {("d", pair, "m", "lime"): peaked(0.5, gain=gain) for pair, gain in gains.items()}
-    drawing = gains_by(analyse(table(surfaces), AT), "lime", "dataset")
+    drawing = gains_by(analyse(table(surfaces), **AT), "lime", "dataset")
     (axes,) = drawn(drawing).axes
     assert "d: 4 settings, mean +0.1000 [" in drawing.caption
     assert axes.texts[-1].get_text() == "n = 4"
@@ -160,7 +160,7 @@ def with_tests(n_metrics=2, **options):
     metrics = tuple(f"m{number}" for number in range(n_metrics))
     made = table(random_surfaces(3, datasets=("d1", "d2"), pairs=("a", "b", "c"), metrics=metrics))
     gains = dict(zip(made.settings, gains_at(made, Point(0.5, 0.5)).tolist(), strict=True))
-    return analyse(made, AT, frames=frames(gains, **options)), gains
+    return analyse(made, **AT, frames=frames(gains, **options)), gains
 
 
 def spans(axes):
