@@ -146,14 +146,9 @@ def segment_rows(
         agreements = grouped_acc_eq(turned, *arrays, **drawn)
         halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()
         per_point = zip(points, made, correlations, agreements, halves, strict=True)
-        for point, rows, by_kind, (agreement, ties), held_out in per_point:
-            notes = []
-            if ties.only_ties:
-                notes.append("no better than tying every pair: this is only the share of pairs that people tied")
-            if (drawn_pairs := len(ties.pairs.first)) < ties.pairs.n_pairs_of:
-                notes.append(f"on {drawn_pairs:,} random pairs of {ties.pairs.n_pairs_of:,}")
+        for point, rows, by_kind, (agreement, epsilon, notes), held_out in per_point:
             for statistic, (value, low, high, n_groups, n_undefined, n) in [*by_kind.items(), ("acc_eq", agreement)]:
-                of_ties = {"epsilon": ties.epsilon, "calibrated_on": "same data", "held_out": held_out}
+                of_ties = {"epsilon": epsilon, "calibrated_on": "same data", "held_out": held_out}
                 more: Any = {**of_ties, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
                 where = (point, human_name, "segment", grouping, statistic)
                 counts = (1, int(math.isnan(value))) if grouping == "none" else (n_groups, n_undefined)

@@ -5,14 +5,13 @@ In all of them a higher metric score says better: turn the sign of a metric such
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.measures.correlation import FEWEST, TIE, beats
+from bmx_grid.measures.correlation import FEWEST, TIE, Flags, beats
 from bmx_grid.measures.resampling import (
     CELLS,
     Floats,
@@ -31,32 +30,12 @@ PAIRS_AT_ONCE = 500  # of systems, in a permutation test
 
 
 @dataclass(frozen=True, eq=False)
-class TieCalibrated:
-    """Pairwise accuracy of segments with ties, at the threshold that makes it largest (Deutsch et al. 2023).
-
-    accuracy: the mean over groups. epsilon: pairs whose metric scores differ by at most this are ties; the smallest
-    of the best thresholds, calibrated on the very data of the accuracy. NaN without a pair.
-    only_ties: whether the best threshold does no better than tying every pair, so that the accuracy is only the share
-    of pairs that people tied.
-    by_row: float64[n] the share of the pairs of each segment that agree, NaN for segments without a pair; by_group:
-    float64[G] that of each group. pairs: what it rests on.
-    """
-
-    accuracy: float
-    epsilon: float
-    only_ties: bool
-    by_row: Floats
-    by_group: Floats
-    pairs: SegmentPairs
-
-
-@dataclass(frozen=True, eq=False)
 class SegmentPairs:
     """Pairs of n segments within groups, and how people judged them; the same for every metric.
 
     first, second: rows of each of M pairs; group: its group; weight: float64[M] of a pair in the mean over groups.
     by_human: int8[M] the sign of the difference of the human scores.
-    n_rows, n_groups, n_undefined: rows, groups, groups without a pair; n_pairs_of: pairs that there are.
+    n_rows, n_groups: rows and groups; n_pairs_of: pairs that there are.
     """
 
     first: Ints
@@ -66,18 +45,7 @@ class SegmentPairs:
     by_human: NDArray[np.int8]
     n_rows: int
     n_groups: int
-    n_undefined: int
     n_pairs_of: int
-
-    @functools.cached_property
-    def of_row(self) -> Ints:
-        """int64[n] pairs of each row."""
-        return np.bincount(self.first, minlength=self.n_rows) + np.bincount(self.second, minlength=self.n_rows)
-
-    @functools.cached_property
-    def of_group(self) -> Ints:
-        """int64[G] pairs of each group."""
-        return np.bincount(self.group, minlength=self.n_groups)
 
     @classmethod
     def of(cls, human: Floats, groups: Ints, *, seed: int = 0, max_pairs: int = MAX_PAIRS) -> SegmentPairs:
@@ -95,7 +63,7 @@ class SegmentPairs:
             first, second, group = _drawn_pairs(rows, sizes, max_pairs, np.random.default_rng(seed))
         weight = 1 / np.bincount(group)[group] / defined
         by_human = _order(human[first], human[second])
-        return cls(first, second, group, weight, by_human, len(human), len(sizes), len(sizes) - defined, total)
+        return cls(first, second, group, weight, by_human, len(human), len(sizes), total)
 
     def agreement(self, metric: Floats, epsilon: float) -> float:
         """acc_eq of float64[n] scores at a threshold that was chosen elsewhere; NaN without a pair."""
@@ -103,14 +71,16 @@ class SegmentPairs:
         order = np.where(np.abs(gap) <= epsilon, 0.0, np.sign(gap))
         return float(self.weight @ (order == self.by_human)) if len(gap) else math.nan
 
-    def calibrated(self, metric: Floats) -> TieCalibrated:
-        """acc_eq of float64[n] scores without NaN.
+    def calibrated(self, metric: Floats) -> tuple[float, bool, Flags]:
+        """Pairwise accuracy with ties, of float64[n] scores without NaN, at the threshold that makes it largest.
 
+        Returns epsilon: pairs whose scores differ by at most this are ties (Deutsch et al. 2023); the smallest of the
+        best thresholds, NaN without a pair. Whether it does no better than tying every pair, so that the accuracy is
+        only the share of pairs that people tied. And bool[M] which pairs agree, see `shares`.
         Equals the search over all thresholds, in one pass over the sorted differences.
         """
         if not len(self.first):
-            by_row, by_group = (np.full(count, np.nan) for count in (self.n_rows, self.n_groups))
-            return TieCalibrated(math.nan, math.nan, False, by_row, by_group, self)
+            return math.nan, False, np.empty(0, dtype=np.bool_)
         one, other = metric[self.first], metric[self.second]
         distance = np.abs(one - other)
         tied = self.by_human == 0
@@ -125,19 +95,17 @@ class SegmentPairs:
         accuracies = right + np.cumsum(gained - lost)
         best = int(np.argmax(accuracies >= accuracies.max() - TIE))  # sums of weights differ by rounding
         epsilon = float(thresholds[best])
-        agree = np.where(distance <= epsilon, tied, concordant).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            agreed = np.bincount(self.first, agree, self.n_rows) + np.bincount(self.second, agree, self.n_rows)
-            by_row = np.asarray(agreed / self.of_row, dtype=np.float64)
-            by_group = np.asarray(np.bincount(self.group, agree, self.n_groups) / self.of_group)
-        return TieCalibrated(
-            accuracy=float(by_group[self.of_group > 0].mean()),
-            epsilon=epsilon,
-            only_ties=not beats(accuracies[best] - by_ties),
-            by_row=by_row,
-            by_group=by_group,
-            pairs=self,
+        return epsilon, not beats(accuracies[best] - by_ties), np.where(distance <= epsilon, tied, concordant)
+
+    def shares(self, agree: Flags) -> tuple[Floats, Floats]:
+        """float64[n] the share of the pairs of each row that agree, and float64[G] that of each group; NaN of none."""
+        of_group = np.bincount(self.group, minlength=self.n_groups)
+        of_row, agreed = (
+            np.bincount(self.first, weights, self.n_rows) + np.bincount(self.second, weights, self.n_rows)
+            for weights in (None, agree)
         )
+        with np.errstate(invalid="ignore"):
+            return agreed / of_row, np.bincount(self.group, agree, self.n_groups) / of_group
 
 
 def _order(one: Floats, other: Floats) -> NDArray[np.int8]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bmx_grid.measures.agreement import SegmentPairs, TieCalibrated, members_of
+from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import FEWEST, Flags, Kind, correlate
 from bmx_grid.measures.resampling import (
     CELLS,
@@ -34,6 +34,7 @@ from bmx_grid.measures.systems import weighted_statistics
 # segments with both scores.
 Grouped = tuple[float, float, float, int, int, int]
 Again = Callable[[Ints, Floats], Floats]  # int64[m] rows of a group, float64[m, R] times drawn -> float64[K, R] values
+ONLY_TIES = "no better than tying every pair: this is only the share of pairs that people tied"
 SMALL = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 
 
@@ -122,8 +123,8 @@ def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Fl
 
 def grouped_acc_eq(
     scores: Floats, human: Floats, groups: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
-) -> list[tuple[Grouped, TieCalibrated]]:
-    """acc_eq of each column, calibrated over all groups at once, as `grouped_correlations`.
+) -> list[tuple[Grouped, float, list[str]]]:
+    """acc_eq of each column, calibrated over all groups at once, as `grouped_correlations`; epsilon; notes.
 
     The interval holds epsilon at its calibrated value, and takes the accuracy of a group that spans several clusters as
     linear in the weights (the projection of a U-statistic), since a resample of all pairs costs their number.
@@ -132,18 +133,23 @@ def grouped_acc_eq(
     scores, human, groups, clusters = scores[used], human[used], codes(groups[used]), clusters[used]
     pairs = SegmentPairs.of(human, groups, seed=seed)
     calibrated = [pairs.calibrated(column) for column in scores.T]
-    values = np.array([column.by_group for column in calibrated]).reshape(len(calibrated), number_of(groups))
-    by_row = np.array([column.by_row for column in calibrated]).reshape(len(calibrated), len(human))
+    shares = [pairs.shares(agree) for _, _, agree in calibrated]
+    by_row = np.array([of_rows for of_rows, _ in shares]).reshape(len(shares), len(human))
+    values = np.array([of_groups for _, of_groups in shares]).reshape(len(shares), number_of(groups))
     by_row = np.where(np.isnan(by_row), values[:, groups], by_row)  # a segment whose pairs were not drawn
 
     def again(rows: Ints, times: Floats) -> Floats:
-        shares = by_row[:, rows]
-        value = shares.mean(axis=1)[:, None]
+        drawn_rows = by_row[:, rows]
+        value = drawn_rows.mean(axis=1)[:, None]
         with np.errstate(invalid="ignore"):
-            drawn = np.array([row @ times for row in shares]) / times.sum(axis=0)
+            drawn = np.array([row @ times for row in drawn_rows]) / times.sum(axis=0)
         return np.asarray(value + 2 * (drawn - value))
 
-    return list(zip(_means(values, again, groups, clusters, resamples, seed), calibrated, strict=True))
+    drawn_pairs = len(pairs.first)
+    few = [f"on {drawn_pairs:,} random pairs of {pairs.n_pairs_of:,}"] if drawn_pairs < pairs.n_pairs_of else []
+    notes = [[ONLY_TIES, *few] if only_ties else few for _, only_ties, _ in calibrated]
+    means = _means(values, again, groups, clusters, resamples, seed)
+    return list(zip(means, [epsilon for epsilon, *_ in calibrated], notes, strict=True))
 
 
 def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints, seed: int = 0) -> Floats:
@@ -157,7 +163,7 @@ def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints
     pairs = [SegmentPairs.of(human[half == part], groups[half == part], seed=seed) for part in range(2)]
     means = []
     for column in scores.T:
-        epsilon = [of.calibrated(column[half == part]).epsilon for part, of in enumerate(pairs)]
+        epsilon = [of.calibrated(column[half == part])[0] for part, of in enumerate(pairs)]
         judged = [of.agreement(column[half == part], epsilon[1 - part]) for part, of in enumerate(pairs)]
         means.append(sum(judged) / 2)
     return np.array(means)

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures import levels, resampling
+from bmx_grid.measures.agreement import SegmentPairs
 from bmx_grid.measures.levels import acc_eq_of_halves, grouped_correlations
 from bmx_grid.measures.resampling import dealt, draws, interval_levels
 
@@ -99,8 +100,8 @@ def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
     scores, human, items, _ = some(30, 5)
     human = np.round(human)
     groups = {"none": np.zeros_like(items), "item": items}[grouping]
-    (value, *ends, _, _, _), ties = grouped_acc_eq(scores, human, groups, items, 1000, 3)
-    assert value == ties.accuracy
+    (value, *ends, _, _, _), epsilon, _ = grouped_acc_eq(scores, human, groups, items, 1000, 3)
+    assert value == pytest.approx(SegmentPairs.of(human, groups).agreement(scores, epsilon))
     rng = np.random.default_rng(5)
     full = []
     for _ in range(250):
@@ -114,7 +115,7 @@ def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
             i, j = np.triu_indices(len(own), 1)
             apart = own[i] != own[j]  # copies of a segment are no pair
             gap = scores[own[i]] - scores[own[j]]
-            right = np.where(np.abs(gap) <= ties.epsilon, 0, np.sign(gap)) == np.sign(human[own[i]] - human[own[j]])
+            right = np.where(np.abs(gap) <= epsilon, 0, np.sign(gap)) == np.sign(human[own[i]] - human[own[j]])
             shares.append(right[apart].mean())
         full.append(np.mean(shares))
     low, high = np.quantile(full, [0.025, 0.975])
@@ -130,7 +131,7 @@ def test_columns_are_as_if_alone_and_draws_do_not_depend_on_blocks(grouping, mon
     together = grouped_correlations(list(SCIPY), columns, *arrays)
     agreed = levels.grouped_acc_eq(columns, *arrays)
     monkeypatch.setattr(resampling, "CELLS", 7 * len(human))
-    for column, by_kind, (agreement, _) in zip(columns.T, together, agreed, strict=True):
+    for column, by_kind, (agreement, *_) in zip(columns.T, together, agreed, strict=True):
         for kind, found in by_kind.items():
             assert grouped_correlation(kind, column, *arrays) == pytest.approx(found, abs=1e-14)
         assert grouped_acc_eq(column, *arrays)[0] == pytest.approx(agreement, abs=1e-14)
