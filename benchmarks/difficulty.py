@@ -20,8 +20,7 @@ import numpy as np
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics import difficulty_bertscore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.models.files import model_folder

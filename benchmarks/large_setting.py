@@ -31,8 +31,7 @@ import numpy as np
 from settings import W, make_setting
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.evaluations.levels import LevelsEvaluation

@@ -14,8 +14,7 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation

@@ -17,7 +17,7 @@ from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.wording import counted, first_line, number, point_in_words, with_interval
-from bmx_grid.datasets.judgements import LARGEST
+from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute_grid
 

@@ -21,9 +21,8 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import Published, how_many, published_files
-from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import finite, published_table, read_lines
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.wording import counted, shortened, visible
-from bmx_grid.datasets.judgements import LARGEST
+from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.words.tags import Labels, Rows, WordTags
 
 if TYPE_CHECKING:

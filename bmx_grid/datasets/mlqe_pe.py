@@ -30,7 +30,6 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.base import Published
-from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import (
     ZERO_ONE,
     check_aligned,
@@ -43,7 +42,7 @@ from bmx_grid.datasets.lines import (
     rows_of_words,
     tags_of_lines,
 )
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import ENTITY, HYPHEN, How, Labels, Rows, WordTags, align, carry_scores
 

@@ -19,9 +19,8 @@ import numpy as np
 
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import Published
-from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import read_archive, read_lines, text_rows
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.words.perturbation import Role, split_words
 from bmx_grid.words.tags import ErrorSpan, WordTags, align, tags_of_spans
 

@@ -24,9 +24,8 @@ from bmx_grid.core.wording import named
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.imported import with_ids
 from bmx_grid.datasets.imported_files import read_blocks
-from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import listed
 
 NO_TRANSLATION = "[No translation supplied]"  # stands for a missing line, so that the others stay aligned

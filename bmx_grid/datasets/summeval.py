@@ -11,9 +11,8 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataError, exception_line, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import parse_number
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import open_table
 
 DOCUMENT, SUMMARY = ("id", "source", "references"), ("id", "system", "summary", "expert_annotations")

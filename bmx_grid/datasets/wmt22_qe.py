@@ -16,9 +16,8 @@ from typing import ClassVar
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.core.identity import runtime
 from bmx_grid.datasets.base import Published, published_files
-from bmx_grid.datasets.judgements import Judgements
 from bmx_grid.datasets.lines import finite, read_lines, rows_of_tags, rows_of_words
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.words.perturbation import BLANK, Role
 from bmx_grid.words.tags import Labels, WordTags
 

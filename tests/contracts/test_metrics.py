@@ -8,8 +8,7 @@ from pairs import items_for, pairs_of, request_of, score
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import ROLES, Plan
 

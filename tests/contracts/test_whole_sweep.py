@@ -30,8 +30,7 @@ from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet, clusters
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.explainers.erasure import Erasure

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Judgements
 from bmx_grid.words.tags import Labels, WordTags
 
 NAN = float("nan")

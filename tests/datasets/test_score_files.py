@@ -9,8 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from bmx_grid.core.errors import DataError, DataMissingError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.imported import Imported
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*segments have no score")

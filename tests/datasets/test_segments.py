@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet, clusters
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 
 
 def segments_of(*segments, pair="de-en", scores=None):

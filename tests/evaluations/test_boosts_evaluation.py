@@ -16,7 +16,7 @@ from bmx_grid.boosts.recipe import ChosenOn, Fixed, Identity, write_recipe
 from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.datasets.judgements import Judgements
+from bmx_grid.datasets.segments import Judgements
 from bmx_grid.evaluations.base import Estimate, Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import SegmentSet, clusters
+from bmx_grid.datasets.segments import Judgements, SegmentSet, clusters
 from bmx_grid.evaluations.grid import chosen_elsewhere, scores_at
 from bmx_grid.measures.grid import GridSpec
 

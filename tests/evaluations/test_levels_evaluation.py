@@ -9,8 +9,7 @@ from scipy import stats
 from some_settings import finished, table_rows
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet, clusters
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.metrics.chrf import Chrf

@@ -9,8 +9,7 @@ from fakes import HashMetric
 from some_settings import finished, table_rows
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement

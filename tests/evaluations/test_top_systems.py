@@ -9,8 +9,7 @@ from some_settings import table_rows
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.difficulty import BINS, DifficultyEvaluation, bins_of
 from bmx_grid.evaluations.top_systems import AS_SCORED, ON_THESE, TopSystemsEvaluation

@@ -8,8 +8,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, matthews_corrcoef, roc_auc_score
 from some_settings import finished, made_elsewhere, table_rows, tagged
 
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.words.tags import Labels, WordTags
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, ExplainError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.imported import Imported
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import Labels, WordTags

@@ -13,8 +13,7 @@ from pairs import explain
 from bmx_grid.core.configure import build
 from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import listed, place, replacing
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.correlation import one_vs_rest
 from bmx_grid.metrics import combined

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.measures.correlation import one_vs_rest
 from bmx_grid.metrics import datscore
 from bmx_grid.metrics.bartscore import BartScore, score_of

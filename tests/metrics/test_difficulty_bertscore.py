@@ -8,8 +8,7 @@ from neural import MINILM
 from plain_difficulty import Plain, corpus, f_score
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics import difficulty_bertscore, encoders
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore

@@ -9,8 +9,7 @@ import pytest
 
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, DataMissingError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.imported import Imported
 from bmx_grid.words.perturbation import Item

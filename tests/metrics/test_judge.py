@@ -21,8 +21,7 @@ from started import start, wait_for, wait_until_alone
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, UnavailableError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.judge import Judge
 from bmx_grid.models import server as server_module

@@ -9,8 +9,7 @@ from neural import MINILM, MINILM_FOLDER
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding

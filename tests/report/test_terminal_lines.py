@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.table import columns_of
 from bmx_grid.report.terminal import WIDEST, cautions, failures, fitted, sentences

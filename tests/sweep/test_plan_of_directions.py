@@ -6,8 +6,7 @@ from fakes import composed
 
 from bmx_grid.core.configure import build
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.words import Ter

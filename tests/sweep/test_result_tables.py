@@ -10,8 +10,7 @@ from some_results import P, W, grid_table, make_result, with_grid
 from some_settings import finished
 
 from bmx_grid.core.errors import StoreError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.sweep.results import Spent, ceilings_table, settings_table, write_csv, write_parquet
 

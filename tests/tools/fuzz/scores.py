@@ -43,8 +43,7 @@ from tools.fuzz.tables import (
 )
 
 from bmx_grid.core.errors import BmxError, DataMissingError
-from bmx_grid.datasets.judgements import Judgements
-from bmx_grid.datasets.segments import Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.imported import Imported
 
 Random = np.random.Generator
