@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.configure import CONFIGS, folder_path, groups, load_option, options
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
-from bmx_grid.core.masking import masked_address, masked_argument
-from bmx_grid.core.wording import shortened
+from bmx_grid.core.wording import masked_address, masked_argument, shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override

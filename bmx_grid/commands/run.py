@@ -33,8 +33,8 @@ from typing import Any, NoReturn
 from bmx_grid.commands.compose import composed, naming_files, option_names, options_folder, parse, shown
 from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
-from bmx_grid.core.masking import masked, masked_address
 from bmx_grid.core.terminal import RESUMES, command
+from bmx_grid.core.wording import masked, masked_address
 
 # Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
 FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")

@@ -13,9 +13,9 @@ import yaml
 from bmx_grid.core.configure import Built, build, check_seed, convert, folder_path
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
-from bmx_grid.core.masking import masked
 from bmx_grid.core.storage import check as check_cache
 from bmx_grid.core.storage import place
+from bmx_grid.core.wording import masked
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import check_name
 from bmx_grid.evaluations.base import Evaluation

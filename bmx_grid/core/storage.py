@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bmx_grid.core.errors import ConfigError, StoreError
-from bmx_grid.core.masking import masked_address
+from bmx_grid.core.wording import masked_address
 
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
 _S3 = ("s3", "s3a")

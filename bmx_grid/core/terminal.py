@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from bmx_grid.core.errors import BmxError
-from bmx_grid.core.masking import masked_address
 from bmx_grid.core.stopping import answer, exit_status, listening, signalled
+from bmx_grid.core.wording import masked_address
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of what is written to
 CLEAR = "\r\x1b[K"  # to the left, and clear the line

@@ -24,10 +24,9 @@ from typing import Any
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import RUNTIME, digest, runtime
-from bmx_grid.core.masking import masked_address, masked_argument
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.storage import remove_abandoned, replacing
-from bmx_grid.core.wording import counted, shortened, visible
+from bmx_grid.core.wording import counted, masked_address, masked_argument, shortened, visible
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Refused

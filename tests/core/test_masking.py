@@ -2,7 +2,7 @@
 
 import pytest
 
-from bmx_grid.core.masking import masked, masked_address
+from bmx_grid.core.wording import masked, masked_address
 
 
 @pytest.mark.parametrize(
