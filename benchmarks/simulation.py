@@ -42,8 +42,8 @@ import numpy as np  # noqa: E402
 from bmx_grid.attribution.explain import explain_items  # noqa: E402
 from bmx_grid.core.configure import build, load_option  # noqa: E402
 from bmx_grid.core.errors import BmxError  # noqa: E402
-from bmx_grid.core.progress import Progress  # noqa: E402
 from bmx_grid.core.ragged import Ragged  # noqa: E402
+from bmx_grid.core.terminal import Progress  # noqa: E402
 from bmx_grid.datasets.base import DatasetReader  # noqa: E402
 from bmx_grid.datasets.segments import clusters  # noqa: E402
 from bmx_grid.explainers.base import Explainer  # noqa: E402

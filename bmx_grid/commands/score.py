@@ -40,8 +40,7 @@ from bmx_grid.commands.compose import parse_one
 from bmx_grid.commands.scored_text import agreement, as_json, as_text, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.progress import Progress
-from bmx_grid.core.terminal import command, parser
+from bmx_grid.core.terminal import Progress, command, parser
 from bmx_grid.core.wording import counted, named, telling_apart
 from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, read_bytes
 from bmx_grid.words.perturbation import ROLES, Role

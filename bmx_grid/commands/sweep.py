@@ -144,7 +144,7 @@ def _warn(line: str) -> None:
 
 def run_settings(sweep: Sweep) -> Ran:
     """Score and evaluate every setting, then compare settings."""
-    from bmx_grid.core.progress import Progress, working
+    from bmx_grid.core.terminal import Progress, working
     from bmx_grid.report.terminal import setting_line
     from bmx_grid.sweep.evaluation import complete
     from bmx_grid.sweep.runner import run_plan
@@ -178,8 +178,8 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     """
     from bmx_grid.analysis.headline import answer
     from bmx_grid.analysis.questions import numbers
-    from bmx_grid.core.progress import working
     from bmx_grid.core.storage import remove_abandoned, write_text
+    from bmx_grid.core.terminal import working
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.table import markdown
     from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences

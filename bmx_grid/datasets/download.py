@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import DataError, DataMissingError
-from bmx_grid.core.progress import BYTES, Progress
 from bmx_grid.core.storage import replacing
+from bmx_grid.core.terminal import BYTES, Progress
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, verify
 from bmx_grid.datasets.lines import CHUNK, open_archive

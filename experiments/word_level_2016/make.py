@@ -47,9 +47,8 @@ from word_submissions import Choice
 
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.progress import Progress
 from bmx_grid.core.storage import replacing, write_text
-from bmx_grid.core.terminal import command
+from bmx_grid.core.terminal import Progress, command
 from bmx_grid.report.canvas import save
 
 HERE = Path(__file__).resolve().parent

@@ -15,8 +15,8 @@ from sampling import Erring, erring_sequences, errors_at
 from submissions_compared import Submitted
 
 from bmx_grid.core.identity import digest
-from bmx_grid.core.progress import Progress
 from bmx_grid.core.storage import replacing
+from bmx_grid.core.terminal import Progress
 from bmx_grid.measures.word_measures import THE_SIX
 
 Row = dict[str, Any]

@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from bmx_grid.core import progress as module
-from bmx_grid.core.progress import BYTES, LINE_EVERY_S, Progress, working
-from bmx_grid.core.terminal import CLEAR
+from bmx_grid.core import terminal as module
+from bmx_grid.core.terminal import BYTES, CLEAR, LINE_EVERY_S, Progress, working
 
 
 class Terminal(io.StringIO):
