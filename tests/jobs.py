@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from bmx_grid.core.devices import assigned
+from bmx_grid.models.loading import assigned
 
 
 def square(number: int, seconds: float = 0.0) -> int:

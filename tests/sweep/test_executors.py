@@ -11,8 +11,8 @@ import jobs
 import pytest
 from fakes import ROOT
 
-from bmx_grid.core import devices
 from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.models import loading
 from bmx_grid.models.loading import _chosen_device
 from bmx_grid.sweep.executors.base import AHEAD, Job, Lane, Workers, results
 from bmx_grid.sweep.executors.dask import Dask
@@ -38,7 +38,7 @@ def test_loky_runs_one_process_for_each_device_and_the_light_jobs_beside_them():
 def test_sequential_gives_its_device_to_this_process_for_each_job():
     some = [Job(partial(jobs.where, number)) for number in range(2)]
     assert [device for *_, device in Sequential(devices=("cuda:1",)).run(some)] == ["cuda:1", "cuda:1"]
-    assert devices.assigned() is None
+    assert loading.assigned() is None
     with pytest.raises(ConfigError, match=r"executor=sequential uses one device"):
         Sequential(devices=TWO)
     with pytest.raises(ConfigError, match="0 processes do nothing; write their number, or -1"):
@@ -61,21 +61,21 @@ SEEN = {
 def test_devices_are_found_as_cuda_shows_them(monkeypatch, tmp_path, visible, cards, cuda, expected):
     for number in range(cards):
         (tmp_path / f"0000:0{number}:00.0").mkdir()
-    monkeypatch.setattr(devices, "_NVIDIA", tmp_path if cards else tmp_path / "none")
-    monkeypatch.setattr(devices, "_torch_knows_cuda", lambda: cuda)
+    monkeypatch.setattr(loading, "_NVIDIA", tmp_path if cards else tmp_path / "none")
+    monkeypatch.setattr(loading, "_torch_knows_cuda", lambda: cuda)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert devices.present() == expected
+    assert loading.cuda_devices() == expected
 
 
 def test_looking_for_devices_does_not_import_torch_and_is_right_about_it():
     import torch
 
-    code = "import sys; from bmx_grid.core.devices import present; present(); print('torch' in sys.modules)"
+    code = "import sys; from bmx_grid.models.loading import cuda_devices; cuda_devices(); print('torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert shown.stdout == "False\n"
-    assert devices._torch_knows_cuda() is (torch.version.cuda is not None)
+    assert loading._torch_knows_cuda() is (torch.version.cuda is not None)
 
 
 CHOICES = {
@@ -91,9 +91,9 @@ CHOICES = {
 def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, own, asked, chosen):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    with devices.assigned_here(own):
+    with loading.assigned_here(own):
         assert _chosen_device(asked) == chosen
-    with devices.assigned_here("cuda:2"), pytest.raises(UnavailableError, match=r"cuda:2 was given to this worker"):
+    with loading.assigned_here("cuda:2"), pytest.raises(UnavailableError, match=r"cuda:2 was given to this worker"):
         _chosen_device("auto")
 
 

@@ -81,7 +81,7 @@ class Executor(Component):
         handed out before. A job's own exception is raised here. Closing the iterator ends the jobs that are still
         running, and leaves no process behind.
         Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
-        `bmx_grid.core.devices.assigned()`.
+        `bmx_grid.models.loading.assigned()`.
         Raises WorkerLost when a worker is lost, UnavailableError when no worker is available.
         """
         with self.kept() as same:

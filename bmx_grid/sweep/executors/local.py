@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
-from bmx_grid.core.devices import ASSIGNED, assigned_here, present
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import end_with_parent, uninterrupted, without_interrupts
+from bmx_grid.models.loading import ASSIGNED, assigned_here, cuda_devices
 from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Workers
 
 KILLED = (
@@ -65,7 +65,7 @@ class Loky(Executor):
     def _started(self) -> Iterator[Workers]:
         from joblib import effective_n_jobs
 
-        devices = self.devices if self.devices is not None else present()
+        devices = self.devices if self.devices is not None else cuda_devices()
         plain = effective_n_jobs(self.n_jobs)
         for message in _NO_NEWS:
             warnings.filterwarnings("ignore", message, UserWarning)

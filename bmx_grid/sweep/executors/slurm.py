@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bmx_grid.core.devices import ASSIGNED
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
+from bmx_grid.models.loading import ASSIGNED
 from bmx_grid.sweep.executors.base import KEPT, Workers
 from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, Cluster, OnDask, quiet
 from bmx_grid.sweep.executors.local import THREADS
