@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis.base import PAIR, Column, Frames, Table
 from bmx_grid.analysis.correlations import BASE
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
-from bmx_grid.analysis.names import written
-from bmx_grid.core.wording import file_stem, named, setting_label
+from bmx_grid.core.wording import file_stem, named, setting_label, written
 
 if TYPE_CHECKING:
     import pandas as pd

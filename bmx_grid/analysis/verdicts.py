@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis import gains
 from bmx_grid.analysis.base import Column, Given, Table, interval
 from bmx_grid.analysis.gains import MEAN
-from bmx_grid.analysis.names import written
-from bmx_grid.core.wording import counted, named, number, point_in_words
+from bmx_grid.core.wording import counted, named, number, point_in_words, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.names import correlation_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import replacing
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import correlation_in_words, counted, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.names import setting_in_words
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis, signature
-from bmx_grid.core.wording import MINUS, file_stem, point_in_words, typeset
+from bmx_grid.core.wording import MINUS, file_stem, point_in_words, setting_in_words, typeset
 from bmx_grid.measures.correlation import NO_CHANGE
 from bmx_grid.report.canvas import (
     DASHES,

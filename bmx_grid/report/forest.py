@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import FACTORS
 from bmx_grid.analysis.gains import declared
-from bmx_grid.analysis.names import SHORT_LABEL, label
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.verdicts import shown_verdicts
-from bmx_grid.core.wording import counted, file_stem
+from bmx_grid.core.wording import SHORT_LABEL, counted, file_stem, label
 from bmx_grid.evaluations.verdicts import HELPS
 from bmx_grid.report.canvas import (
     BLUE,

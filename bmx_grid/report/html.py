@@ -21,11 +21,10 @@ from bmx_grid.analysis import headline, verdicts
 from bmx_grid.analysis.base import FACTORS, Cell, GridTable, Table
 from bmx_grid.analysis.examples import RULE, Example, strengths
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.names import label, setting_in_words, written
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import write_text
-from bmx_grid.core.wording import MINUS, counted, factor_in_words, typeset, visible
+from bmx_grid.core.wording import MINUS, counted, factor_in_words, label, setting_in_words, typeset, visible, written
 from bmx_grid.report.canvas import Drawing, correlation_of
 from bmx_grid.report.terminal import MOST_ANSWERS
 

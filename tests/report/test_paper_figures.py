@@ -12,10 +12,10 @@ from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import Setting
-from bmx_grid.analysis.names import WRITTEN, label, written
 from bmx_grid.analysis.points import gains_at
 from bmx_grid.analysis.questions import analyse, signature
 from bmx_grid.core.errors import StoreError
+from bmx_grid.core.wording import WRITTEN, label, written
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.canvas import BLUE, COLUMN, PAGE, save, style
