@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, gains, restore
-from bmx_grid.boosts.power_mean_grid import AtPoint, best_mixture
-from bmx_grid.boosts.statistics import power_means, side_rows, statistic
+from bmx_grid.boosts.power_mean_grid import AtPoint, best_mixture, power_means, side_rows
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Ragged, defined_rows, take_rows
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec
@@ -24,6 +24,7 @@ Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean"]
 Side = Literal["hypothesis", "ground_truth", "both"]
 Mix = Literal["linear", "z"]
 
+ROUNDING = 1e-9  # share of the largest attribution of a segment that scores of 1e-16 precision leave uncertain
 FAR = 10.0  # the largest lambda: the feature decides, and the metric breaks its ties
 SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "both": "two sides"}
 
@@ -147,3 +148,56 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
 def within_sd(columns: Sequence[Floats]) -> float:
     """The standard deviation within parts, which count the same; exactly 0 where every part is constant."""
     return float(np.sqrt(np.mean([0.0 if np.ptp(one) == 0 else one.var() for one in columns])))
+
+
+def share_negative(rows: Ragged) -> Floats:
+    """float64[N] share of the words without a positive attribution: those that the metric finds useless or harmful.
+
+    Zeros count: n-gram metrics attribute exactly 0 to a word that matches nothing. An attribution within 1e-9 of the
+    largest of its segment is 0, since whether rounding leaves it below or above is chance.
+    """
+    largest = _over_rows(np.maximum, Ragged(np.abs(rows.values), rows.offsets))
+    low = rows.values <= np.repeat(ROUNDING * largest, rows.lengths)
+    return _over_rows(np.add, Ragged(low.astype(np.float64), rows.offsets)) / rows.lengths
+
+
+def mean(rows: Ragged) -> Floats:
+    """float64[N] arithmetic mean."""
+    return _over_rows(np.add, rows) / rows.lengths
+
+
+def spread(rows: Ragged) -> Floats:
+    """float64[N] standard deviation, of all words of the segment (divided by their number); exactly 0 for one word."""
+    squares = (rows.values - np.repeat(mean(rows), rows.lengths)) ** 2
+    return np.sqrt(mean(Ragged(squares, rows.offsets)))
+
+
+def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
+    """One value per row; no row is empty."""
+    return np.asarray(reduce.reduceat(rows.values, rows.offsets[:-1]) if len(rows) else [], dtype=np.float64)
+
+
+STATISTICS: dict[str, Callable[[Ragged], Floats]] = {
+    "share_negative": share_negative,
+    "mean": mean,
+    "sum": partial(_over_rows, np.add),
+    "spread": spread,
+    "min": partial(_over_rows, np.minimum),
+    "max": partial(_over_rows, np.maximum),
+}
+
+
+def statistic(name: str, rows: Ragged) -> Floats:
+    """float64[N] of each row; NaN for a row without words, or with an attribution that is not finite.
+
+    Its words are taken in ascending order, so that their order in the text changes nothing, not even rounding.
+    """
+    found = np.full(len(rows), np.nan)
+    usable = defined_rows(rows)
+    found[usable] = STATISTICS[name](_ascending(take_rows(rows, usable)))
+    return found
+
+
+def _ascending(rows: Ragged) -> Ragged:
+    owner = np.repeat(np.arange(len(rows)), rows.lengths)
+    return Ragged(rows.values[np.lexsort((rows.values, owner))], rows.offsets)

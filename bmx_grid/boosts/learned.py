@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Ints, Part, gains, restore
-from bmx_grid.boosts.statistics import STATISTICS, statistic
+from bmx_grid.boosts.feature_mix import STATISTICS, statistic
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Ragged

@@ -11,10 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, restore
-from bmx_grid.boosts.statistics import power_means, side_rows
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point_that_gains
 from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, grid_inputs
@@ -128,3 +127,31 @@ def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple
             surfaces.append(surface)
     place = point_that_gains(np.sum(surfaces, axis=0) / len(surfaces), w) if surfaces else None
     return (1.0, -1) if place is None else (w[place[1]], place[0])
+
+
+def power_means(rows: Ragged, p: Floats, what: str) -> Floats:
+    """float64[N, P] power means of positive word scores as they are, without a shift; NaN rows as in `statistic`.
+
+    what: whose scores these are, for the message. Raises DataError naming the row and the value that is not above 0.
+    """
+    usable = defined_rows(rows)
+    kept = take_rows(rows, usable)
+    wrong = kept.values <= 0
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        row = int(np.flatnonzero(usable)[np.searchsorted(kept.offsets, at, side="right") - 1])
+        raise DataError(
+            f"row {row}: a word score of {kept.values[at]:g} of the {what} is not above 0, and a power mean without "
+            "shift is defined for positive word scores only, such as token probabilities; for attributions with "
+            "a sign choose shift=paper, or another feature."
+        )
+    found = np.full((len(rows), len(p)), np.nan)
+    found[usable] = PowerMean().aggregate(kept, p)
+    return found
+
+
+def side_rows(side: str, truth: Ragged, hypothesis: Ragged) -> Ragged:
+    """The words of one side, or those of both in one row."""
+    if side == "both":
+        return concatenate_rows(truth, hypothesis)
+    return hypothesis if side == "hypothesis" else truth

@@ -60,15 +60,12 @@ class BoostsOfSetting:
 
     boosts: gains; verdicts. In the first setting of a data set those on the whole data set as well, and in the first
     one of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost.
-    fitted: in that first setting each boost that was fitted on all segments of all its settings, which are `chosen_on`;
-    chosen: the same as fields of a recipe, with its verdict.
+    chosen: in that first setting each boost that was fitted on all segments of all its settings, as fields of a recipe.
     """
 
     boosts: list[BoostRow] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     scores: dict[str, Floats] = field(default_factory=dict)
-    fitted: dict[str, Fitted] = field(default_factory=dict)
-    chosen_on: list[ChosenOn] = field(default_factory=list)
     chosen: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -140,7 +137,7 @@ class BoostEvaluation(Evaluation):
             result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
         for places in grouped(settings, OF_SETS):
             rows = [row for place in places for row in results[place].verdicts]
-            results[places[0]].chosen.extend(self._for_recipes(results[places[0]], rows))
+            results[places[0]].chosen[:] = _with_verdicts(results[places[0]].chosen, rows)
         return results
 
     def segment_columns(self, result: BoostsOfSetting) -> Columns:
@@ -171,12 +168,7 @@ class BoostEvaluation(Evaluation):
             if len(by_dataset) > 1:
                 further = self._across_datasets(together, results)
                 samples = [{**of, **more} for of, more in zip(samples, further, strict=True)]
-            names = [name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)]
-            fitted = {name: self._chosen_on(name, together) for name in names}
-            results[0].fitted.update({name: of for name, of in fitted.items() if not of.abstains})
-            for member in together:
-                human, n_clusters = member.setting.segments.judgements.primary, number_of(codes(member.clusters))
-                results[0].chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
+            results[0].chosen.extend(self._for_recipes(together))
         _add_scopes(members, results, samples)
         best = [{name: self._best_gain(name, member) for name in member.features} for member in members]
         for result, setting, member in zip(results, settings, members, strict=True):
@@ -277,25 +269,32 @@ class BoostEvaluation(Evaluation):
         everyone = [(*part, np.ones(len(part[0].base), dtype=np.bool_)) for part in known]
         return chosen(self._kind, self.boosts[name].fit, everyone)
 
-    def _for_recipes(self, result: BoostsOfSetting, verdicts: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
-        """What was fitted on all settings, with the verdict that says most of such a choice.
+    def _for_recipes(self, members: Sequence[Member]) -> Iterator[dict[str, Any]]:
+        """What is best on all segments of these settings, as fields of a recipe; not what abstains or is one."""
+        chosen_on = []
+        for member in members:
+            human, n_clusters = member.setting.segments.judgements.primary, number_of(codes(member.clusters))
+            chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
+        shared = {"chosen_on": tuple(chosen_on), "correlation": self._kind}
+        for name in [name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)]:
+            fitted = self._chosen_on(name, members)
+            if not fitted.abstains:
+                yield {"boost_name": name, "boost": self.boosts[name], "constants": fitted.constants(), **shared}
 
-        That is the one on the most language pairs, chosen furthest away.
-        """
-        for name, fitted in result.fitted.items():
-            known = [row for row in verdicts if row.boost == name and row.point in DISTANCE]
-            if known:
-                best = max(known, key=lambda row: (row.pairs, list(DISTANCE).index(row.point)))
-                yield {
-                    "boost_name": name,
-                    "boost": self.boosts[name],
-                    "constants": fitted.constants(),
-                    "chosen_on": tuple(result.chosen_on),
-                    "gain": HeldOut.of(best.gain.value, best.gain.low, best.gain.high, best.how()),
-                    "beyond": HeldOut.of(best.beyond.value, best.beyond.low, best.beyond.high, best.how()),
-                    "verdict": best.label,
-                    "correlation": self._kind,
-                }
+
+def _with_verdicts(boosts: Sequence[dict[str, Any]], verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Fields of recipes with the verdict that says most of such a choice; without those that were not judged.
+
+    That is the one on the most language pairs, chosen furthest away.
+    """
+    with_verdicts = []
+    for boost in boosts:
+        known = [row for row in verdicts if row.boost == boost["boost_name"] and row.point in DISTANCE]
+        if known:
+            best = max(known, key=lambda row: (row.pairs, list(DISTANCE).index(row.point)))
+            gain, beyond = (HeldOut.of(of.value, of.low, of.high, best.how()) for of in (best.gain, best.beyond))
+            with_verdicts.append({**boost, "gain": gain, "beyond": beyond, "verdict": best.label})
+    return with_verdicts
 
 
 def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
