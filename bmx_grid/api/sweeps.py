@@ -243,7 +243,7 @@ class Run:
         Raises ConfigError for an unknown name, and where several settings fit.
         """
         from bmx_grid.report.canvas import style
-        from bmx_grid.report.curves import correlation_over_p
+        from bmx_grid.report.figures import correlation_over_p
 
         row = chosen_setting(self.analysis.table.settings, (dataset, language_pair, metric, explainer))
         with style():

@@ -17,8 +17,7 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.report.canvas import Drawing, save
-from bmx_grid.report.curves import setting_drawing
-from bmx_grid.report.forest import boosts, declared_gains
+from bmx_grid.report.figures import boosts, declared_gains, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text

@@ -19,8 +19,7 @@ from bmx_grid.core.wording import WRITTEN, label, written
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.canvas import BLUE, COLUMN, PAGE, save, style
-from bmx_grid.report.curves import setting_drawing
-from bmx_grid.report.forest import LENGTH, MOST_ROWS, REASSIGNED, boosts, declared_gains
+from bmx_grid.report.figures import LENGTH, MOST_ROWS, REASSIGNED, boosts, declared_gains, setting_drawing
 from bmx_grid.report.paper_figures import better_and_worse, gains_by
 
 HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"

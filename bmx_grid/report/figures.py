@@ -1,0 +1,247 @@
+"""Figures of gains with their intervals, and of one setting: correlation over p (Figure 3 of the BMX paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bmx_grid.analysis.base import FACTORS
+from bmx_grid.analysis.gains import at_points, declared
+from bmx_grid.analysis.points import chosen_points
+from bmx_grid.analysis.questions import Analysis
+from bmx_grid.analysis.verdicts import shown_verdicts
+from bmx_grid.core.wording import (
+    MINUS,
+    SHORT_LABEL,
+    counted,
+    file_stem,
+    label,
+    point_in_words,
+    setting_in_words,
+    typeset,
+)
+from bmx_grid.evaluations.verdicts import HELPS
+from bmx_grid.measures.correlation import NO_CHANGE
+from bmx_grid.report.canvas import (
+    BLUE,
+    COLUMN,
+    CONTROL,
+    DASHES,
+    DPI,
+    INK,
+    LINES,
+    MARKERS,
+    ORANGE,
+    PAGE,
+    PAPER,
+    Drawing,
+    canvas,
+    correlation_of,
+    empty,
+    gain_axis,
+    legend_above,
+    signed,
+    thin_grid,
+    undefined_in_words,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROW = 0.28  # inches, of a gain
+MOST_ROWS = 48  # of one figure; more go on in further ones
+LENGTH, REASSIGNED = "length alone", "attributions of another segment"
+MARKS = {"gain": ("o", 4.5, BLUE), LENGTH: ("^", 3.8, ORANGE), REASSIGNED: ("x", 3.8, CONTROL)}
+HEIGHT = 2.5  # inches, of the curves of a setting
+LEAST_REACH = 0.005  # of their second frame, above and below the metric alone
+
+
+def boosts(analysis: Analysis) -> Iterator[Drawing]:
+    """All boosts, those of the metric with the largest gain first; none without a table of boosts."""
+    frame = analysis.ask(shown_verdicts)
+    frame = frame[frame["question"] == "declared"]
+    if not len(frame) or frame["gain"].isna().all():
+        return
+    frame = frame.dropna(subset=["gain"]).assign(largest=frame.groupby("metric")["gain"].transform("max"))
+    frame = frame.sort_values(["largest", "metric", "gain"], ascending=[False, True, False])
+    boost = frame["boost"].str.replace("_", " ") if frame["boost"].nunique() > 1 else ""
+    pair = (frame["dataset"] + " " + frame["language_pair"]).where(frame["pairs"] == 1, "")
+    names = frame[["metric", "explainer"]].assign(boost=boost, pair=pair)
+    shown = {"gain_low": "low", "gain_high": "high", "length_gain": LENGTH, "reassigned_gain": REASSIGNED}
+    rows = frame[["gain", *shown]].rename(columns=shown).assign(filled=frame["verdict"] == HELPS)
+    caption = (
+        f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {correlation_of(analysis)}, "
+        f"boosted minus metric alone, with 95 % intervals. Filled: it helps, {rows['filled'].sum()} of {len(rows)}. "
+        "Length and attributions of another segment need no explanation."
+    )
+    yield from _drawings(analysis, names, rows, "boosts", "What each boost gains", caption)
+
+
+def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
+    """For each explainer its gains at its declared point, best first, where they were tested."""
+    frame = analysis.ask(declared)
+    if not frame["test"].notna().any():
+        return
+    frame = frame[frame["gain"].notna()].sort_values(["gain", *FACTORS], ascending=[False, True, True, True, True])
+    explainer: Any
+    for explainer, gains in frame.groupby("explainer"):
+        caption = (
+            f"Gain of {label(explainer)} ({correlation_of(analysis)}, boosted minus metric alone) at the declared "
+            "point, one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
+        )
+        stem, title = f"gains_with_intervals_{file_stem(explainer)}", f"Gains of {label(explainer)} with intervals"
+        rows = gains[["gain", "low", "high"]].assign(filled=gains["survives"])
+        yield from _drawings(analysis, gains[list(FACTORS[:3])], rows, stem, title, caption)
+
+
+def _drawings(
+    analysis: Analysis, names: pd.DataFrame, rows: pd.DataFrame, stem: str, title: str, caption: str
+) -> Iterator[Drawing]:
+    """One figure, or several of MOST_ROWS rows each. names: the parts of the name of each row."""
+    labels = [" · ".join(label(part, SHORT_LABEL) for part in parts if part) for parts in names.to_numpy()]
+    for start in range(0, len(rows), MOST_ROWS):
+        number = start // MOST_ROWS + 1
+        part = ("", "") if number == 1 else (f"_{number}", f", part {number}")
+        shown = slice(start, start + MOST_ROWS)
+        draw = partial(_draw, labels[shown], rows[shown], f"gain in {correlation_of(analysis)}")
+        yield signed(analysis, f"{stem}{part[0]}", f"{title}{part[1]}", caption, draw)
+
+
+def _draw(names: Sequence[str], rows: pd.DataFrame, axis: str) -> Figure:
+    """Names stand above their rows, so that the figure fits a column and a phone."""
+    figure, (axes,) = canvas(COLUMN, 0.7 + ROW * max(len(rows), 3))
+    for place, (name, row) in enumerate(zip(names, rows.to_dict("records"), strict=True)):
+        axes.text(
+            0.01,
+            -place + 0.3,
+            name,
+            transform=axes.get_yaxis_transform(),
+            fontsize=6.5,
+            va="center",
+            zorder=1.6,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6},
+            in_layout=False,
+        )
+        height = -place - 0.16
+        # nothing is drawn for NaN
+        axes.plot([row["low"], row["high"]], [height] * 2, color=BLUE, linewidth=1.4, solid_capstyle="butt", zorder=2)
+        for kind, (marker, size, colour) in MARKS.items():
+            axes.plot(
+                [row.get(kind, math.nan)],
+                [height],
+                linestyle="none",
+                marker=marker,
+                markersize=size,
+                color=PAPER if kind == "gain" and not row["filled"] else colour,
+                markeredgecolor=colour,
+                markeredgewidth=1.0,
+                zorder=4 if kind == "gain" else 3,
+                label=kind if place == 0 else None,
+            )
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(-len(rows) + 0.5, 0.55)
+    axes.margins(x=0.03)
+    gain_axis(axes, axis)
+    if LENGTH in rows:
+        legend_above(figure, ncols=3, fontsize=6.5, handletextpad=0.1, columnspacing=0.9)
+    return figure
+
+
+def setting_drawing(analysis: Analysis, row: int) -> Drawing:
+    """The curves of one setting of an analysis."""
+    names = analysis.table.settings[row]
+    stem = f"correlation_over_p_{file_stem(*names)}"
+    title = f"{setting_in_words(names)}: correlation over p"
+    return signed(analysis, stem, title, _caption(analysis, row), partial(correlation_over_p, analysis, row))
+
+
+def _caption(analysis: Analysis, row: int) -> str:
+    """The numbers of the figure in sentences."""
+    setting: Any = analysis.ask(at_points).iloc[row]
+    alone = typeset(setting["baseline"], ".4f") if math.isfinite(setting["baseline"]) else "undefined"
+    words = [
+        f"{correlation_of(analysis).capitalize()} with human scores over p, one line per w; right: near the metric "
+        f"alone. Metric alone (w = 1): {alone}."
+    ]
+    if setting["best_w"] < 1:
+        words.append(f"Best point (in-sample): {_point(setting, 'best', setting['gain'])}.")
+    elif math.isfinite(setting["baseline"]):
+        words.append("Best of all points: the metric alone.")
+    if math.isfinite(setting["fixed"]):
+        low, high = (typeset(setting[f"fixed_gain_{end}"], "+.4f") for end in ("low", "high"))
+        ends = f" [{low}, {high}], the vertical line" if math.isfinite(setting["fixed_gain_low"]) else ""
+        origin = analysis.ask(chosen_points)["origin"][setting["explainer"]]
+        words.append(f"Fixed point: {_point(setting, 'fixed', setting['fixed_gain'])}{ends}, {origin}.")
+    undefined = undefined_in_words(int(np.isnan(analysis.table.correlation[row]).sum()), "point")
+    return f"{' '.join(words)}{undefined}"
+
+
+def _point(setting: pd.Series, name: str, gain: float) -> str:
+    where = point_in_words(setting[f"{name}_w"], setting[f"{name}_p"], MINUS).replace(" ", "\u00a0")
+    return f"{typeset(setting[name], '.4f')} ({where}), gain {typeset(gain, '+.4f')}"
+
+
+def correlation_over_p(analysis: Analysis, row: int) -> Figure:
+    """Two frames: the whole grid, and its part near the metric alone. To be called inside `canvas.style`."""
+    from matplotlib.figure import Figure
+
+    setting: Any = analysis.ask(at_points).iloc[row]
+    aggregation = analysis.shared("aggregation")
+    figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
+    # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
+    whole, near = (figure.add_axes((left, 0.165, 0.315, 0.735)) for left in (0.088, 0.49))
+    for axes in (whole, near):
+        _draw_lines(axes, analysis, row, setting)
+        thin_grid(axes)
+        axes.margins(x=0.01)
+        axes.set_xlabel("p of the power mean" if aggregation in (None, "PowerMean") else f"p ({aggregation})")
+        axes.xaxis.set_label_coords(0.5, -0.13)
+    if np.isnan(analysis.table.correlation[row]).all():
+        empty(whole, "no defined correlation")
+    baseline, gain = setting["baseline"], setting["gain"]
+    if math.isfinite(baseline):
+        reach = max(gain, LEAST_REACH) if math.isfinite(gain) else LEAST_REACH
+        low, high = whole.get_ylim()
+        near.set_ylim(max(baseline - 2 * reach, low), min(baseline + 1.5 * reach, high))
+    kind = correlation_of(analysis)
+    whole.set_ylabel(f"{kind[:1].upper()}{kind[1:]} with human scores")
+    whole.yaxis.set_label_coords(-0.2, 0.5)
+    figure.text(0.088, 0.935, setting_in_words(analysis.table.settings[row]), fontsize=8)
+    near.set_title("near the metric alone", loc="right", fontsize=7.5, pad=3)
+    near.legend(loc="upper left", bbox_to_anchor=(1.0, 1.03), frameon=False, handlelength=2.6, handletextpad=0.6)
+    return figure
+
+
+def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) -> None:
+    """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
+    table = analysis.table
+    every = max(len(table.p) // 10, 1)
+    for column, weight in enumerate(table.w.tolist()):
+        alone = weight == 1
+        axes.plot(
+            table.p,
+            table.correlation[row][:, column],
+            color=INK if alone else LINES[column % len(LINES)],
+            linestyle="-" if alone else DASHES[column % len(DASHES)],
+            linewidth=1.3 if alone else 1.1,
+            marker=None if alone and len(table.p) > 1 else MARKERS[column % len(MARKERS)],
+            markevery=((column * every) // len(table.w), every),
+            markersize=3.2,
+            label="metric alone" if alone else f"w = {weight:g}",
+        )
+    if math.isfinite(setting["fixed_p"]):
+        if math.isfinite(setting["fixed_gain_low"]):
+            ends = [setting["baseline"] + setting[f"fixed_gain_{end}"] for end in ("low", "high")]
+            axes.plot([setting["fixed_p"]] * 2, ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
+        cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.5, "color": INK}
+        axes.plot([setting["fixed_p"]], [setting["fixed"]], label="fixed (w, p)", zorder=9, linestyle="none", **cross)
+    if setting["gain"] > NO_CHANGE:
+        ring: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": INK, "color": "none"}
+        axes.plot([setting["best_p"]], [setting["best"]], label="best (in-sample)", zorder=10, linestyle="none", **ring)
