@@ -50,8 +50,8 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: Gri
 
 def _point(result: SettingResult) -> tuple[float, float, float]:
     """w, p, and the gain there."""
-    if math.isfinite(result.fixed_gain):
-        return result.published.w, result.published.p, result.fixed_gain
+    if math.isfinite(result.published.gain):
+        return result.published.w, result.published.p, result.published.gain
     return result.grid.best_w, result.grid.best_p, result.gain
 
 

@@ -30,28 +30,26 @@ def fit_length(roles: Sequence[str], kind: Kind, parts: Sequence[Part]) -> Linea
 
 @dataclass(frozen=True, eq=False)
 class OnCurve(Fitted):
-    """Scores on a smooth curve of base score and log words; the curve is None for no boost."""
+    """Scores on a smooth curve of base score and log words."""
 
-    curve: CurveTerms | None
+    curve: CurveTerms
     own: float
     weights: Floats
 
     @property
     def abstains(self) -> bool:
-        return self.curve is None
+        return False
 
     def scores(self, base: Floats, features: Floats) -> Floats:
-        if self.curve is None:
-            return base.copy()
         return np.asarray(self.own * base + self.curve.columns(base, features)[:, 1:] @ self.weights)
 
     def constants(self) -> dict[str, Any]:
         return {"own": self.own, "weights": self.weights.tolist()}
 
 
-def fit_curve(kind: Kind, parts: Sequence[Part]) -> OnCurve:
+def fit_curve(kind: Kind, parts: Sequence[Part]) -> Fitted:
     """A smooth curve of the metric's own score and of log words (`measures.nuisance`), fitted by `fit_term`."""
-    alone = OnCurve(None, 1.0, np.empty(0))
+    alone = Linear.alone(())
     if not parts:
         return alone
     base, words, clusters = (

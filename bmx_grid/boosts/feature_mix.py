@@ -103,15 +103,16 @@ class FeatureMix(Boost):
 
         Raises DataError for a power mean of word scores that are not positive.
         """
-        found = np.column_stack([self._of_side(side, truth, hypothesis) for side in self._sides])
+        columns = []
+        for side in self._sides:
+            rows = side_rows(side, truth, hypothesis)
+            if self.p is None:
+                columns.append(statistic(self.feature, rows))
+            else:
+                columns.append(power_means(rows, np.array([self.p]), SIDE_IN_WORDS[side])[:, 0])
+        found = np.column_stack(columns)
         found[np.isnan(found).any(axis=1)] = np.nan
         return found
-
-    def _of_side(self, side: str, truth: Ragged, hypothesis: Ragged) -> Floats:
-        rows = side_rows(side, truth, hypothesis)
-        if self.p is None:
-            return statistic(self.feature, rows)
-        return power_means(rows, np.array([self.p]), SIDE_IN_WORDS[side])[:, 0]
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
         if self.mix == "linear":

@@ -28,7 +28,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from bmx_grid.commands.compose import composed, naming_files, option_names, options_folder, parse, shown
 from bmx_grid.core.configure import CONFIGS, groups
@@ -40,11 +40,6 @@ from bmx_grid.core.wording import masked, masked_address
 FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")
 KEY = re.compile(r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE)  # how configs/config.yaml writes a key and what it is for
 MAX_JOBS = 10_000  # of a multirun, all of which are composed before the first one starts
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message}; `bmx-grid run --help` lists what can be given.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,13 +70,16 @@ def compose_and_run(arguments: Sequence[str]) -> int:
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The flags and the overrides. Raises ConfigError for flags that do not exist, or not together."""
-    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--help", "-h", action="store_true")
     parser.add_argument("--cfg", "-c", choices=["job"])
     parser.add_argument("--config-dir", "-cd")
     parser.add_argument("--multirun", "-m", action="store_true")
     parser.add_argument("overrides", nargs="*")
-    parsed, others = parser.parse_known_intermixed_args(list(arguments))
+    try:
+        parsed, others = parser.parse_known_intermixed_args(list(arguments))
+    except argparse.ArgumentError as error:
+        raise ConfigError(f"{error}; `bmx-grid run --help` lists what can be given.") from error
     for flag in others:
         raise ConfigError(f"{unknown('option', flag.partition('=')[0], FLAGS)} Keys have no dashes: KEY=VALUE.")
     if parsed.multirun and parsed.cfg:

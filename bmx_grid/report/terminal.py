@@ -71,8 +71,8 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
         parts.append(f"{counted(len(spent.unread), 'answer')} could not be read, for example {spent.unread[0]}")
     if math.isfinite(result.grid.baseline):
         parts.append(f"baseline {number(result.grid.baseline, '.4f')}")
-    if result.has_grid and math.isfinite(result.fixed_gain):
-        parts.append(f"gain {number(result.fixed_gain, '+.4f')}")
+    if result.has_grid and math.isfinite(result.published.gain):
+        parts.append(f"gain {number(result.published.gain, '+.4f')}")
     took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
     parts += ["cached"] if result.cached else took
     return head + ", ".join(parts)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from bmx_grid.datasets.segments import SegmentSet
 
-HUMAN = "human"  # the primary human score; others are named human.ASPECT
-
 
 @dataclass(frozen=True)
 class Spent:
@@ -122,11 +120,6 @@ class SettingResult:
         """Best correlation above the baseline; NaN when either is undefined."""
         return self.grid.best - self.grid.baseline
 
-    @property
-    def fixed_gain(self) -> float:
-        """Correlation at the published point above the baseline; NaN when either is undefined."""
-        return self.published.correlation - self.grid.baseline
-
 
 def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) -> dict[str, pa.Table]:
     """The tables of one evaluation from all results: NAMES, then their columns; texts are dictionary-encoded.
@@ -159,8 +152,8 @@ def _row(result: SettingResult) -> dict[str, Any]:
         **{name: getattr(grid, name) for name in ("baseline", "best", "best_w", "best_p")},
         "gain": result.gain,
         "plateau": grid.plateau,
-        **{"fixed_w": point.w, "fixed_p": point.p, "fixed": point.correlation},
-        **{name: getattr(result, name) for name in ("fixed_gain", "n_segments", "n_rated")},
+        **{"fixed_w": point.w, "fixed_p": point.p, "fixed": point.correlation, "fixed_gain": point.gain},
+        **{name: getattr(result, name) for name in ("n_segments", "n_rated")},
         "n_used": grid.n_used,
         **{name: getattr(result, name) for name in ("n_unexplained", "repeat_deviation")},
         **{f"words_{role}": result.words.get(role) for role in ROLES},
@@ -230,14 +223,16 @@ def segment_rows(setting: Finished, evaluated: Iterable[Columns]) -> dict[str, A
     """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
 
     evaluated: what evaluations say of segments. words_ROLE is null for a text that is neither read by the metric nor
-    explained. Human scores are NaN for unrated segments.
+    explained. Human scores are NaN for unrated segments; those beside the primary one are named human.ASPECT.
     """
-    segments = setting.segments
+    segments, judged = setting.segments, setting.segments.judgements
     columns: dict[str, Any] = {
         "id": [segment.id for segment in segments.segments],
         "system": [segment.system for segment in segments.segments],
         "cluster": list(setting.clusters),
-        **human_columns(segments),
+        "human": segments.human_scores,
+        "human_name": [judged.primary] * len(segments),
+        **{f"human.{name}": judged.scores[name] for name in judged.aspects[1:]},
         "base": setting.scores.base_scores,
     }
     for role in ROLES:
@@ -246,13 +241,6 @@ def segment_rows(setting: Finished, evaluated: Iterable[Columns]) -> dict[str, A
     for of_evaluation in evaluated:
         columns |= of_evaluation
     return columns
-
-
-def human_columns(segments: SegmentSet) -> dict[str, Any]:
-    """The primary human score as `human`, its name, and every further one as human.ASPECT."""
-    judged = segments.judgements
-    further = {f"{HUMAN}.{name}": judged.scores[name] for name in judged.aspects[1:]}
-    return {HUMAN: segments.human_scores, "human_name": [judged.primary] * len(segments), **further}
 
 
 def scores_table(results: Iterable[SettingResult]) -> pa.Table:

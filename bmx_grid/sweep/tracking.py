@@ -188,7 +188,9 @@ class MlflowTracker(Tracker):
     def _add(self, numbers: Mapping[str, float], files: Sequence[Path], answer: str) -> None:
         """Numbers that changed, files and answer of the parent run."""
         known, run_id = self._parent.data.metrics, self._parent.info.run_id
-        named = {legal_name(name): float(value) for name, value in numbers.items() if math.isfinite(value)}
+        # MLflow's names take letters, digits and `_ - . space : /`
+        legal = {name: re.sub(r"[^\w\-. :/]", "_", name)[:LONGEST_NAME] for name in numbers}
+        named = {legal[name]: float(value) for name, value in numbers.items() if math.isfinite(value)}
         changed = [(name, value, 0) for name, value in named.items() if known.get(name) != value]
         self._send(self._parent, changed, int(time.time() * 1000))
         if answer:
@@ -280,7 +282,7 @@ def points(result: SettingResult) -> list[Entry]:
     kind, point, grid = result.correlation, result.published, result.grid
     numbers: dict[str, float] = {}
     if math.isfinite(point.p):
-        numbers |= {"fixed gain": result.fixed_gain, f"fixed {kind}": point.correlation}
+        numbers |= {"fixed gain": point.gain, f"fixed {kind}": point.correlation}
         numbers |= {"fixed p": point.p, "fixed w": point.w}
     if result.has_grid:
         numbers |= {"best gain": result.gain, f"best {kind}": grid.best, "best p": grid.best_p, "best w": grid.best_w}
@@ -307,11 +309,6 @@ def parameters(result: SettingResult) -> dict[str, str]:
         values["p"] = f"{spec.p[0]:g} … {spec.p[-1]:g}, {counted(len(spec.p), 'value')}"
         values["w"] = ", ".join(f"{weight:.12g}" for weight in spec.w)
     return values
-
-
-def legal_name(name: str) -> str:
-    """The name with `_` for what MLflow refuses: it takes letters, digits and `_ - . space : /`, at most 250."""
-    return re.sub(r"[^\w\-. :/]", "_", name)[:LONGEST_NAME]
 
 
 def source(arguments: Sequence[str]) -> dict[str, str]:

@@ -25,8 +25,7 @@ def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), expl
         names=names,
         explainer=explainer,
         gain=gain,
-        fixed_gain=fixed_gain,
-        published=SimpleNamespace(w=0.5, p=1.0),
+        published=SimpleNamespace(w=0.5, p=1.0, gain=fixed_gain),
         grid=dataclasses.replace(found.grid, best_w=0.0, best_p=-1.0),
     )
     return result, SimpleNamespace(names=names, segments=made.segments, finished=lambda: made)

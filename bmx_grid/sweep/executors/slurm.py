@@ -114,6 +114,8 @@ class Slurm(OnDask):
 
     def cluster(self, name: str, *, has_device: bool) -> Any:
         """dask-jobqueue's cluster, without jobs yet. Raises ConfigError for an unknown network interface."""
+        threads = self.cores if has_device else 1
+        shares = [f'export {name}="${{{name}:-{threads}}}"' for name in THREADS]
         options: dict[str, Any] = {
             "job_name": name,
             "queue": (self.gpu_queue or self.queue) if has_device else self.queue,
@@ -127,7 +129,7 @@ class Slurm(OnDask):
             "python": shlex.quote(self.python or sys.executable),
             "worker_extra_args": ["--no-dashboard"],
             "job_extra_directives": list(self.directives),
-            "job_script_prologue": [*self.prologue, *_shares(self.cores if has_device else 1)],
+            "job_script_prologue": [*self.prologue, *shares],
             "log_directory": None if self.log_dir is None else str(Path(self.log_dir).expanduser().absolute()),
             # the address is that of its HTTP server, which warns when the usual port is taken
             "scheduler_options": {"port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
@@ -216,10 +218,6 @@ def _cluster_class() -> Any:
     finally:
         signal.signal = install
     return SLURMCluster
-
-
-def _shares(threads: int) -> list[str]:
-    return [f'export {name}="${{{name}:-{threads}}}"' for name in THREADS]
 
 
 def _listed(name: str) -> set[str] | None:
