@@ -120,7 +120,11 @@ class Compared:
         if len(self.verdicts):
             headings = {"gain": "gain", "beyond": "beyond score and length", "within_source": "within source"}
             columns = [Column(name, of, "+.3f", (f"{name}_low", f"{name}_high")) for name, of in headings.items()]
-            notes = [f"{label}: {LEGEND[label]}." for label in LEGEND if label in set(self.verdicts["verdict"])]
+            notes = [
+                "Beyond score and length: what the metric adds to a smooth curve of the other one's score and of the "
+                "number of words that is fitted to the human scores.",
+                *(f"{label}: {LEGEND[label]}." for label in LEGEND if label in set(self.verdicts["verdict"])),
+            ]
             title = "Is the better metric more than the other one's score and the length?"
             shown = [*pair, Column("compared", "metric"), Column("against"), *columns, Column("verdict")]
             tables.append(Table.of("verdicts", title, self.verdicts, shown, notes, names=len(pair) + 2))

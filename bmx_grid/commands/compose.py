@@ -104,8 +104,10 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
                 raise ValueError(f"aliases (*NAME), and more than {MOST_DEPTH} levels, are not read")
             plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
             if plain and UNLIKE_A_PERSON.fullmatch(event.value):
-                line = event.start_mark.line + 1
-                raise ValueError(f"line {line}: YAML reads {event.value} as something else; quote it")
+                raise ValueError(
+                    f"line {event.start_mark.line + 1}: YAML reads {event.value} as something else; write a number in "
+                    f"plain digits without leading zeros, true or false, or '{event.value}' for the text"
+                )
         keys: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error

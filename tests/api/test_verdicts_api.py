@@ -77,3 +77,4 @@ def test_compare_says_what_of_a_lead_is_the_other_ones_score(table):
     assert (found["gain"] >= 0).all()
     shown = " ".join(bmx.compare(table, ["alone", "curve"], human="mqm").summary().split())
     assert "explained by length or score: an established gain" in shown
+    assert "Beyond score and length: what the metric adds to a smooth curve of the other one's score" in shown
