@@ -1,4 +1,4 @@
-"""What the authors' published grid says beside the numbers of `experiments/bmx_2022/expected.yaml` (test_compare.py)."""
+"""What the authors published in their grid beside the numbers of expected.yaml, which test_compare.py holds."""
 
 import pytest
 
