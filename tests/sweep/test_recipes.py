@@ -1,8 +1,10 @@
 """A sweep writes what it chose as recipes, and `score` and `load` reach the same scores with them."""
 
 import json
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,11 +14,14 @@ from some_results import make_result
 
 import bmx_grid
 from bmx_grid.attribution.boosted import as_arrays
-from bmx_grid.boosts.recipe import Identity, read_recipe
+from bmx_grid.boosts.base import Boost, Part
+from bmx_grid.boosts.recipe import ChosenOn, HeldOut, Identity, read_recipe
 from bmx_grid.commands.score import main
 from bmx_grid.commands.sweep import run
 from bmx_grid.core.configure import ALLOWED_PACKAGES, build, load_option
+from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.evaluations.base import OF_SETS, Evaluation
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
@@ -29,16 +34,54 @@ SMALL = (
 )
 
 
+@dataclass(frozen=True)
+class Row:
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choosing(Evaluation):
+    """Fits boosts on all segments of a metric and an explainer. gain, verdict: what it claims."""
+
+    ROWS: ClassVar[Mapping[str, type]] = {"choosing": Row}
+    SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
+
+    boosts: tuple[str, ...] = identity(("share_negative",))
+    gain: float = identity(0.03)
+    verdict: str = identity("helps")
+
+    def of_scope(self, settings):
+        chosen = [boost for name in self.boosts if (boost := self._chosen(name, settings))]
+        return [SimpleNamespace(chosen=chosen if setting is settings[0] else (), choosing=()) for setting in settings]
+
+    def _chosen(self, name, settings):
+        boost = build(load_option("boost", name), Boost, name)
+        parts, chosen_on = [], []
+        for setting in settings:
+            base, human = setting.scores.base_scores, setting.segments.human_scores
+            features = boost.features(setting.scores.ground_truth, setting.scores.hypothesis)
+            used = np.isfinite(human) & np.isfinite(features).all(axis=1)
+            labels, clusters = np.unique(np.array(setting.clusters)[used], return_inverse=True)
+            parts.append(Part(base[used], features[used], human[used], clusters))
+            counts = int(used.sum()), len(labels)
+            chosen_on.append(ChosenOn(*setting.names[:2], *counts, setting.segments.judgements.primary))
+        fitted, how = boost.fit("pearson", parts), "nowhere: this is a test"
+        gain = HeldOut.of(self.gain, self.gain - 0.01, self.gain + 0.01, how)
+        chosen = {"boost_name": name, "boost": boost, "chosen_on": tuple(chosen_on), "gain": gain}
+        chosen |= {"beyond": HeldOut(None, None, None, how), "verdict": self.verdict}
+        return None if fitted.abstains else chosen | {"constants": fitted.constants()}
+
+
 @pytest.fixture
 def sweep(tmp_path, monkeypatch, blank_figures):
     """Run a sweep with the evaluation above; its recipes by name."""
-    monkeypatch.setenv(ALLOWED_PACKAGES, "choosing")
+    monkeypatch.setenv(ALLOWED_PACKAGES, "test_recipes")
 
     def go(*overrides, **choosing):
         folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
         config = composed(*SMALL, *folders, *overrides)
         if choosing.pop("chooses", True):
-            config["evaluation"]["choosing"] = {"_target_": "choosing.Choosing", **choosing}
+            config["evaluation"]["choosing"] = {"_target_": "test_recipes.Choosing", **choosing}
         assert run(config) == 0
         return {path.stem: read_recipe(path) for path in sorted((tmp_path / "out" / "recipes").glob("*"))}
 
