@@ -1,18 +1,25 @@
-"""Sweeps from Python: DataFrames, and mistakes in one sentence."""
+"""Sweeps from Python: DataFrames in and out, and mistakes in one sentence."""
 
+import csv
+import json
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
+import yaml
 
 import bmx_grid as bmx
 from bmx_grid.commands.compose import composed
+from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
 
 SMALL = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 6, "tracking": "none", "executor": "sequential"}
 SMALL |= {"analysis": False}
 STEP = {"grid.p.step": 5}
+MEASURED = ["seconds", "n_texts", "cached"]  # of a run, not of its result
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +39,6 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     assert len(sweep.scores) == 24
     assert {"low", "high", "p_holm"} <= set(sweep.tests)
     assert "settings" in sweep.analysis.data_frames()
-    assert all(isinstance(sweep.table(name), pd.DataFrame) for name in sweep.names)
     assert repr(sweep) == f"Run({str(sweep.folder)!r}: {len(sweep.names)} tables)"
     first, *_, last = sweep.summary().splitlines()
     assert first.startswith("Erasure on chrF: ") and last.split()[0] in set(sweep.settings["language_pair"])
@@ -40,6 +46,30 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]
     numbers = (row["baseline"], row["fixed_gain"], test["low"], test["high"])
     assert all(f"{value:.4f}" in sweep._repr_html_() for value in numbers)
+
+
+def test_tables_are_those_that_the_command_writes(sweep, tmp_path, blank_figures):
+    keys = [f"{name}={json.dumps(value)}" for name, value in {**SMALL, **STEP}.items()]
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+    assert compose_and_run(["+sweep=quickstart", *keys, *folders]) == 0
+    written = {path.stem: pd.read_parquet(path) for path in tmp_path.rglob("tables/*.parquet")}
+    assert sweep.names == tuple(sorted(written))
+    for name, expected in written.items():
+        tables = [of.drop(columns=MEASURED, errors="ignore") for of in (sweep.table(name), expected)]
+        pd.testing.assert_frame_equal(*tables, check_dtype=False, check_categorical=False)
+
+
+def test_boosts_of_a_scorers_explanations_have_the_numbers_of_the_sweep(sweep):
+    with resources.files("bmx_grid.datasets").joinpath("sample.tsv").open() as file:
+        sample = pd.read_csv(file, sep="\t", quoting=csv.QUOTE_NONE).query("language_pair == 'de-en'")[:6]
+    explained = bmx.load("chrf", "erasure").explain(sample["reference"].tolist(), sample["hypothesis"].tolist())
+    of_pair = {name: sweep.table(name).query("language_pair == 'de-en'") for name in ("points", "scores", "grid")}
+    point = of_pair["points"].set_index("point").loc["published"]
+    found = bmx.boost(explained.base, explained.explanations, sample["score"], p=point["p"], w=point["w"])
+    assert found.scores == pytest.approx(of_pair["scores"]["boosted_published"].to_numpy(), abs=1e-12)
+    assert (found.gain.difference, found.gain.x) == pytest.approx((point["gain"], point["correlation"]), abs=1e-12)
+    expected = of_pair["grid"].pivot(index="p", columns="w", values="correlation")
+    assert found.grid.loc[expected.index, expected.columns].to_numpy() == pytest.approx(expected.to_numpy(), abs=1e-12)
 
 
 @pytest.mark.parametrize("side", ["reference", "hypothesis"])
@@ -54,6 +84,45 @@ def test_the_words_of_a_segment_are_those_that_the_scorer_explains(sweep, side):
     assert own["attribution"].tolist() == scored.explanations[0].attributions[side].tolist()
     assert own["score"].unique().tolist() == scored.base.tolist()
     assert "underline solid" in found._repr_html_(), "a word that raises the score"
+
+
+@pytest.fixture
+def texts() -> pd.DataFrame:
+    words = ["the", "cat", "sat", "on", "a", "mat", "by", "the", "door", "of", "our", "house"]
+    rng = np.random.default_rng(2)
+    refs = [" ".join(rng.permutation(words)[:7]) for _ in range(10)]
+    hyps = [" ".join(rng.permutation(ref.split())[:5]) for ref in refs]
+    return pd.DataFrame({"ref": refs, "mt": hyps, "DA": rng.normal(size=10), "remark": "unused"})
+
+
+def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures):
+    quick = {"executor": "sequential", "settings": STEP, "cache_dir": tmp_path}
+    found = bmx.grid(texts, "chrf", "erasure", **quick)
+    base = [bmx.load("chrf", None).score([r], [h])[0] for r, h in zip(texts["ref"], texts["mt"], strict=True)]
+    assert found.scores["base"].tolist() == base
+    assert found.settings["baseline"][0] == pytest.approx(scipy.stats.pearsonr(base, texts["DA"])[0], abs=1e-12)
+    assert found.words().frame["word"].tolist()[:7] == texts["ref"][0].split()
+    folder = found.folder
+    assert folder.is_dir() and not (folder / "report.html").exists()
+    kept = bmx.grid(texts, output_dir=tmp_path / "kept", **quick)
+    assert (kept.folder / "report.html").is_file()
+    del found
+    assert not folder.exists(), "a temporary folder goes with the result"
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda texts: bmx.grid(texts.drop(columns="DA")), "no column for score among ref, mt, remark"),
+        (lambda texts: bmx.grid(texts.assign(DA="x")), "the frame, row 1.*'x'.*number"),
+        (lambda texts: bmx.grid(texts.to_dict()), "expected a pandas DataFrame, got a dict"),
+        (lambda texts: bmx.grid(texts.assign(lp="de-en"), language_pair="de-en"), "omit one"),
+    ],
+)
+def test_mistakes_name_the_frame_and_the_way_out(texts, ask, said):
+    with pytest.raises(BmxError, match=said) as caught:
+        ask(texts)
+    assert "bmx_grid-" not in str(caught.value), "no temporary path"
 
 
 def test_a_setting_is_drawn(sweep):
@@ -81,9 +150,8 @@ def test_what_is_not_there_is_said(sweep, ask, error, said):
 
 
 def test_words_need_their_cache(sweep, tmp_path):
-    (tmp_path / "config.yaml").write_text(
-        (sweep.folder / "config.yaml").read_text().replace(str(sweep.folder.parent / "cache"), str(tmp_path / "none"))
-    )
+    config = yaml.safe_load((sweep.folder / "config.yaml").read_text()) | {"cache_dir": str(tmp_path / "none")}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     with pytest.raises(DataMissingError, match="not in the cache"):
         bmx.Run(tmp_path).words("de-en")
     (tmp_path / "config.yaml").unlink()

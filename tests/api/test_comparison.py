@@ -1,0 +1,175 @@
+"""Metrics in comparison: correlations and tests against SciPy, the command against Python, and mistakes of both."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+import bmx_grid as bmx
+from bmx_grid.api.comparison import main
+from bmx_grid.core.errors import BmxError
+from bmx_grid.core.wording import number
+
+SYSTEMS, ITEMS = 4, 15
+METRICS = ("poor, (v2) ü", "good one")
+GOOD = ["good one"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(1)
+    n = SYSTEMS * ITEMS
+    human = rng.normal(size=2 * n)
+    return pd.DataFrame(
+        {
+            "lp": ["de-en"] * n + ["en-cs"] * n,
+            "seg_id": [*range(ITEMS)] * SYSTEMS * 2,
+            "sys": [*np.repeat([*"ABCD"], ITEMS)] * 2,
+            "MQM": human,
+            "good one": human + 0.5 * rng.normal(size=2 * n),
+            "poor, (v2) ü": human + 3 * rng.normal(size=2 * n),
+            "year": 2024,
+        }
+    )
+
+
+@pytest.fixture
+def call(frame, tmp_path, monkeypatch, capsys):
+    """call(*arguments): (exit status, standard output, standard error) of a comparison of scores.tsv."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    frame.to_csv("scores.tsv", sep="\t", index=False)
+
+    def run(*arguments, table="scores.tsv", metrics=METRICS):
+        try:
+            status = main([table, "--resamples", "50", *(["--metrics", *metrics] if metrics else []), *arguments])
+        except SystemExit as error:
+            status = error.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("MQM", *METRICS), ("score", "b", "c"), ("h", "score", "c"), ("h", "id", "score"), ("system", "b", "reference")],
+)
+def test_a_metric_is_its_column_whatever_the_others_are_called(frame, names):
+    """A column called score is the human one, a metric, or neither; it is never read in place of another."""
+    columns = dict(zip(("MQM", *METRICS), names, strict=True)) | {"seg_id": "number", "sys": "who"}
+    roles = {"id": "number", "system": "who"}
+    found = bmx.compare(frame.rename(columns=columns), names[1:], human=names[0], columns=roles, resamples=50)
+    rows = found.correlations.query("statistic == 'pearson'").set_index(["language_pair", "metric"])
+    for pair, own in frame.groupby("lp"):
+        for column, name in zip(METRICS, names[1:], strict=True):
+            row = rows.loc[(pair, name)]
+            assert row["value"] == pytest.approx(scipy.stats.pearsonr(own[column], own["MQM"])[0], abs=1e-12)
+            assert row["low"] < row["value"] < row["high"]
+
+
+@pytest.mark.parametrize("by", ["item", "system"])
+def test_grouped_tests_compare_the_grouped_correlations(frame, by):
+    found = bmx.compare(frame, METRICS, by=by, statistic="kendall", resamples=50)
+    value = found.correlations.query("statistic == 'kendall'").set_index(["language_pair", "metric"])["value"]
+    assert found.tests["language_pair"].tolist() == ["de-en", "en-cs"]
+    for _, row in found.tests.iterrows():
+        reached = value[row["language_pair"]]
+        assert (row["grouping"], row["statistic"]) == (by, "kendall")
+        assert row["difference"] == pytest.approx(reached[row["compared"]] - reached[row["against"]], abs=1e-12)
+        assert row["low"] < row["difference"] < row["high"]
+        assert row["p"] <= row["p_holm"]
+        assert all(number(row[name], "+.3f") in found._repr_html_() for name in ("difference", "low", "high"))
+    assert repr(found) == f"Compared(good one, poor, (v2) ü: segment level, grouping {by}, kendall)"
+
+
+@pytest.mark.parametrize(
+    "option", [{}, {"by": "item"}, {"level": "system"}, {"statistic": "kendall", "seed": 3}], ids=str
+)
+def test_the_command_has_the_numbers_of_python(call, frame, option):
+    status, out, _ = call("--json", *(part for name, value in option.items() for part in (f"--{name}", str(value))))
+    found = json.loads(out)
+    assert status == 0 and found["read"]["unused"] == ["year"] and found["read"]["human scores"] == ["MQM"]
+    assert found | option == found
+    compared = bmx.compare(frame, METRICS, resamples=50, **option)
+    for name in ("correlations", "tests", "verdicts"):
+        rows = getattr(compared, name).replace("none", None)  # for which JSON has null
+        assert found[name] == json.loads(rows.to_json(orient="records", double_precision=15))
+    assert set(compared.correlations["level"]) == {option.get("level", "segment")}
+    assert set(compared.tests["language_pair"]) == {"de-en", "en-cs"}
+    assert len(compared.verdicts) == (0 if {"by", "level"} & option.keys() else 2)
+
+
+def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):
+    status, out, err = call()
+    assert (status, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    rows = [line.split() for line in out.splitlines() if line.startswith(("de-en", "en-cs"))]
+    assert rows[0][1:3] == ["good", "one"] and rows[1][1] == "poor,"
+    assert len(rows) == 4 + 2 + 2 * 2, "verdicts take two parts of so many columns"
+    head = "scores.tsv: 120 rows; human scores MQM; metrics poor, (v2) ü, good one; language pair lp"
+    assert head in " ".join(out.split())
+
+
+def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
+    frame.rename(columns={"MQM": "Befund", "sys": "wer"}).to_csv(tmp_path / "t.csv", index=False)
+    status, _, err = call(table="t.csv")
+    assert status == 2 and "no column for score" in err
+    told = ("--human", "Befund", "--columns", "system=wer", "--json")
+    assert json.loads(call(*told, table="t.csv")[1])["read"]["system"] == ["wer"]
+
+
+@pytest.mark.parametrize(("pair", "shown"), [((), False), (("--language-pair", "de-en"), True)], ids=["none", "named"])
+def test_a_language_pair_is_shown_where_it_is_known(call, frame, tmp_path, pair, shown):
+    frame[frame["lp"] == "de-en"].drop(columns="lp").to_csv(tmp_path / "t.csv", index=False)
+    status, out, _ = call(*pair, table="t.csv")
+    assert status == 0 and ("de-en" in out) == shown and "source-target" not in out
+    found = json.loads(call(*pair, "--json", table="t.csv")[1])
+    assert {row["language_pair"] for row in found["correlations"]} == {"de-en" if shown else None}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "arguments", "said"),
+    [
+        pytest.param([], [], f"are metrics? lp, seg_id, sys, MQM, good one, {METRICS[0]}, year.", id="none"),
+        pytest.param(GOOD, ["--language-pair", "de-en"], "has a column for it, 'lp'", id="two pairs"),
+        pytest.param(["god one"], [], "metrics: unknown column 'god one'. Did you mean 'good one'", id="metric"),
+        pytest.param(["lp"], [], "line 2: the score in column 'lp'", id="no numbers"),
+    ],
+)
+def test_mistakes_of_the_command_are_one_sentence(call, metrics, arguments, said):
+    status, out, err = call(*arguments, metrics=metrics)
+    assert (status, out) == (2, "") and err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda f: bmx.compare(f, [], human="MQM"), "at least one column"),
+        (lambda f: bmx.compare(f.assign(**{"good one": np.nan}), GOOD, human="MQM"), "has 0 numbers"),
+        (lambda f: bmx.compare(f, GOOD, human="MQM", resamples=5), "^resamples must lie between 40 and"),
+        (lambda f: bmx.compare(f.drop(columns="sys"), GOOD, human="MQM", by="item"), "no column for system"),
+        (lambda f: bmx.compare(f, ["MQM", *GOOD]), "no column for score"),
+        (lambda f: bmx.compare(f, GOOD, human="MQM", columns={"score": "MQM"}), "both name the human scores"),
+        (lambda f: bmx.compare(f.assign(far=[1e308, -1e308] * 60), ["far"]), "row 1: the score in column 'far' is"),
+        (lambda f: bmx.compare(f, ["god one"]), "the frame: metrics: unknown column.* Did you mean 'good one'"),
+        (lambda f: bmx.compare(f, GOOD, human="MQM", by="document"), "by: unknown value 'document'"),
+        (lambda f: bmx.compare(f, GOOD, human="good one"), "human: the column 'good one' is one of"),
+        (lambda f: bmx.compare(f, GOOD, human="MQM", level="word"), "level: unknown value"),
+    ],
+)
+def test_mistakes_in_python_are_named(frame, ask, said):
+    with pytest.raises(BmxError, match=said):
+        ask(frame)
+
+
+def test_segments_without_a_score_are_counted(frame):
+    """A metric that scored some segments is a warning, not a mistake; its file is nothing that the user wrote."""
+    some = frame.assign(**{"good one": frame["good one"].where(frame.index >= 20)})
+    with pytest.warns(UserWarning, match="the frame: 20 of 120 segments have no score in column 'good one'"):
+        found = bmx.compare(some, GOOD, human="MQM", resamples=50)
+    assert len(found.correlations) and found.tests.empty, "one metric has no other to test"
+    assert "good one" in found.summary()
