@@ -198,19 +198,19 @@ def _requests(
 ) -> tuple[list[int], list[Request]]:
     """What is to be scored for each text with words, of items that are not refused, and the rows of these."""
     sides = [
-        (row, role, words.of(role).segment(text))
+        (row, role, *words.of(role).segment(text))
         for row, item in enumerate(items)
         if row not in refused
         for role, text in item.texts().items()
     ]
-    sides = [side for side in sides if side[2].words]
+    sides = [side for side in sides if side[2]]
     identity = canonical_json(explainer.fingerprint())
-    rngs = [_generator(seed, identity, items[row], role) for row, role, _ in sides]
-    plans = plans_of(explainer, [segmented.words for _, _, segmented in sides], rngs)
+    rngs = [_generator(seed, identity, items[row], role) for row, role, *_ in sides]
+    plans = plans_of(explainer, [side_words for _, _, side_words, _ in sides], rngs)
     if not words.plain:
-        plans = [plan.with_gaps(segmented.gaps) for plan, (_, _, segmented) in zip(plans, sides, strict=True)]
-    requests = [Request(plan, role, items[row]) for plan, (row, role, _) in zip(plans, sides, strict=True)]
-    return [row for row, _, _ in sides], requests
+        plans = [replace(plan, gaps=gaps) for plan, (*_, gaps) in zip(plans, sides, strict=True)]
+    requests = [Request(plan, role, items[row]) for plan, (row, role, *_) in zip(plans, sides, strict=True)]
+    return [row for row, *_ in sides], requests
 
 
 def _unperturbed(item: Item) -> Request:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-S = TypeVar("S", bound=np.generic)
-
 
 @dataclass(frozen=True, eq=False)
-class RaggedArray(Generic[S]):
-    """N rows of different lengths.
+class Ragged:
+    """N rows of different lengths, of numbers.
 
-    values: S[total]; offsets: int64[N + 1], row i is values[offsets[i]:offsets[i + 1]]. DTYPE: of the values.
+    values: float64[total]; offsets: int64[N + 1], row i is values[offsets[i]:offsets[i + 1]]. DTYPE: of the values.
     """
 
-    DTYPE: ClassVar[type[np.generic]]
+    DTYPE: ClassVar[type[np.generic]] = np.float64
 
-    values: NDArray[S]
+    values: NDArray[Any]
     offsets: NDArray[np.int64]
 
     @classmethod
@@ -35,7 +33,7 @@ class RaggedArray(Generic[S]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> NDArray[S]:
+    def __getitem__(self, row: int) -> NDArray[Any]:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     @property
@@ -43,15 +41,9 @@ class RaggedArray(Generic[S]):
         """int64[N] number of values per row."""
         return np.diff(self.offsets)
 
-    def rows(self) -> list[NDArray[S]]:
+    def rows(self) -> list[NDArray[Any]]:
         """The N rows, as views."""
         return [self[row] for row in range(len(self))]
-
-
-class Ragged(RaggedArray[np.float64]):
-    """Rows of numbers."""
-
-    DTYPE = np.float64
 
 
 def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:

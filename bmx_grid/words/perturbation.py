@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Literal, NamedTuple
 
@@ -112,10 +112,6 @@ class Plan:
             join_words([word if kept else gone for word, kept in zip(self.words, row, strict=True)])
             for row in self.keep.tolist()
         ]
-
-    def with_gaps(self, gaps: tuple[str, ...]) -> Plan:
-        """The same masks of words that these pieces of text stand between. Raises ValueError for a plan of texts."""
-        return replace(self, gaps=gaps)
 
     def _with_gaps(self, kept: Sequence[bool], gaps: tuple[str, ...]) -> str:
         """One text; gaps[0] and the last gap are always there."""

@@ -22,15 +22,7 @@ Engine = Literal["auto", "icu", "characters"]
 INSTALL = 'words=unicode with the engine "icu" needs icu4py; install it with: pip install "icu4py>=1.2"'
 
 
-@dataclass(frozen=True)
-class Segmented:
-    """A text as n words and the n + 1 pieces of text before, between and after them, which are the text exactly.
-
-    gaps: blanks and zero-width spaces; often empty where a script has no spaces.
-    """
-
-    words: tuple[str, ...]
-    gaps: tuple[str, ...]
+Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -46,11 +38,15 @@ class Segmentation:
     engine: str
     pieces: Callable[[str], Iterable[str]] | None = None
 
-    def segment(self, text: str) -> Segmented:
-        """Words and gaps of a text; the empty text has no words and one empty gap."""
+    def segment(self, text: str) -> tuple[Words, Words]:
+        """The n words of a text, and the n + 1 pieces of text before, between and after them: together the text.
+
+        These gaps are blanks and zero-width spaces; often empty where a script has no spaces. The empty text has no
+        words and one empty gap.
+        """
         if self.pieces is None:
             split = split_words(text)
-            return Segmented(split, ("", *[" "] * (len(split) - 1), "") if split else ("",))
+            return split, ("", *[" "] * (len(split) - 1), "") if split else ("",)
         words: list[str] = []
         gaps = [""]
         for piece in self.pieces(text):
@@ -59,7 +55,7 @@ class Segmentation:
                 gaps.append("")
             else:
                 gaps[-1] += piece
-        return Segmented(tuple(words), tuple(gaps))
+        return tuple(words), tuple(gaps)
 
     def fingerprint(self) -> dict[str, str]:
         """Name and engine."""
@@ -141,7 +137,7 @@ class PairWords:
 
     def words(self, role: Role, text: str) -> tuple[str, ...]:
         """The words of a text."""
-        return self.of(role).segment(text).words
+        return self.of(role).segment(text)[0]
 
     def fingerprint(self) -> dict[str, object] | None:
         """What the words of both languages depend on; None for the paper's, so that what was cached stays valid."""

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Ragged, RaggedArray
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.words.perturbation import BLANK
 
 Side = Literal["source", "reference", "hypothesis"]
@@ -43,7 +43,7 @@ HYPHEN = "@-@"  # the Moses tokeniser's hyphen inside a word
 WEIGHTS: Mapping[str, float] = {"neutral": 0.0, "minor": 1.0, "major": 5.0, "critical": 10.0}
 
 
-class Labels(RaggedArray[np.bool_]):
+class Labels(Ragged):
     """Labels of the words of N texts: true is BAD."""
 
     DTYPE = np.bool_

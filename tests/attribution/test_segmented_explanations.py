@@ -1,5 +1,7 @@
 """Explanations of words that are not those between single spaces."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fakes import HashMetric
@@ -37,7 +39,7 @@ PLANNING = [name for name, one in EXPLAINERS.items() if not one.is_given and not
 )
 def test_what_stands_between_words_stays(replacement, hidden, expected):
     keep = np.array([[place not in hidden for place in range(5)]])
-    plan = Plan(WORDS["hypothesis"], keep=keep, replacement=replacement).with_gaps(GAPS)
+    plan = Plan(WORDS["hypothesis"], keep=keep, replacement=replacement, gaps=GAPS)
     assert plan.render() == [expected]
 
 
@@ -45,14 +47,14 @@ def test_what_stands_between_words_stays(replacement, hidden, expected):
 def test_single_spaces_as_gaps_are_the_papers_texts(replacement):
     masks = np.array([[bool(number >> bit & 1) for bit in range(4)] for number in range(16)])
     plan = Plan(("a", "", "b", "c"), keep=masks, replacement=replacement)
-    assert plan.with_gaps(("", " ", " ", " ", "")).render() == plan.render()
+    assert replace(plan, gaps=("", " ", " ", " ", "")).render() == plan.render()
 
 
 def test_gaps_must_fit_the_words():
     with pytest.raises(ValueError, match="gaps stand before, between and after"):
         Plan(("a", "b"), keep=np.ones((1, 2), dtype=bool), gaps=("", ""))
     with pytest.raises(ValueError, match="gaps"):
-        Plan(("a",), texts=["a"]).with_gaps(("", ""))
+        Plan(("a",), texts=["a"], gaps=("", ""))
 
 
 @pytest.mark.parametrize("name", PLANNING)
@@ -89,7 +91,7 @@ def test_short_cuts_for_masks_are_not_taken_where_gaps_are_other_than_spaces(met
     except UnavailableError as error:
         pytest.skip(str(error))
     keep = ~np.eye(6, dtype=bool)
-    plan = Plan(WORDS["source"], keep=keep, replacement="").with_gaps(("", "", "", " ", "", "", ""))
+    plan = Plan(WORDS["source"], keep=keep, replacement="", gaps=("", "", "", " ", "", "", ""))
     truth = next(role for role in metric.reads if role != "hypothesis")
     request = Request(plan, "hypothesis", Item(**{truth: "我们去北京。", "hypothesis": "我们去 北京。"}))
     assert score_requests(metric, [request])[0].tolist() == metric.score(request.items()).tolist()
