@@ -19,7 +19,8 @@ from harness import Bench
 # isort: split
 import numpy as np
 
-from bmx_grid.explainers.input_marginalization import InputMarginalization, MaskedLM, _plan, load_masked_lm
+from bmx_grid.explainers.input_marginalization import InputMarginalization, _best, _encode, _plan, load_masked_lm
+from bmx_grid.models.loading import LoadedModel
 
 VOCABULARY = 119_547
 COUNT = 19  # candidates above 0.05
@@ -58,25 +59,25 @@ def sides(count: int, n: int) -> list[tuple[str, ...]]:
     ]
 
 
-def word_by_word(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
+def word_by_word(lm: LoadedModel, texts: list[tuple[str, ...]]) -> None:
     """One text per pass, all logits."""
     import torch
 
-    tokenizer, network = lm.loaded.tokenizer, lm.loaded.network
+    tokenizer, network = lm.tokenizer, lm.network
     for words in texts:
         for place in range(len(words)):
             text = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
-            encoded = tokenizer(text, return_tensors="pt").to(lm.loaded.device)
+            encoded = tokenizer(text, return_tensors="pt").to(lm.device)
             at = int((encoded["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0])
             with torch.inference_mode():
                 network(**encoded).logits[0, at].softmax(-1).topk(COUNT)
 
 
-def mixed(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
+def mixed(lm: LoadedModel, texts: list[tuple[str, ...]]) -> None:
     """Masked texts of all sides by length, as many per pass as fit."""
     import torch
 
-    rows = [one for words in texts for one in zip(*lm._encode(words, range(len(words))), strict=True)]
+    rows = [one for words in texts for one in zip(*_encode(lm, words, range(len(words))), strict=True)]
     rows.sort(key=lambda one: len(one[0]))
     start = 0
     while start < len(rows):
@@ -85,7 +86,7 @@ def mixed(lm: MaskedLM, texts: list[tuple[str, ...]]) -> None:
         width = max(len(ids) for ids, _ in part)
         ids = torch.tensor([one + [0] * (width - len(one)) for one, _ in part])
         with torch.inference_mode():
-            lm._best(ids, (ids != 0).long(), np.array([at for _, at in part]), COUNT)
+            _best(lm, ids, (ids != 0).long(), np.array([at for _, at in part]), COUNT)
         start += step
 
 
@@ -104,7 +105,7 @@ with tempfile.TemporaryDirectory() as folder:
     for n in bench.options.words:
         texts = sides(bench.options.sides, n)
         bench.compare(
-            f"{n} words, {lm.loaded.device}",
+            f"{n} words, {lm.device}",
             {
                 "side by side": lambda texts=texts: [_plan.__wrapped__(explainer, text) for text in texts],
                 "mixed": lambda texts=texts: mixed(lm, texts),
@@ -113,6 +114,6 @@ with tempfile.TemporaryDirectory() as folder:
             share={"word by word": len(texts)},
             per=len(texts),
             unit=" per side",
-            clock=time.process_time if str(lm.loaded.device) == "cpu" else time.perf_counter,
+            clock=time.process_time if str(lm.device) == "cpu" else time.perf_counter,
         )
 sys.exit(bench.finish())

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -96,13 +96,13 @@ class InputMarginalization(Explainer):
 
 @lru_cache(maxsize=1024)  # equal sides are planned once: systems share sources and references
 def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
-    masked_lm = load_masked_lm(
+    loaded = load_masked_lm(
         explainer.model, explainer.revision, explainer.dtype, explainer.device, explainer.max_length
     )
     masked = [place for place, word in enumerate(words) if word]
     likeliest: dict[int, tuple[list[str], NDArray[np.float64]]] = {}
     if masked:
-        proposed = masked_lm.propose(words, masked, explainer.most_candidates, explainer.batch_tokens)
+        proposed = propose(loaded, words, masked, explainer.most_candidates, explainer.batch_tokens)
         likeliest = dict(zip(masked, zip(*proposed, strict=True), strict=True))
     texts, places, weights = [join_words(words)], [], []
     for place in range(len(words)):
@@ -117,118 +117,110 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
     return Plan(words, texts=texts, design=(np.array(places, dtype=np.intp), np.concatenate(weights)))
 
 
-@dataclass(eq=False)
-class MaskedLM:
-    """A masked language model and its tokenizer, as loaded.
+def propose(
+    loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int], count: int, batch_tokens: int
+) -> tuple[list[list[str]], NDArray[np.float64]]:
+    """Candidates for each of m `places`, with the word there masked and all others unchanged, most probable first.
 
-    max_tokens: the most that the model reads, its special tokens included. Of a longer text it reads the
-        window of so many tokens that has the masked word in its middle (at an end of the text, near that end).
-        Such texts are counted (`encoding.truncated`), once for each masked word.
+    m lists of `count` texts; float64[m, count] probabilities, of the whole vocabulary, not renormalised.
+
+    One forward pass over all m texts together, or as many as keep each below `batch_tokens` tokens. Texts of
+    other sides never share a pass: matrix products of another shape round otherwise (measured: 1e-7 to 2e-6
+    here, from one row to twelve), which could move a candidate over a threshold.
     """
+    import torch
 
-    loaded: LoadedModel
-    max_tokens: int
+    ids, masks = _encode(loaded, words, places)
+    rows, attended = padded(ids, loaded.tokenizer.pad_token_id)
+    passes = []
 
-    def propose(
-        self, words: tuple[str, ...], places: Sequence[int], count: int, batch_tokens: int
-    ) -> tuple[list[list[str]], NDArray[np.float64]]:
-        """Candidates for each of m `places`, with the word there masked and all others unchanged, most probable first.
+    def work(batch: Ints) -> None:
+        chosen = torch.from_numpy(rows[batch]), torch.from_numpy(attended[batch]).long()
+        passes.append(_best(loaded, *chosen, np.array(masks)[batch], count))
 
-        m lists of `count` texts; float64[m, count] probabilities, of the whole vocabulary, not renormalised.
+    with torch.inference_mode():  # every row is as wide as the widest: they come in order
+        in_batches(work, np.full(len(ids), rows.shape[1]), loaded, batch_tokens)
+    best, probabilities = (np.concatenate(parts) for parts in zip(*passes, strict=True))
+    texts, _ = _candidates(loaded)
+    return [[texts[token] for token in row] for row in best.tolist()], probabilities
 
-        One forward pass over all m texts together, or as many as keep each below `batch_tokens` tokens. Texts of
-        other sides never share a pass: matrix products of another shape round otherwise (measured: 1e-7 to 2e-6
-        here, from one row to twelve), which could move a candidate over a threshold.
-        """
-        import torch
 
-        ids, masks = self._encode(words, places)
-        rows, attended = padded(ids, self.loaded.tokenizer.pad_token_id)
-        passes = []
+def _best(
+    loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The `count` likeliest candidates of each row at its mask, and their probabilities."""
+    import torch
 
-        def work(batch: Ints) -> None:
-            chosen = torch.from_numpy(rows[batch]), torch.from_numpy(attended[batch]).long()
-            passes.append(self._best(*chosen, np.array(masks)[batch], count))
+    network, device = loaded.network, loaded.device
+    inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
+    rows, places = torch.arange(len(ids), device=device), torch.from_numpy(masks).to(device)
+    # The head is by far the widest layer (120,000 outputs per token): only where a word is masked.
+    head = getattr(network, "cls", None) or getattr(network, "lm_head", None)
+    if head is None:
+        logits = network(**inputs).logits[rows, places].float()
+    else:
+        logits = head(network.base_model(**inputs)[0][rows, places]).float()
+    total = torch.logsumexp(logits, dim=-1, keepdim=True)
+    possible = torch.from_numpy(_candidates(loaded)[1][: logits.shape[1]]).to(device)
+    count = min(count, int(possible.sum()))
+    likeliest = logits[:, : len(possible)].masked_fill(~possible, -torch.inf).topk(count, dim=-1)
+    probabilities = torch.exp(likeliest.values - total).cpu().numpy().astype(np.float64)
+    return likeliest.indices.cpu().numpy(), probabilities
 
-        with torch.inference_mode():  # every row is as wide as the widest: they come in order
-            in_batches(work, np.full(len(ids), rows.shape[1]), self.loaded, batch_tokens)
-        best, probabilities = (np.concatenate(parts) for parts in zip(*passes, strict=True))
-        return [[self._texts[token] for token in row] for row in best.tolist()], probabilities
 
-    def _best(self, ids: Any, attended: Any, masks: Ints, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The `count` likeliest candidates of each row at its mask, and their probabilities."""
-        import torch
-
-        network, device = self.loaded.network, self.loaded.device
-        inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
-        rows, places = torch.arange(len(ids), device=device), torch.from_numpy(masks).to(device)
-        # The head is by far the widest layer (120,000 outputs per token): only where a word is masked.
-        head = getattr(network, "cls", None) or getattr(network, "lm_head", None)
-        if head is None:
-            logits = network(**inputs).logits[rows, places].float()
-        else:
-            logits = head(network.base_model(**inputs)[0][rows, places]).float()
-        total = torch.logsumexp(logits, dim=-1, keepdim=True)
-        possible = torch.from_numpy(self._possible[: logits.shape[1]]).to(device)
-        count = min(count, int(possible.sum()))
-        likeliest = logits[:, : len(possible)].masked_fill(~possible, -torch.inf).topk(count, dim=-1)
-        probabilities = torch.exp(likeliest.values - total).cpu().numpy().astype(np.float64)
-        return likeliest.indices.cpu().numpy(), probabilities
-
-    def _encode(self, words: tuple[str, ...], places: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-        """For each place, the token ids of the side with the word there masked, and the mask's position in them."""
-        tokenizer = self.loaded.tokenizer
-        mask = tokenizer.mask_token
-        texts = [join_words([*words[:place], mask, *words[place + 1 :]]) for place in places]
-        starts = [len(join_words([*words[:place], ""])) for place in places]
-        encoded = tokenizer(texts, truncation=False, padding=False, verbose=False).encodings
-        rows, masks, too_long = [], [], 0
-        for encoding, start in zip(encoded, starts, strict=True):
-            # The text may hold the mask's own spelling: ours is the first mask that does not end before the word.
-            position = next(
-                index
-                for index, (token, (_, end)) in enumerate(zip(encoding.ids, encoding.offsets, strict=True))
-                if token == tokenizer.mask_token_id and end > start
-            )
-            too_long += len(encoding.ids) > self.max_tokens
-            row, position = window(
-                encoding.ids, [place is None for place in encoding.sequence_ids], position, self.max_tokens
-            )
-            rows.append(row)
-            masks.append(position)
-        if note_truncated(too_long, f"{self.loaded.name} (windows around masked words)"):
-            warnings.warn(
-                f"model '{self.loaded.name}': a side of {counted(len(words), 'word')} has more than {self.max_tokens} "
-                "tokens; of such sides it reads the part around each masked word. This is reported once per model.",
-                stacklevel=2,
-            )
-        return rows, masks
-
-    @cached_property
-    def _texts(self) -> list[str]:
-        """The text of every token of the vocabulary, "" for those that are not candidates.
-
-        Without blanks around it and without the sign of a piece inside a word ("##ing" is written "ing").
-        Special tokens, [UNK] among them, and tokens that are not text by themselves are not candidates.
-        """
-        tokenizer = self.loaded.tokenizer
-        special = set(tokenizer.all_special_ids)
-        decoded = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
-        piece = getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None) or ""
-        texts = [text.strip().removeprefix(piece) for text in decoded]
-        return ["" if token in special or "\ufffd" in text else text for token, text in enumerate(texts)]
-
-    @cached_property
-    def _possible(self) -> NDArray[np.bool_]:
-        """bool[V], True for candidates."""
-        return np.array([bool(text) for text in self._texts])
+def _encode(loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int]) -> tuple[list[list[int]], list[int]]:
+    """For each place, the token ids of the side with the word there masked, and the mask's position in them."""
+    tokenizer = loaded.tokenizer
+    mask = tokenizer.mask_token
+    texts = [join_words([*words[:place], mask, *words[place + 1 :]]) for place in places]
+    starts = [len(join_words([*words[:place], ""])) for place in places]
+    encoded = tokenizer(texts, truncation=False, padding=False, verbose=False).encodings
+    rows, masks, too_long = [], [], 0
+    for encoding, start in zip(encoded, starts, strict=True):
+        # The text may hold the mask's own spelling: ours is the first mask that does not end before the word.
+        position = next(
+            index
+            for index, (token, (_, end)) in enumerate(zip(encoding.ids, encoding.offsets, strict=True))
+            if token == tokenizer.mask_token_id and end > start
+        )
+        too_long += len(encoding.ids) > loaded.max_length
+        row, position = window(
+            encoding.ids, [place is None for place in encoding.sequence_ids], position, loaded.max_length
+        )
+        rows.append(row)
+        masks.append(position)
+    if note_truncated(too_long, f"{loaded.name} (windows around masked words)"):
+        warnings.warn(
+            f"model '{loaded.name}': a side of {counted(len(words), 'word')} has more than {loaded.max_length} "
+            "tokens; of such sides it reads the part around each masked word. This is reported once per model.",
+            stacklevel=2,
+        )
+    return rows, masks
 
 
 @lru_cache(maxsize=1)
-def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Device, max_length: int) -> MaskedLM:
-    """The model, loaded once per process, reading at most `max_length` tokens or as many as it can.
+def _candidates(loaded: LoadedModel) -> tuple[list[str], NDArray[np.bool_]]:
+    """The text of every token of the vocabulary, "" for those that are not candidates, and bool[V], True for these.
 
-    Raises UnavailableError when it is unavailable, or is not a masked language model.
+    Texts are without blanks around them and without the sign of a piece inside a word ("##ing" is written "ing").
+    Special tokens, [UNK] among them, and tokens that are not text by themselves are not candidates.
+    """
+    tokenizer = loaded.tokenizer
+    special = set(tokenizer.all_special_ids)
+    decoded = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
+    piece = getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None) or ""
+    texts = [text.strip().removeprefix(piece) for text in decoded]
+    texts = ["" if token in special or "\ufffd" in text else text for token, text in enumerate(texts)]
+    return texts, np.array([bool(text) for text in texts])
+
+
+@lru_cache(maxsize=1)
+def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Device, max_length: int) -> LoadedModel:
+    """The model, loaded once per process, whose `max_length` is at most this one.
+
+    Of a longer text it reads the window of so many tokens, special ones included, that has the masked word in its
+    middle (at an end of the text, near that end). Such texts are counted (`encoding.truncated`), once for each masked
+    word. Raises UnavailableError when it is unavailable, or is not a masked language model.
     """
     loaded = load_model("masked_lm", model, revision, dtype=dtype, device=device)
     if loaded.tokenizer.mask_token_id is None or not loaded.tokenizer.is_fast:
@@ -236,7 +228,7 @@ def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Devic
             f"model '{model}': its tokenizer has no mask token, or does not say where its tokens are in the text; "
             "name a masked language model with a tokenizer.json."
         )
-    return MaskedLM(loaded, min(max_length, loaded.max_length))
+    return replace(loaded, max_length=min(max_length, loaded.max_length))
 
 
 def window(ids: list[int], special: list[bool], at: int, max_tokens: int) -> tuple[list[int], int]:

@@ -14,7 +14,8 @@ from explaining import explained, generator, hash_scores
 from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm_roberta
 
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.explainers.input_marginalization import InputMarginalization, load_masked_lm, window
+from bmx_grid.explainers import input_marginalization as module
+from bmx_grid.explainers.input_marginalization import InputMarginalization, load_masked_lm, propose, window
 from bmx_grid.models.encoding import truncated
 
 SENTENCE = ("The", "cat", "sat", "on", "the", "mat", "yesterday", ".")
@@ -133,22 +134,20 @@ def test_the_masks_own_spelling_in_the_text_is_not_taken_for_the_mask(bert, word
     import torch
 
     lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
-    found = lm.propose(words, range(len(words)), 3, 8192)
+    found = propose(lm, words, range(len(words)), 3, 8192)
     for place in range(len(words)):
         text = " ".join([*words[:place], "[MASK]", *words[place + 1 :]])
         before = " ".join(words[:place]).count("[MASK]")
-        encoded = lm.loaded.tokenizer(text, return_tensors="pt")
+        encoded = lm.tokenizer(text, return_tensors="pt")
         at = [i for i, token in enumerate(encoded["input_ids"][0].tolist()) if token == 4][before]
-        likely = lm.loaded.network(**encoded).logits[0, at].softmax(-1)
+        likely = lm.network(**encoded).logits[0, at].softmax(-1)
         expected = torch.topk(likely[5:], 3).values
         assert found[1][place] == pytest.approx(expected.tolist(), abs=1e-6)
 
 
 def test_equal_sides_are_read_once(bert, monkeypatch):
-    lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
     asked = []
-    propose = lm.propose
-    monkeypatch.setattr(lm, "propose", lambda words, *rest: asked.append(words) or propose(words, *rest))
+    monkeypatch.setattr(module, "propose", lambda lm, words, *rest: asked.append(words) or propose(lm, words, *rest))
     plans = [marginalization(bert, delta=0.06).plan(side, generator(0)) for side in (("a", "b"), ("c",), ("a", "b"))]
     assert asked == [("a", "b"), ("c",)]
     assert plans[0].texts == plans[2].texts
@@ -179,7 +178,7 @@ def test_sides_longer_than_the_model_are_read_in_windows_and_counted(bert, no_te
         warnings.simplefilter("error")
         explained(marginalization(bert), words)
     # Far from both ends, every window looks the same.
-    proposals = lm.propose(words, [60, 70], 3, 8192)
+    proposals = propose(lm, words, [60, 70], 3, 8192)
     assert proposals[0][0] == proposals[0][1]
 
 
