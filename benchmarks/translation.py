@@ -70,12 +70,13 @@ def main() -> int:
 
         ways = {"batches": ours, "one by one": one_by_one}
         medians = bench.compare(f"{given.pairs:,} pairs", ways, floor=3, per=given.pairs, unit=" per pair")
-        scored = found["ours"]
-        apart = [ours - plain for ours, plain in zip(scored.log_probabilities.rows(), found["plain"], strict=True)]
+        scored, *_ = found["ours"]
+        apart = [ours - plain for ours, plain in zip(scored.rows(), found["plain"], strict=True)]
         if given.rates:
             labels = loaded.tokenizer(text_target=targets)["input_ids"]
             asked = {(source, *one[:at]) for source, one in zip(sources, labels, strict=True) for at in range(len(one))}
-            rates(bench, loaded, scored, len(asked), medians)
+            read = sum(map(len, loaded.tokenizer(list(dict.fromkeys(sources)))["input_ids"]))
+            rates(bench, loaded, scored, read, len(asked), medians)
     mean, worst = (max(abs(how(one)) for one in apart) for how in (np.mean, lambda one: np.abs(one).max()))
     bench.row("difference", f"largest difference of a mean: {mean:.1e}", mean, 1e-4, most=True)
     bench.row("difference of a token", f"largest difference of a log-probability: {worst:.1e}", worst)
@@ -105,7 +106,7 @@ def plain(loaded, languages, source: str, target: str) -> np.ndarray:  # type: i
     return likely
 
 
-def rates(bench, loaded, scored, distinct, medians) -> None:  # type: ignore[no-untyped-def]
+def rates(bench, loaded, scored, read, distinct, medians) -> None:  # type: ignore[no-untyped-def]
     """Rows of the output layer's product alone: its rate for few and for many tokens, and what that bounds."""
     import time
 
@@ -128,14 +129,13 @@ def rates(bench, loaded, scored, distinct, medians) -> None:  # type: ignore[no-
         bench.row(
             f"{tokens} tokens", f"output layer, {tokens:,} tokens at once: {rate[tokens]:.0f} GFLOP/s", rate[tokens]
         )
-    pairs = len(scored.log_probabilities)
+    pairs = len(scored)
     matrices = {
         side: sum(one.numel() for name, one in side.named_parameters() if one.ndim == 2 and name.startswith("layers."))
         for side in (loaded.network.base_model.encoder, loaded.network.base_model.decoder)
     }
     of_encoder, of_decoder = (2 * size / 1e9 for size in matrices.values())
-    read = len(scored.is_code)
-    work = distinct * per_token + read * of_decoder + (scored.tokens - read) * of_encoder
+    work = distinct * per_token + len(scored.values) * of_decoder + read * of_encoder
     least = work / rate[2_048]
     bound = medians["one by one"] / least
     told = f"{work / pairs:.1f} GFLOP per pair take {least / pairs * 1e3:.0f} ms at that rate: at most {bound:.1f}x"

@@ -14,7 +14,7 @@ from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.encoders import ModelMetric
 from bmx_grid.models.languages import check_translator, languages_of, load_translator
 from bmx_grid.models.loading import Device, Dtype, LoadedModel
-from bmx_grid.models.translation import forced
+from bmx_grid.models.translation import forced, token_sums
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
@@ -75,14 +75,14 @@ class Seq2SeqMetric(ModelMetric):
         *,
         with_entropies: bool = True,
     ) -> Floats:
-        """float64[n, 4] sums (`Forced.sums`) of n targets given n sources, in these languages; equal pairs score once.
+        """float64[n, 4] sums (`token_sums`) of n targets given n sources, in these languages; equal pairs score once.
 
         Raises ConfigError for languages that the model does not know.
         """
         loaded = self.loaded()
         rows: dict[tuple[str, str], int] = {}
         order = [rows.setdefault(pair, len(rows)) for pair in zip(sources, targets, strict=True)]
-        scored = forced(
+        likely, entropies, is_code = forced(
             loaded,
             [pair[0] for pair in rows],
             [pair[1] for pair in rows],
@@ -91,7 +91,7 @@ class Seq2SeqMetric(ModelMetric):
             max_length=self.max_length,
             with_entropies=with_entropies,
         )
-        return scored.sums(codes=self.language_code == "scored")[order]
+        return token_sums(likely, entropies, (self.language_code == "scored") | ~is_code)[order]
 
 
 def score_of(sums: Floats, *, entropy: bool, length: Length) -> Floats:

@@ -100,7 +100,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         return score_of(self.direction_sums(items), entropy=self.term_weights == "entropy", length=self.length)
 
     def direction_sums(self, items: Sequence[Item]) -> Floats:
-        """float64[n, k, 4] sums of each direction (`Forced.sums`), of which scores of any kind are made."""
+        """float64[n, k, 4] sums of each direction (`token_sums`), of which scores of any kind are made."""
         texts = {name: self._versions(name, items) for name in self._texts()}
         whole = {name: self._versions(name, self.fitted_on) for name in self._texts()}
         columns = []

@@ -6,7 +6,6 @@ until there are enough of them for the output layer (`models.output_layer`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,31 +69,6 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
 _HELD = 2**26  # numbers of the encoder's states that are held at once: 256 MiB of float32
 
 
-@dataclass(frozen=True, eq=False)
-class Forced:
-    """n targets, each token scored after the true ones before it.
-
-    log_probabilities: natural logarithms; entropies: of the model's distribution at each token, in nats (eq. 4 of
-    DATScore). Rows are the target's tokens as the model's labels have them, end and other special tokens included.
-    is_code: bool, flat as the values: the token is the code of the target's language, which is given to the model.
-    """
-
-    log_probabilities: Ragged
-    entropies: Ragged
-    is_code: NDArray[np.bool_]
-
-    def sums(self, *, codes: bool) -> Floats:
-        """float64[n, 4]: tokens, sum of log-probabilities, sum of entropy x log-probability, sum of entropies.
-
-        codes: whether the language's code counts as a token.
-        """
-        counts = np.ones(len(self.is_code)) if codes else (~self.is_code).astype(np.float64)
-        likely, entropy = self.log_probabilities.values, self.entropies.values
-        row = np.repeat(np.arange(len(self.log_probabilities)), self.log_probabilities.lengths)
-        columns = (counts, counts * likely, counts * entropy * likely, counts * entropy)
-        return np.stack([np.bincount(row, values, len(self.log_probabilities)) for values in columns], axis=1)
-
-
 def forced(
     loaded: LoadedModel,
     sources: Sequence[str],
@@ -104,8 +78,13 @@ def forced(
     batch_tokens: int | None = None,
     max_length: int | None = None,
     with_entropies: bool = True,
-) -> Forced:
-    """Score n targets given n sources. The same in any batch, up to the rounding of the model's precision.
+) -> tuple[Ragged, Ragged, NDArray[np.bool_]]:
+    """How likely n targets are given n sources, each token after the true ones before it.
+
+    Returns natural logarithms of probabilities; entropies of the model's distribution at each token, in nats (eq. 4 of
+    DATScore); and, flat as their values, whether a token is the code of the target's language, which is given to the
+    model. Rows are the target's tokens as the model's labels have them, end and other special tokens included. The same
+    in any batch, up to the rounding of the model's precision.
 
     max_length: the most tokens per text, special tokens included; None for the model's own limit. Truncated texts
     are counted (`encoding.truncated`). with_entropies: else they are NaN, and not computed.
@@ -150,7 +129,18 @@ def forced(
         score_window(window)
     is_code = np.zeros(len(flat), dtype=np.bool_) if languages.code is None else flat == languages.code
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Forced(Ragged(questions.likely, offsets), Ragged(questions.entropies[questions.of_token], offsets), is_code)
+    return Ragged(questions.likely, offsets), Ragged(questions.entropies[questions.of_token], offsets), is_code
+
+
+def token_sums(likely: Ragged, entropies: Ragged, counted: NDArray[np.bool_]) -> Floats:
+    """float64[n, 4]: tokens, sum of log-probabilities, sum of entropy x log-probability, sum of entropies.
+
+    likely, entropies: of n targets (`forced`). counted: bool, flat, the tokens that count.
+    """
+    logs, entropy = likely.values, entropies.values
+    row = np.repeat(np.arange(len(likely)), likely.lengths)
+    columns = (counted, counted * logs, counted * entropy * logs, counted * entropy)
+    return np.stack([np.bincount(row, values, len(likely)) for values in columns], axis=1)
 
 
 def _encoded(loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> HeldStates:

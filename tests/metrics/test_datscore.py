@@ -45,10 +45,8 @@ def test_bartscore_of_directions(tiny_model):
     loaded = load_translator(tiny_model("m2m100"), None, "float32", "auto")
     both = of("reference->hypothesis", language_code="scored").score(ITEMS), of("hypothesis->reference").score(ITEMS)
     for item, score in zip(ITEMS, both[0], strict=True):
-        (likely,) = forced(
-            loaded, [item.reference], [item.hypothesis], languages_of(loaded, "en", "en")
-        ).log_probabilities.rows()
-        assert score == pytest.approx(likely.mean(), abs=1e-6)
+        likely, *_ = forced(loaded, [item.reference], [item.hypothesis], languages_of(loaded, "en", "en"))
+        assert score == pytest.approx(likely.values.mean(), abs=1e-6)
     both = of("reference->hypothesis").score(ITEMS), both[1]
     assert of("f").score(ITEMS).tolist() == pytest.approx(np.mean(both, axis=0).tolist(), abs=1e-6)
     assert of("f").reads == ("reference", "hypothesis")
@@ -82,7 +80,7 @@ def plain_datscore(folder: str, augment: str) -> tuple[np.ndarray, list[str]]:
         for one, other in ((text, "hypothesis"), ("hypothesis", text)):
             pair = languages_of(loaded, of[one], of[other])
             found = [forced(loaded, [x], [y], pair) for x, y in zip(texts[one], texts[other], strict=True)]
-            used = [(f.log_probabilities.values[~f.is_code], f.entropies.values[~f.is_code]) for f in found]
+            used = [(likely.values[~is_code], entropy.values[~is_code]) for likely, entropy, is_code in found]
             columns.append([(likely * entropy).sum() / len(likely) for likely, entropy in used])
             names.append(f"{one}->{other}")
     return np.array(columns).T, names

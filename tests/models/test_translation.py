@@ -9,7 +9,7 @@ import pytest
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.models import translation
 from bmx_grid.models.languages import languages_of, load_translator, use
-from bmx_grid.models.translation import forced, translate
+from bmx_grid.models.translation import forced, token_sums, translate
 
 CODES = {  # as the family writes German to English, and the tokens that the labels of "" consist of
     "m2m100": ("de", "en", ["__en__", "</s>"]),
@@ -57,12 +57,12 @@ def test_equal_to_the_models_own_labels_and_loss_in_any_batch(model, batch_token
     monkeypatch.setattr(translation, "_CPU_BLOCK", block)
     monkeypatch.setattr(translation, "STATES_AT_ONCE", states)
     monkeypatch.setattr(translation, "_HELD", 32 * 20 * states)  # at least a window of a source or two
-    found = forced(loaded, SOURCES, TARGETS, languages, batch_tokens=batch_tokens)
+    logs, entropies, _ = forced(loaded, SOURCES, TARGETS, languages, batch_tokens=batch_tokens)
     for row, pair in enumerate(PAIRS):
         likely, entropy, loss = by_labels(loaded, languages, *pair)
-        assert found.log_probabilities[row].tolist() == pytest.approx(likely.tolist(), abs=1e-6)
-        assert found.entropies[row].tolist() == pytest.approx(entropy.tolist(), abs=1e-6)
-        assert -found.log_probabilities[row].mean() == pytest.approx(loss, abs=2e-6)  # a float32
+        assert logs[row].tolist() == pytest.approx(likely.tolist(), abs=1e-6)
+        assert entropies[row].tolist() == pytest.approx(entropy.tolist(), abs=1e-6)
+        assert -logs[row].mean() == pytest.approx(loss, abs=2e-6)  # a float32
 
 
 @pytest.mark.parametrize("shift", [300.0, -300.0], ids=["overflow", "underflow"])
@@ -75,9 +75,9 @@ def test_logits_of_any_size_have_their_log_probabilities(tiny_model, shift, monk
     with_entropies, without = (forced(loaded, SOURCES, TARGETS, languages, with_entropies=e) for e in (True, False))
     for row, (likely, entropy) in enumerate(alone):
         for found in (with_entropies, without):
-            assert found.log_probabilities[row].tolist() == pytest.approx(likely.tolist(), abs=1e-4)
-        assert with_entropies.entropies[row].tolist() == pytest.approx(entropy.tolist(), abs=1e-4)
-        assert np.isnan(without.entropies[row]).all()
+            assert found[0][row].tolist() == pytest.approx(likely.tolist(), abs=1e-4)
+        assert with_entropies[1][row].tolist() == pytest.approx(entropy.tolist(), abs=1e-4)
+        assert np.isnan(without[1][row]).all()
 
 
 def test_a_common_beginning_goes_through_the_output_layer_once(tiny_model, monkeypatch):
@@ -95,12 +95,12 @@ def test_a_common_beginning_goes_through_the_output_layer_once(tiny_model, monke
     labels = [loaded.tokenizer(text_target=text)["input_ids"] for text in targets]
     same = next(at for at, (one, other) in enumerate(zip(*labels[:2], strict=False)) if one != other) + 1
     assert same > 3
-    alone = [forced(loaded, SOURCES[:1], [text], languages).log_probabilities[0] for text in targets]
+    alone = [forced(loaded, SOURCES[:1], [text], languages)[0][0] for text in targets]
     asked.clear()
-    together = forced(loaded, SOURCES[:1] * 3, targets, languages)
+    together, *_ = forced(loaded, SOURCES[:1] * 3, targets, languages)
     assert sum(asked) == len(labels[0]) + len(labels[1]) - same
     for row, likely in enumerate(alone):
-        assert together.log_probabilities[row].tolist() == pytest.approx(likely.tolist(), abs=1e-6)
+        assert together[row].tolist() == pytest.approx(likely.tolist(), abs=1e-6)
     asked.clear()
     forced(loaded, SOURCES[:2], targets[:2], languages)
     assert sum(asked) == len(labels[0]) + len(labels[1]), "another source, another question"
@@ -110,12 +110,12 @@ def test_codes_are_the_familys_and_count_only_where_asked(model):
     name, loaded, languages = model
     source, target, empty = CODES[name]
     assert (languages.source, languages.target) == (source, target)
-    found = forced(loaded, ["Katze"], [""], languages)
-    with_codes, without = found.sums(codes=True)[0], found.sums(codes=False)[0]
+    logs, entropies, is_code = forced(loaded, ["Katze"], [""], languages)
+    with_codes, without = (token_sums(logs, entropies, codes | ~is_code)[0] for codes in (True, False))
     assert (with_codes[0], without[0]) == (len(empty), len([token for token in empty if "en" not in token]))
-    likely, entropy = found.log_probabilities.values, found.entropies.values
+    likely, entropy = logs.values, entropies.values
     assert with_codes[1:].tolist() == pytest.approx([likely.sum(), (likely * entropy).sum(), entropy.sum()], abs=1e-12)
-    assert forced(loaded, [], [], languages).sums(codes=True).shape == (0, 4)
+    assert token_sums(*forced(loaded, [], [], languages)).shape == (0, 4)
 
 
 def test_a_translation_is_the_same_in_any_batch(model, monkeypatch):
