@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import described
-from bmx_grid.attribution.explain import Explanation, count_texts, explain_items, in_parts
+from bmx_grid.attribution.explain import Explanation, count_texts, drawn_with, explain_items, in_parts
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.configure import check_seed
@@ -88,11 +88,6 @@ class BoostedMetric(Metric):
             raise ConfigError(f"{type(self.metric).__name__}: {LOWER}")
 
     @property
-    def drawn_with(self) -> int | None:
-        """The seed where something is random, else None: part of every signature."""
-        return self.seed if self.explainer.stochastic else None
-
-    @property
     def reads(self) -> tuple[Role, ...]:
         return self.metric.reads
 
@@ -109,12 +104,12 @@ class BoostedMetric(Metric):
         return (
             f"boosted|metric:({self.metric.signature})|explainer:({self.explainer.signature})"
             f"|aggregation:{type(self.aggregation).__name__}|side:{self.side}|p:{self.p}|w:{self.w}"
-            f"|seed:{self.drawn_with}|version:{self.VERSION}"
+            f"|seed:{drawn_with(self.explainer, self.seed)}|version:{self.VERSION}"
         )
 
     def fingerprint(self) -> dict[str, Any]:
         # JSON has no infinity, and the extremes are powers like any other.
-        return {**super().fingerprint(), "p": repr(self.p), "seed": self.drawn_with}
+        return {**super().fingerprint(), "p": repr(self.p), "seed": drawn_with(self.explainer, self.seed)}
 
     def check(self) -> None:
         self.metric.check()

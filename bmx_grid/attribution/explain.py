@@ -119,9 +119,14 @@ def explanation_identity(
     return {
         "metric": metric.fingerprint(),
         "explainer": None if explainer is None else explainer.fingerprint(),
-        "seed": seed if explainer is not None and explainer.stochastic else None,
+        "seed": drawn_with(explainer, seed),
         **({} if segmented is None else {"words": segmented}),
     }
+
+
+def drawn_with(explainer: Explainer | None, seed: int) -> int | None:
+    """The seed where something is random, else None: part of every identity and signature."""
+    return seed if explainer is not None and explainer.stochastic else None
 
 
 def item_key(item: Item) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
-from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
@@ -89,7 +89,7 @@ class Scorer:
     def signature(self) -> str:
         """The settings behind a score, in one line that travels with every number."""
         if self.recipe is not None:
-            return f"{self.recipe.signature}|name:{self.recipe.name}|seed:{self._drawn_with}"
+            return f"{self.recipe.signature}|name:{self.recipe.name}|seed:{drawn_with(self.explainer, self.seed)}"
         return (self.boost or self.metric).signature
 
     @property
@@ -97,11 +97,7 @@ class Scorer:
         """The settings behind attributions that are shown beside scores of the metric alone; else None."""
         if self.explainer is None or self.boost is not None:
             return None
-        return f"{self.explainer.signature}|seed:{self._drawn_with}"
-
-    @property
-    def _drawn_with(self) -> int | None:
-        return self.seed if self.explainer is not None and self.explainer.stochastic else None
+        return f"{self.explainer.signature}|seed:{drawn_with(self.explainer, self.seed)}"
 
     def items(self, *texts: Sequence[Any]) -> list[Item]:
         """The segments as the metric reads them. Raises as `score` does."""

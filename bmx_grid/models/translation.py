@@ -79,12 +79,11 @@ def forced(
     max_length: int | None = None,
     with_entropies: bool = True,
 ) -> tuple[Ragged, Ragged, NDArray[np.bool_]]:
-    """How likely n targets are given n sources, each token after the true ones before it.
+    """How likely n targets are given n sources, each token after the true ones before it; the same in any batch.
 
-    Returns natural logarithms of probabilities; entropies of the model's distribution at each token, in nats (eq. 4 of
-    DATScore); and, flat as their values, whether a token is the code of the target's language, which is given to the
-    model. Rows are the target's tokens as the model's labels have them, end and other special tokens included. The same
-    in any batch, up to the rounding of the model's precision.
+    Returns natural logarithms of probabilities, entropies of the model's distribution at each token in nats (eq. 4 of
+    DATScore), and whether a token, flat as their values, is the code of the target's language, which is given to the
+    model. Rows are tokens as the model's labels have them, special ones included.
 
     max_length: the most tokens per text, special tokens included; None for the model's own limit. Truncated texts
     are counted (`encoding.truncated`). with_entropies: else they are NaN, and not computed.

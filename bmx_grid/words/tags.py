@@ -20,7 +20,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Literal, get_args
 
 import numpy as np
@@ -226,10 +225,9 @@ def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
         left, right = (
             [_folded(word, how) for word in side] for side, how in zip((tokens, words), escaped, strict=True)
         )
-        equal = "".join(left) == "".join(right)
-        if equal:
+        if "".join(left) == "".join(right):
             break
-    shared, replaced = (_overlaps(left, right), 0) if equal else _matched(left, right)
+    shared, replaced = _matched(left, right)
     # they come in order: both texts are read from left to right
     return Alignment(
         token=np.array([token for token, _ in shared], dtype=np.int64),
@@ -251,24 +249,12 @@ def _folded(word: str, unescape: bool) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
-def _overlaps(left: Sequence[str], right: Sequence[str]) -> dict[tuple[int, int], int]:
-    """By token and word how many characters they share, where both sides have the same characters."""
-    shared: dict[tuple[int, int], int] = {}
-    ends, reached, place = [*accumulate(map(len, right))], 0, 0
-    for token, end in enumerate(accumulate(map(len, left))):
-        while reached < end:
-            if ends[place] > reached:
-                last = min(end, ends[place])
-                shared[token, place] = last - reached
-                reached = last
-            place += ends[place] <= reached
-    return shared
-
-
 def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
     """By token and word how many characters were matched, and how many pairs of them were replaced one by one."""
     token_of, word_of = ([place for place, word in enumerate(side) for _ in word] for side in (left, right))
     first_text, second_text = "".join(left), "".join(right)
+    if first_text == second_text:
+        return Counter(zip(token_of, word_of, strict=True)), 0
     shared: Counter[tuple[int, int]] = Counter()
     replaced = 0
     matcher = difflib.SequenceMatcher(None, first_text, second_text, autojunk=False)
