@@ -19,16 +19,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
 from bmx_grid.measures.grid import Point
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Answer = TypeVar("Answer")
 Value = str | int | float | None
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import CONTROL
 from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.grid import GridSpec, boosted_scores
 from bmx_grid.sweep.results import SettingResult
@@ -100,7 +100,7 @@ def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
     return tuple(carried.tolist())
 
 
-def strengths(attributions: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+def strengths(attributions: Sequence[Floats]) -> list[Floats]:
     """float64[n] for each side, |attribution| relative to the largest of all sides; 0 where undefined or all are 0."""
     finite = [np.where(np.isfinite(values), np.abs(values), 0.0) for values in attributions]
     largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Floats, Given, GridTable, Table
+from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table
 from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
+from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import Column, Floats, Given, GridTable, Table
+from bmx_grid.analysis.base import Column, Given, GridTable, Table
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named, point_in_words
 from bmx_grid.measures.correlation import beats, first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.grid import Point, nearest_point

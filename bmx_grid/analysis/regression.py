@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import FACTORS, Column, Floats, Given, Table
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.points import chosen_points, points_in_words
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import counted, number
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 
@@ -103,7 +103,7 @@ def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
     return np.where(centre == 0, np.nan, beta), intercept
 
 
-def cluster_errors(x: Floats, y: Floats, cluster: NDArray[np.int64], seed: int, resamples: int = RESAMPLES) -> Floats:
+def cluster_errors(x: Floats, y: Floats, cluster: Ints, seed: int, resamples: int = RESAMPLES) -> Floats:
     """float64[K] standard errors of the coefficients of `ridge`, by a bootstrap of clusters, int64[n] from 0 on.
 
     NaN for a column in fewer than 3 clusters.

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import FACTORS, Column, Table
 from bmx_grid.analysis.load import read_frame
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import telling_apart
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
@@ -31,7 +31,6 @@ from bmx_grid.sweep.output import table_path
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 PREFIX = "boosted_"  # of the columns of scores.parquet that hold a point
 BASE = "metric alone"
@@ -132,7 +131,7 @@ def _compared(
 
 
 def _difference(
-    values: Floats, human: Floats, cluster: NDArray[np.int64], kind: Kind, resamples: int, seed: int
+    values: Floats, human: Floats, cluster: Ints, kind: Kind, resamples: int, seed: int
 ) -> tuple[Floats, float, float, int]:
     """float64[K] correlations of the columns, the interval of the difference, and the number of clusters.
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import CONTROL, FACTORS, PAIR, Column, Floats, Frames, Given, Table, interval
+from bmx_grid.analysis.base import CONTROL, FACTORS, PAIR, Column, Frames, Given, Table, interval
 from bmx_grid.analysis.gains import declared
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named
 from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.measures.resampling import cluster_mean, codes, number_of, resampled_correlations

@@ -1,4 +1,4 @@
-"""Ragged arrays: one flat array of values and the offsets of its rows, the shape of an Arrow list column."""
+"""Arrays of numbers and flags; ragged ones are flat with the offsets of their rows, as an Arrow list column."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.identity import Component
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.explainers.base import Explainer
@@ -24,7 +25,6 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import Rows, WordScores
 
-Floats = NDArray[np.float64]
 Kind = Literal["text", "number", "count", "flag"]
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
@@ -160,7 +160,7 @@ class Finished(Combination):
         """
         return tuple(self._rows(role))
 
-    def word_counts(self, role: Role) -> NDArray[np.int64]:
+    def word_counts(self, role: Role) -> Ints:
         """int64[N] the number of words of each row of `words_of`, without holding the words."""
         return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bmx_grid.evaluations.base import NOTHING, Estimate, Floats, Measured
-from bmx_grid.evaluations.held_out import Ints, Rated
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.evaluations.base import NOTHING, Estimate, Measured
+from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.nuisance import CurveTerms, levels, predictions

@@ -16,8 +16,9 @@ from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.base import NAMES, OF_SETS, Columns, Each, Evaluation, Finished, Floats, grouped, here
+from bmx_grid.evaluations.base import NAMES, OF_SETS, Columns, Each, Evaluation, Finished, grouped, here
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,

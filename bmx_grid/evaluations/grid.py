@@ -12,9 +12,9 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.core.ragged import row_minimum
-from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished, Floats
-from bmx_grid.evaluations.held_out import FOLDS, Flags, free_of_each
+from bmx_grid.core.ragged import Flags, Floats, row_minimum
+from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished
+from bmx_grid.evaluations.held_out import FOLDS, free_of_each
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate, point_that_gains

@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 from bmx_grid.boosts.base import Boost, Fit, Fitted, Part
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.evaluations.base import Finished, Floats
+from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.evaluations.base import Finished
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import FOLDS as FOLDS_PLACE
 from bmx_grid.measures.grid_resampling import to_scale
 from bmx_grid.measures.nuisance import NO_DONOR, donors
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 FOLDS = 10
 REASSIGNED_PLACE = 2  # in the seed

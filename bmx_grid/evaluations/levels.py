@@ -13,20 +13,12 @@ import numpy as np
 
 from bmx_grid.attribution.contracts import combined
 from bmx_grid.core.identity import identity
-from bmx_grid.evaluations.base import (
-    BASE,
-    MOST_RESAMPLES,
-    NOTHING,
-    Estimate,
-    Evaluation,
-    Finished,
-    Floats,
-    Measured,
-)
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.evaluations.base import BASE, MOST_RESAMPLES, NOTHING, Estimate, Evaluation, Finished, Measured
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.levels import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, Ints, codes, interval, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Statistic,

@@ -16,6 +16,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     BASE,
@@ -25,7 +26,6 @@ from bmx_grid.evaluations.base import (
     Each,
     Evaluation,
     Finished,
-    Floats,
     grouped,
     here,
 )

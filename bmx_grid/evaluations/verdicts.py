@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, number
-from bmx_grid.evaluations.base import NOTHING, Estimate, Floats
+from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,

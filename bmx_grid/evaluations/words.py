@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ragged
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Floats, Measured
+from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Measured
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations
 from bmx_grid.measures.word_measures import (
@@ -43,7 +42,6 @@ from bmx_grid.words.tags import (
 )
 
 Side = Literal["target", "source"]
-Flags = NDArray[np.bool_]
 SIDES: dict[Role, Side] = {"hypothesis": "target", "source": "source"}  # references have no tags
 SUM = "spearman_sum"  # the measure that asks people's scores instead of their tags
 

@@ -15,14 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import Component
-from bmx_grid.core.ragged import Ragged, row_minimum
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, row_minimum
 
 OFFSET = 1e-9  # paper section 3.4: added to every attribution, so that none is zero
 NEAR_ZERO = 0.05  # |p| below this goes through expm1, where log(mean(x^p)) / p would lose digits
@@ -166,7 +162,7 @@ def _ratios(logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
     return ratios
 
 
-def shift_positive(values: Ragged) -> tuple[Ragged, NDArray[np.bool_]]:
+def shift_positive(values: Ragged) -> tuple[Ragged, Flags]:
     """Strictly positive attributions, and bool[N] which rows had to be shifted (paper section 3.4).
 
     A row whose minimum is at most 0 becomes v + (|minimum| + 1e-9), any other row v + 1e-9. The bracketing is that

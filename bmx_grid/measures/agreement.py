@@ -11,19 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.measures.correlation import FEWEST, TIE, Flags, beats
-from bmx_grid.measures.resampling import (
-    CELLS,
-    Floats,
-    Ints,
-    blocks,
-    draws,
-    fitting,
-    interval,
-    ranges,
-    seeded_draws,
-    swaps,
-)
+from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.measures.correlation import FEWEST, TIE, beats
+from bmx_grid.measures.resampling import CELLS, blocks, draws, fitting, interval, ranges, seeded_draws, swaps
 
 MAX_PAIRS = 1_000_000  # of segments, for the calibration of ties; of more, that many are drawn
 PAIRS_AT_ONCE = 500  # of systems, in a permutation test

@@ -16,14 +16,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.resampling import (
     AT_ONCE,
     FEWEST_CLUSTERS,
-    Floats,
-    Ints,
     codes,
     fitting,
     number_of,

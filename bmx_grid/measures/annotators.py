@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.measures.resampling import Floats, interval, seeded_draws
+from bmx_grid.core.ragged import Floats
+from bmx_grid.measures.resampling import interval, seeded_draws
 
 Level = Literal["ordinal", "interval"]
 

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION, weighted_sum
 from bmx_grid.measures.ordered import ordered_grid
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
 

@@ -9,13 +9,11 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Ragged, concatenate_rows, defined_rows, take_rows
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
 from bmx_grid.measures.correlation import (
-    Floats,
     Kind,
     check_kind,
     correlate,
@@ -155,9 +153,9 @@ class GridInputs:
     means: Floats
     base: Floats
     human: Floats
-    lengths: NDArray[np.int64]
-    used: NDArray[np.bool_]
-    shifted: NDArray[np.bool_]
+    lengths: Ints
+    used: Flags
+    shifted: Flags
     n_rated: int
 
 

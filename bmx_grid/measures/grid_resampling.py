@@ -36,10 +36,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.measures.correlation import TIE, Flags, Kind, correlate, correlate_grid, first_within_rounding, unit
+from bmx_grid.core.ragged import Flags, Floats
+from bmx_grid.measures.correlation import TIE, Kind, correlate, correlate_grid, first_within_rounding, unit
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
-    Floats,
     blocks,
     codes,
     dealt,

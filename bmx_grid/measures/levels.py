@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
-from bmx_grid.measures.correlation import FEWEST, Flags, Kind, correlate
+from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.resampling import (
     CELLS,
     FEWEST_CLUSTERS,
-    Floats,
-    Ints,
     codes,
     dealt,
     fitting,

@@ -23,11 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
 from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
-from bmx_grid.measures.resampling import Floats, Ints, number_of
+from bmx_grid.measures.resampling import number_of
 
 KNOTS = 7  # of the spline of the score; benchmarks/verdicts.py has what fewer miss
 PER_TERM = 10  # clusters that each term needs
@@ -197,7 +196,7 @@ def _telling(products: Floats, with_values: Floats, spread: np.float64, n: int, 
     return places
 
 
-def _fitted(columns: Floats, added: Floats, values: Floats, judged: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _fitted(columns: Floats, added: Floats, values: Floats, judged: Flags) -> tuple[Floats, Floats]:
     """Predictions of the judged values from a fit on the others, and what it leaves of the others."""
     both = np.column_stack([columns, added])
     weights = np.linalg.lstsq(both[~judged], values[~judged], rcond=COLLINEAR)[0]

@@ -14,10 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from bmx_grid.core.ragged import Floats, Ints
 
 
 def ordered_grid(

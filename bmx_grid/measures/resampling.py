@@ -16,12 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, TIE, Kind, check_kind, unit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Two clusters have three different resamples, are one and the same cluster in half of them, and have two swaps.
 FEWEST_CLUSTERS = 3

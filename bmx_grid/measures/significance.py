@@ -16,14 +16,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import TIE, Kind, correlate
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     Combine,
     Draw,
-    Floats,
-    Ints,
     codes,
     draws,
     interval,

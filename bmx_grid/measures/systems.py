@@ -20,15 +20,14 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import (
     AT_ONCE,
     FEWEST_CLUSTERS,
     Combine,
-    Floats,
-    Ints,
     codes,
     draws,
     fitting,
@@ -263,7 +262,7 @@ def ranges_by_wins(scores: Floats) -> Ints:
     return table
 
 
-def outliers(scores: Floats) -> NDArray[np.bool_]:
+def outliers(scores: Floats) -> Flags:
     """bool[S] systems more than 2.5 deviations from the median of float64[S] human scores (Mathur et al. 2020).
 
     The deviation is 1.483 times the median absolute one; none where that is 0, as of fewer than three systems.

@@ -27,27 +27,17 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
 from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.resampling import (
-    Combine,
-    Floats,
-    Ints,
-    codes,
-    dealt,
-    interval,
-    number_of,
-    resampled_sums,
-    sums_by,
-)
+from bmx_grid.measures.resampling import Combine, codes, dealt, interval, number_of, resampled_sums, sums_by
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.tags import Labels, sums_by_text
 
 Ties = Literal["expected", "argsort"]
-Spans = tuple[Ints, NDArray[np.bool_], Ints]  # of each word, their labels, their texts
+Spans = tuple[Ints, Flags, Ints]  # of each word, their labels, their texts
 
 MEASURES = (
     "f1_ok",
@@ -107,7 +97,7 @@ def _spans(labels: Labels, row: Ints) -> Spans:
     return np.cumsum(begins) - 1, labels.bad[begins], row[begins]
 
 
-def _matched(of_gold: Spans, of_predicted: Spans, agrees: NDArray[np.bool_], count: int) -> Floats:
+def _matched(of_gold: Spans, of_predicted: Spans, agrees: Flags, count: int) -> Floats:
     """float64[2, N] words of OK and BAD shared by spans of both labellings, matched one to one, the largest first.
 
     Of equally large intersections the one of the earlier gold span counts first, then of the earlier predicted span, as
@@ -199,7 +189,7 @@ def label_measures(
 def _measures(
     compute: Combine,
     terms: Floats,
-    used: NDArray[np.bool_],
+    used: Flags,
     cluster: ArrayLike | None,
     resamples: int,
     seed: int,
@@ -250,7 +240,7 @@ def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> d
     return dict(zip(("auc", "ap", "recall_at_k"), scores, strict=True))
 
 
-def _ranked(row: Ints, bad: NDArray[np.bool_], attributions: Floats, count: int) -> Floats:
+def _ranked(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
     """float64[3, N] AUC, average precision, and the recall that is expected with every order of tied words.
 
     Words are grouped by segment and attribution, from the most suspected on. Of whole and half numbers, so that the
@@ -276,7 +266,7 @@ def _ranked(row: Ints, bad: NDArray[np.bool_], attributions: Floats, count: int)
         return np.stack([won / (all_bad * (words - all_bad)), precision / all_bad, hit / all_bad])
 
 
-def _argsorted(gold: Labels, attributions: Ragged, used: NDArray[np.bool_]) -> Floats:
+def _argsorted(gold: Labels, attributions: Ragged, used: Flags) -> Floats:
     recall = np.full(len(gold), np.nan)
     for row in np.flatnonzero(used).tolist():
         bad = gold[row]
@@ -288,7 +278,7 @@ def _argsorted(gold: Labels, attributions: Ragged, used: NDArray[np.bool_]) -> F
 FOLDS = 3  # a stream of random numbers of its own, whatever else the seed is used for
 
 
-def best_threshold(bad: NDArray[np.bool_], values: Floats) -> float:
+def best_threshold(bad: Flags, values: Floats) -> float:
     """Of float64[W] attributions, those of words that are BAD at most: the threshold of the highest MCC.
 
     Words with a NaN attribution are left out. It lies halfway between the attributions it separates. Of cuts that are
@@ -311,7 +301,7 @@ def best_threshold(bad: NDArray[np.bool_], values: Floats) -> float:
     return middle if middle < above else below
 
 
-def labels_at(attributions: Ragged, thresholds: Floats) -> tuple[Labels, NDArray[np.bool_]]:
+def labels_at(attributions: Ragged, thresholds: Floats) -> tuple[Labels, Flags]:
     """BAD for words whose attribution is at most the threshold of their text, and bool[N] which texts have labels.
 
     thresholds: float64[N], NaN for a text that has none. One with a NaN attribution has no labels either: all are OK.
@@ -324,7 +314,7 @@ def labels_at(attributions: Ragged, thresholds: Floats) -> tuple[Labels, NDArray
 
 def cross_fitted_labels(
     gold: Labels, attributions: Ragged, cluster: ArrayLike | None = None, *, folds: int = 10, seed: int = 0
-) -> tuple[Labels, NDArray[np.bool_]]:
+) -> tuple[Labels, Flags]:
     """`labels_at` the threshold that is best for each text on the folds it is not in.
 
     cluster: N labels of texts that are not independent of each other, never divided between folds; each text is its

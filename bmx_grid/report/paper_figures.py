@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis import gains, regression
-from bmx_grid.analysis.base import CONTROL, FACTORS, Floats
+from bmx_grid.analysis.base import CONTROL, FACTORS
 from bmx_grid.analysis.gains import real_at_points, summaries, summarise
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import MINUS, SHORT_LABEL, counted, factor_in_words, file_stem, label, typeset, with_interval
 from bmx_grid.report.canvas import (
     BLUE,
