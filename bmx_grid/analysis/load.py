@@ -12,8 +12,8 @@ import numpy as np
 from bmx_grid.analysis.base import FACTORS, GridTable, Setting
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted, factor_in_words, first_line, visible
-from bmx_grid.datasets.segments import check_name
 from bmx_grid.measures.grid import Words
 from bmx_grid.sweep.output import table_path
 

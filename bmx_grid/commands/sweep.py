@@ -57,21 +57,26 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
     from bmx_grid.commands.sweep_plan import plan_sweep
     from bmx_grid.core.storage import write_text
-    from bmx_grid.report.terminal import failures, plan_table
+    from bmx_grid.report.terminal import announcement, failures, plan_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
 
     sweep = plan_sweep(config)
     plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
+    spec = None if sweep.grid is None else sweep.grid.spec
     if settings.dry_run:
-        say(plan_table(plan, sweep.evaluations, None if sweep.grid is None else sweep.grid.spec))
+        say(plan_table(plan, sweep.evaluations, spec))
         return Ended(len(plan.failed))
     if not plan.settings:
         left = [Refused(one.label, f"left out: it {one.reason}") for one in plan.left_out]
         say(failures([*plan.failed, *left]) or "no setting was run")
         return Ended(len(plan.failed) + len(left), failed=(*plan.failed, *left))
     start = time.perf_counter()
-    _announce(sweep)
+    lines, warnings = announcement(settings.name, plan, spec, sweep.left_out)
+    for line in lines:
+        _say(sweep, line)
+    for line in warnings:
+        _say(sweep, line, _warn)
     folder, fingerprint = OutputFolder(settings.output_dir), sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
     if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
@@ -101,35 +106,6 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
         folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
     return Ended(len(failed), len(ran.results), tuple(failed))
-
-
-def _announce(sweep: Sweep) -> None:
-    """Say what the sweep runs, and what it leaves out."""
-    from bmx_grid.report.terminal import cautions
-
-    plan, settings = sweep.plan, sweep.settings
-    n_cached = sum(setting.cached for setting in plan.settings)
-    has_grid = sweep.grid is not None and any(setting.explainer is not None for setting in plan.settings)
-    grid = f", {len(sweep.grid.spec.p) * len(sweep.grid.spec.w):,} grid points each" if has_grid and sweep.grid else ""
-    _say(
-        sweep,
-        f"{settings.name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
-        f"at most {counted(plan.n_texts, 'text')} to score",
-    )
-    for line in cautions(plan):
-        _say(sweep, line, _warn)
-    if plan.repeats:
-        seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
-        n_repeated = len(plan.repeats) // len(seeds)
-        _say(sweep, f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
-    elif settings.seeds:
-        _say(sweep, f"seeds: nothing is repeated: no explainer is random, or there is no seed but {settings.seed}")
-    for name, reason in sweep.left_out.items():
-        _say(sweep, f"evaluation {name} left out: {reason}")
-    for one in plan.left_out:
-        _say(sweep, f"left out: {one.label}: {one.reason}")
-    for one in plan.failed:
-        _say(sweep, f"failed: {one.label}: {one.reason}", _warn)
 
 
 def _say(sweep: Sweep, text: str, how: Callable[[str], None] = say) -> None:

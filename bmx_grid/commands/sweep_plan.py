@@ -10,14 +10,13 @@ from typing import Any, Literal
 
 import yaml
 
-from bmx_grid.core.configure import Built, build, check_seed, convert, folder_path
+from bmx_grid.core.configure import build, build_options, check_seed, convert, folder_path
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
 from bmx_grid.core.storage import check as check_cache
 from bmx_grid.core.storage import place
 from bmx_grid.core.wording import masked
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.segments import check_name
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
@@ -105,23 +104,19 @@ class Sweep:
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     """The sweep of a configuration. Raises BmxError for mistakes, before anything runs."""
     settings = Settings.from_config(config)
+    datasets = build_options(config, "dataset", DatasetReader)
+    metrics = build_options(config, "metric", Metric)
+    explainers = build_options(config, "explainer", Explainer, least=0)
+    evaluations = build_options(config, "evaluation", Evaluation)
+    executor = build(config.get("executor"), Executor, "executor")
+    tracker = build(config.get("tracking"), Tracker, "tracking")
     if settings.questions:
         from bmx_grid.analysis.questions import with_others
 
         with_others(settings.questions)  # imported before anything runs
-    datasets = built_options(config, "dataset", DatasetReader)
-    named = {reader.name: key for key, reader in datasets.items()}
-    for key, reader in datasets.items():
-        if named[reader.name] != key:
-            both = f"{key} and {named[reader.name]} are both named '{reader.name}'"
-            raise ConfigError(f"the datasets {both}; give one another name, as dataset.{key}.name=NAME.")
-    metrics = built_options(config, "metric", Metric)
-    explainers = built_options(config, "explainer", Explainer, least=0)
-    evaluations = built_options(config, "evaluation", Evaluation)
+    _check_names(datasets)
     _check_tables(evaluations, settings)
-    executor = build(config.get("executor"), Executor, "executor")
     executor.check()
-    tracker = build(config.get("tracking"), Tracker, "tracking")
     if not settings.dry_run:
         check_cache(settings.cache_dir)
     plan = make_plan(datasets, metrics, explainers, settings)
@@ -132,20 +127,12 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     return Sweep(settings, plan, evaluations, left_out, executor, tracker, _text(config), digest(_text(kept)))
 
 
-def built_options(config: Mapping[str, Any], group: str, expected: type[Built], least: int = 1) -> dict[str, Built]:
-    """The chosen options of a group by name, built, in order. Raises ConfigError when there are fewer than `least`."""
-    chosen = config.get(group)
-    if chosen is None and least == 0:
-        return {}
-    if not isinstance(chosen, Mapping) or len(chosen) < least:
-        raise ConfigError(f"{group}: choose at least one, as {group}=[NAME,…].")
-    built = {}
-    for name, node in chosen.items():
-        check_name(group, str(name), f"{group}.{name}")
-        # the grid's keys are at the top of the configuration, and errors name them as they are written there
-        where = name if (group, name) == ("evaluation", "grid") else f"{group}.{name}"
-        built[str(name)] = build(node, expected, where)
-    return built
+def _check_names(datasets: Mapping[str, DatasetReader]) -> None:
+    named = {reader.name: key for key, reader in datasets.items()}
+    for key, reader in datasets.items():
+        if named[reader.name] != key:
+            both = f"{key} and {named[reader.name]} are both named '{reader.name}'"
+            raise ConfigError(f"the datasets {both}; give one another name, as dataset.{key}.name=NAME.")
 
 
 def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> None:

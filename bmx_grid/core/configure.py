@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from bmx_grid.core.errors import ComponentError, ConfigError, component_errors, exception_line, shown, unknown
 from bmx_grid.core.identity import IDENTITY, Component
+from bmx_grid.core.storage import check_name
 
 _HERE = Path(__file__).resolve().parents[1]
 CONFIGS = next(
@@ -89,6 +90,22 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     if missing:
         raise ConfigError(f"{where}._target_: {cls.__name__} is abstract; name one with {', '.join(missing)}.")
     return typing.cast(Built, _fill(cls, {key: node[key] for key in node if key != "_target_"}, where))
+
+
+def build_options(config: Mapping[str, Any], group: str, expected: type[Built], least: int = 1) -> dict[str, Built]:
+    """The chosen options of a group by name, built, in order. Raises ConfigError when there are fewer than `least`."""
+    chosen = config.get(group)
+    if chosen is None and least == 0:
+        return {}
+    if not isinstance(chosen, Mapping) or len(chosen) < least:
+        raise ConfigError(f"{group}: choose at least one, as {group}=[NAME,…].")
+    built = {}
+    for name, node in chosen.items():
+        check_name(group, str(name), f"{group}.{name}")
+        # the grid's keys are at the top of the configuration, and errors name them as they are written there
+        where = name if (group, name) == ("evaluation", "grid") else f"{group}.{name}"
+        built[str(name)] = build(node, expected, where)
+    return built
 
 
 def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 import tempfile
 import uuid
@@ -18,15 +19,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bmx_grid.core.errors import ConfigError, StoreError
+from bmx_grid.core.errors import ConfigError, DataError, StoreError
 from bmx_grid.core.wording import masked_address
 
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
 _S3 = ("s3", "s3a")
 _MARK = "bmx_grid.txt"
 _WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
+_NAME = re.compile(r"\w[\w+.,() -]*")
+_NAME_BYTES = 50  # a figure is named after a data set, a language pair, a metric and an explainer
 _HOST = socket.gethostname().replace(".", "-")
 T = TypeVar("T")
+
+
+def check_name(kind: str, name: str, where: str) -> None:
+    """Refuse names that cannot be part of file names. Raises DataError naming `where`, the name and what fits."""
+    if not _NAME.fullmatch(name) or len(name.encode()) > _NAME_BYTES:
+        raise DataError(
+            f"{where}: the {kind} {name[:60]!r} cannot be part of file names; use letters, digits and '-_+.,() ', "
+            f"at most {_NAME_BYTES} bytes in UTF-8, with a letter or digit first: file systems allow 255 for all parts."
+        )
 
 
 @dataclass(frozen=True, repr=False)

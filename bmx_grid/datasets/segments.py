@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,12 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import digest
+from bmx_grid.core.storage import check_name
 from bmx_grid.words.perturbation import Item, Role
 from bmx_grid.words.tags import Side, WordTags
 
-NAME = re.compile(r"\w[\w+.,() -]*")  # of data sets and language pairs, which name files
-# File systems limit names to 255 bytes, and a figure is named after a data set, a pair, a metric and an explainer.
-NAME_BYTES = 50
 NO_PAIR = "none"  # the language pair of segments that name none
 LARGEST = 1e150  # of a score: float64 has no room for the square of one that is farther from 0
 
@@ -307,12 +304,3 @@ def _texts_of(segment: Segment) -> list[tuple[str, str]]:
     references = (segment.reference, *segment.further_references)
     texts = [("source", segment.source), *(("reference", text) for text in references)]
     return [(role, text) for role, text in texts if text]
-
-
-def check_name(kind: str, name: str, where: str) -> None:
-    """Refuse names that cannot be part of file names. Raises DataError naming `where`, the name and what fits."""
-    if not NAME.fullmatch(name) or len(name.encode()) > NAME_BYTES:
-        raise DataError(
-            f"{where}: the {kind} {name[:60]!r} cannot be part of file names; use letters, digits and '-_+.,() ', "
-            f"at most {NAME_BYTES} bytes in UTF-8, with a letter or digit first: file systems allow 255 for all parts."
-        )

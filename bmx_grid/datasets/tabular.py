@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.identity import IDENTITY, runtime
+from bmx_grid.core.storage import check_name
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import parse_number
-from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet, check_name
+from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import REQUIRED, Table, open_table, override, recognised, usual_columns
 from bmx_grid.words.perturbation import INVISIBLE
 

@@ -78,6 +78,26 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
     return head + ", ".join(parts)
 
 
+def announcement(
+    name: str, plan: SweepPlan, spec: GridSpec | None, left_out: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """What a sweep runs and what it leaves out, and warnings. left_out: evaluations and why. spec: as in plan_table."""
+    n_cached = sum(setting.cached for setting in plan.settings)
+    has_grid = spec is not None and any(setting.explainer is not None for setting in plan.settings)
+    grid = f", {len(spec.p) * len(spec.w):,} grid points each" if spec is not None and has_grid else ""
+    lines = [
+        f"{name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
+        f"at most {counted(plan.n_texts, 'text')} to score"
+    ]
+    if plan.repeats:
+        seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
+        n_repeated = len(plan.repeats) // len(seeds)
+        lines.append(f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
+    lines += [f"evaluation {evaluation} left out: {reason}" for evaluation, reason in left_out.items()]
+    lines += [f"left out: {refused.label}: {refused.reason}" for refused in plan.left_out]
+    return lines, [*cautions(plan), *(f"failed: {refused.label}: {refused.reason}" for refused in plan.failed)]
+
+
 def cautions(plan: SweepPlan) -> list[str]:
     """Warnings of what will be undefined or say little.
 

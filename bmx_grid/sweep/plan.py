@@ -14,9 +14,10 @@ from bmx_grid.attribution.contracts import check_explainer, check_metric, explan
 from bmx_grid.attribution.explain import count_texts, explanation_identity, item_key, word_counts
 from bmx_grid.attribution.store import slot_of
 from bmx_grid.core.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
+from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted, setting_label, shortened, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.segments import SegmentSet, check_name, clusters
+from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.sweep.settings import ALONE, PlanOptions, Refused, Setting, SweepPlan
@@ -51,10 +52,14 @@ def make_plan(
     expansion = _Expansion(sets, options)
     for name, metric in known_metrics.items():
         expansion.add(name, metric, known_explainers if explainers else {ALONE: None})
+    left_out = expansion.left_out()
+    if options.seeds and expansion.settings and not expansion.repeats:
+        reason = f"no explainer is random, or there is no seed but {options.seed}: nothing is repeated"
+        left_out.append(Refused("seeds", reason))
     return SweepPlan(
         settings=tuple(expansion.settings),
         repeats=tuple(expansion.repeats),
-        left_out=tuple(expansion.left_out()),
+        left_out=tuple(left_out),
         failed=(*failed, *expansion.failed),
         unavailable=_unavailable({**known_metrics, **known_explainers}),
     )

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that a checko
 
 from parts import ALONE, LEFT_OUT, WHOLE, Ablation, ablations, mean_of
 
-from bmx_grid.commands.sweep_plan import built_options
+from bmx_grid.core.configure import build_options
 from bmx_grid.core.errors import BmxError, ConfigError, DataMissingError, unknown
 from bmx_grid.core.storage import replacing
 from bmx_grid.datasets.base import DatasetReader
@@ -72,11 +72,11 @@ def of_run(folder: Path, kind: Any) -> dict[str, dict[str, list[Ablation]]]:
     if not path.is_file():
         raise DataMissingError(f"{path} is not there: name the output_dir of a finished sweep.")
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    metrics = built_options(config, "metric", Metric)
+    metrics = build_options(config, "metric", Metric)
     mixed = {name: metric for name, metric in metrics.items() if isinstance(metric, Mixed)}
     if not mixed:
         raise ConfigError(f"{path}: no metric of this run is made of parts; run metric=[datscore] or [combined].")
-    readers = built_options(config, "dataset", DatasetReader).values()
+    readers = build_options(config, "dataset", DatasetReader).values()
     data_dir = Path(config["data_dir"])
     sets = [one.read(data_dir, pair).head(config["limit"]) for one in readers for pair in one.pairs(data_dir)]
     found: dict[str, dict[str, list[Ablation]]] = {name: {} for name in mixed}

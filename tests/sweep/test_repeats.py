@@ -82,7 +82,7 @@ def test_cached_seeds_score_nothing_and_a_further_one_only_its_own(noted, tmp_pa
 )
 def test_where_nothing_is_repeated_there_is_a_sentence_and_no_table(noted, tmp_path, capsys, more):
     assert noted(*more) == 0
-    assert "seeds: nothing is repeated" in capsys.readouterr().out
+    assert "nothing is repeated" in capsys.readouterr().out
     assert not (tmp_path / "out" / "tables" / "seeds.parquet").exists()
 
 
