@@ -33,7 +33,7 @@ def test_borders_of_better_and_worse():
     gains = {"better": [1.1e-5], "worse": [0.0, -0.0, -1e-9], "unchanged": [1e-5], "undefined": [np.nan]}
     found = summarise(settings(np.concatenate(list(gains.values()))))
     assert {name: found[name] for name in gains} == {name: len(values) for name, values in gains.items()}
-    assert found["n"] == 5
+    assert (found["n"], found["positive"]) == (5, 2)
 
 
 def test_counts_are_tested_by_language_pair_not_by_setting():
@@ -106,6 +106,8 @@ def test_what_survives(gain, holm, survives):
         pytest.param({"grouping": "item"}, id="of groups"),
         pytest.param({"point": "best"}, id="at another point"),
         pytest.param({"difference": 0.2}, id="of another statistic than the grid's"),
+        pytest.param({"difference": -0.2}, id="of another statistic, with a loss"),
+        pytest.param({"against": "other"}, id="against another metric"),
     ],
 )
 def test_other_tests_are_not_those_of_the_gain(change):
@@ -116,6 +118,8 @@ def test_other_tests_are_not_those_of_the_gain(change):
         assert (found["point"], found["test"]) == ("published", "perm_inputs")
         assert (found["low"], found["high"]) == pytest.approx((0.08, 0.12))
     assert declared_points({**some, "tests": another})["low"].isna().all()
+    twice = pd.concat([some["points"], some["points"].assign(gain=9.0)])  # by the primary judgement and another one
+    assert declared_points({**some, "points": twice})["gain"].max() == 0.1
 
 
 def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():

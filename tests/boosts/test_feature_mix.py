@@ -33,6 +33,7 @@ def test_features_are_those_of_numpy(feature, side):
         pytest.param([0.5, 0.0, -0.0, 1.0], 0.5, id="zeros help nothing"),
         pytest.param([0.5, 1e-17, -1e-17, 1.0], 0.5, id="rounding is 0 on either side"),
         pytest.param([5e-17, 1e-17], 0.0, id="small scores are no rounding"),
+        pytest.param([0.0, 0.0], 1.0, id="nothing matches"),
     ],
 )
 def test_words_without_a_positive_attribution(row, share):

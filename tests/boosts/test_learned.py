@@ -52,6 +52,8 @@ def test_the_regression_is_that_of_scikit_learn(penalty):
     for at, one in enumerate(parts):
         expected, _ = sklearn_scores(parts, penalty, everyone, at)
         np.testing.assert_allclose(standard(fitted.scores(one.base, one.features)), standard(expected), atol=1e-6)
+    alone = Learned(penalties=(penalty,)).fit("pearson", [one]).scores(one.base, one.features)
+    assert (alone.mean(), alone.std()) == pytest.approx((one.base.mean(), one.base.std())), "on the scale of the metric"
 
 
 def test_the_penalty_is_the_one_that_predicts_other_clusters():

@@ -6,7 +6,7 @@ from some_attributions import attributions, planted, rows_of
 from some_settings import finished
 
 from bmx_grid.boosts.base import Part
-from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid, PowerRange
+from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid, PowerRange, best_mixture
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.evaluations.grid import scores_at
@@ -58,6 +58,17 @@ def test_parts_without_a_correlation_have_no_say():
     silent = Part(part.base, part.features, np.ones(60), part.clusters)
     assert SMALL.fit("pearson", [silent, part, silent]) == SMALL.fit("pearson", [part])
     assert SMALL.fit("pearson", [silent]).abstains
+
+
+def test_a_point_has_to_gain_and_to_be_defined_in_every_part():
+    base, human = np.random.default_rng(0).normal(size=(2, 30))
+    knows, constant, loses = (
+        Part(of, feature[:, None], human, np.arange(30))
+        for of, feature in ((base, human), (base, np.ones(30)), (human, base))
+    )
+    assert best_mixture("pearson", [knows], (0.0, 1.0)) == (0.0, 0)
+    assert best_mixture("pearson", [knows, constant], (0.0, 1.0)) == (1.0, -1)
+    assert best_mixture("pearson", [loses], (0.0,)) == (1.0, -1)
 
 
 def test_without_shift_means_are_those_of_the_word_scores():

@@ -18,10 +18,10 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.segments import Judgements
 from bmx_grid.evaluations.base import Estimate, Evaluation
-from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, over_pairs
+from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, contrasts, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
-from bmx_grid.evaluations.held_out import folds_of
+from bmx_grid.evaluations.held_out import folds_of, rated_of
 from bmx_grid.evaluations.verdicts import (
     EXPLAINED,
     HELPS,
@@ -30,6 +30,7 @@ from bmx_grid.evaluations.verdicts import (
     TOO_LITTLE,
     Verdict,
     asked,
+    evidence_on,
     judged,
 )
 from bmx_grid.measures.grid import Point
@@ -107,6 +108,10 @@ def verdict(given):
         pytest.param(evidence(NO_INTERVAL), TOO_LITTLE, "interval", id="no interval"),
         pytest.param(evidence(Estimate()), TOO_LITTLE, "no gain is defined", id="no gain"),
         pytest.param(evidence(WIDE), TOO_LITTLE, "wide", id="a wide interval"),
+        pytest.param(evidence(Estimate(0.02, -0.02, 0.06, 0.4)), NO_GAIN, "", id="half of a narrower interval"),
+        pytest.param(
+            evidence(Estimate(0.02, -0.001, 0.03, SURE)), NO_GAIN, "", id="an interval with 0, whatever its p"
+        ),
         pytest.param(evidence(NO_P), NO_GAIN, "", id="the gain has no p value"),
         pytest.param(evidence(beyond=NO_P), EXPLAINED, "", id="beyond a curve there is no p value"),
         pytest.param(evidence(within_source=DOWN), HELPS, "one source", id="contradicted within sources"),
@@ -284,8 +289,10 @@ def of_shared(shared, recipe_of):
 @pytest.mark.parametrize("point", ["published", "cross_fitted", "elsewhere", "other_datasets", "fixed"])
 def test_gains_are_those_of_plain_loops(point, shared, of_shared):
     boost = "recipe" if point == "fixed" else "grid"
-    for setting in shared:
+    for setting, result in zip(shared, of_shared, strict=True):
         scores = plain_scores(point, setting, shared)
+        if point in ("elsewhere", "fixed"):
+            np.testing.assert_allclose(BOOSTS.segment_columns(result)[f"boost_{boost}"], scores, atol=1e-6)
         human = setting.segments.human_scores
         names = {"dataset": setting.names[0], "language_pair": setting.names[1]}
         found = one_row(of_shared, boost=boost, against="metric", point=point, **names)
@@ -313,6 +320,35 @@ def test_the_gain_within_a_source_is_the_mean_over_sources(kind):
     assert found == pytest.approx(np.mean([gain(slice(at, at + 5)) for at in range(10, 175, 5)]), abs=1e-12)
     assert one_row(result, against="metric", **wanted)["gain"] == pytest.approx(gain(np.isfinite(human)), abs=1e-12)
     assert not rows(together([simulated("signal", n=60)]), against="metric within source"), "one system"
+    apart = changed(setting, sources=[f"source {row}" for row in range(175)])
+    assert not rows(together([apart], evaluation), against="metric within source"), "of different sources"
+
+
+def test_resamples_of_the_gain_within_sources_draw_the_items_of_their_clusters():
+    base, human, scores = np.random.default_rng(0).normal(size=(3, 93))
+    scores[:3] = 1.0  # nothing to correlate with
+    items, used = np.arange(93) // 3, np.ones(93, dtype=bool)
+    rated = rated_of("pearson", base, human, np.zeros((93, 1)), items, items, np.zeros(93, dtype=int), used, 0)
+    of_items = contrasts("pearson", rated, {("b", "cross_fitted"): [scores]})
+    found = of_items.under([np.equal.outer(items, np.arange(31)).astype(float)])  # one item in each resample
+    expected = [
+        r(scores[items == at], human[items == at]) - r(base[items == at], human[items == at]) for at in range(1, 31)
+    ]
+    np.testing.assert_allclose(found["b", "metric within source", "cross_fitted"][1:], expected, atol=1e-12)
+
+
+def test_reassigned_attributions_count_by_the_mean_of_their_draws():
+    base, human, scores, *reassigned = np.random.default_rng(0).normal(size=(5, 60))
+    alike, each, used = np.zeros(60, dtype=int), np.arange(60), np.ones(60, dtype=bool)
+    rated = rated_of("pearson", base, human, np.zeros((60, 1)), each, each, alike, used, 0)
+    found = evidence_on("pearson", rated, scores, reassigned, 40, 0)
+    expected = np.mean([r(one, human) for one in reassigned]) - r(base, human)
+    assert found.reassigned_gain == pytest.approx(expected)
+    wanted = {"boost": "mean", "against": "reassigned", "point": "cross_fitted"}
+    means = dataclasses.replace(BOOSTS, boosts={"mean": MEAN})
+    once, twice = (dataclasses.replace(means, draws=draws) for draws in (1, 2))
+    gains = {one_row(together([simulated("signal", n=60)], one), **wanted)["gain"] for one in (once, twice)}
+    assert len(gains) == 2, "each draw is another one"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 from bmx_grid.measures import nuisance
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.nuisance import NO_DONOR, CurveTerms, donors, fit_term
+from bmx_grid.measures.nuisance import NO_DONOR, CurveTerms, donors, fit_term, levels
 
 RNG = np.random.default_rng(5)
 N, FOLDS = 60, 4
@@ -137,8 +137,32 @@ def test_breaks_explain_a_step_and_nothing_else(human, added, explained):
     assert (gain < 0.01) == explained
 
 
+def test_no_prediction_knows_the_human_scores_of_its_own_fold():
+    """Not even by the breaks that are added."""
+    rng = np.random.default_rng(4)
+    curve, human, boost = CurveTerms.of(SCORE, LOG_WORDS, 100), rng.normal(size=N), rng.normal(size=(N, 1))
+    terms, breaks, own = curve.columns(SCORE, LOG_WORDS), curve.breaks(SCORE, LOG_WORDS), FOLD_OF == 0
+    assert curve.most_breaks == 5, "one for every other term"
+    changed = np.where(own, 9.0 * (SCORE > 3), human)
+    once, again = (predictions("pearson", terms, of, FOLD_OF, boost, breaks, 5) for of in (human, changed))
+    for one, other in zip(once, again, strict=True):
+        np.testing.assert_allclose(one[own], other[own], rtol=1e-9)
+
+
 def ints(*values):
     return np.array(values, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("systems", "expected"),
+    [
+        pytest.param([0] * 10 + [1] * 12, [10, 12], id="two systems"),
+        pytest.param([0] * 9 + [1] * 12, [12], id="nine segments are too few"),
+        pytest.param([0] * 30, [], id="one system has no level of its own"),
+    ],
+)
+def test_each_system_of_ten_segments_has_a_level(systems, expected):
+    assert levels(ints(*systems)).sum(axis=0).tolist() == expected
 
 
 @pytest.mark.parametrize(
