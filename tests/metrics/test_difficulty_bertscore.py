@@ -4,15 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
-from neural import MINILM
+from neural import MINILM, embedded
 from plain_difficulty import Plain, corpus, f_score
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.metrics import difficulty_bertscore, encoders
+from bmx_grid.metrics import difficulty_bertscore
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore
-from bmx_grid.models import encoding
 from bmx_grid.words.perturbation import Item
 
 REFERENCE = "The cat sat on the mat ."
@@ -53,25 +52,17 @@ def items_of(system, segments=SEGMENTS) -> list[Item]:
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
+    ("name", "settings", "plainly"),
     [
-        pytest.param("bert", {}, id="as the authors"),
-        pytest.param("xlm_roberta", {"specials": "excluded"}, id="specials excluded"),
-        pytest.param("bert", {"repeated": "mean"}, id="mean of repeated"),
-        pytest.param("bert", {"baseline": 0.3}, id="rescaled"),
+        pytest.param("bert", {}, {}, id="as the authors"),
+        pytest.param("xlm_roberta", {"specials": "excluded"}, {"matchable": False}, id="specials excluded"),
+        pytest.param("bert", {"repeated": "mean"}, {"running": False}, id="mean of repeated"),
+        pytest.param("bert", {"baseline": 0.3}, {"baseline": 0.3}, id="rescaled"),
     ],
 )
-def test_equals_plain_loops_over_the_equations(tiny_model, name, settings):
-    folder = tiny_model(name)
-    fitted = metric(folder, **settings).fitted(segment_set())
-    plain = Plain(
-        folder,
-        2,
-        SEGMENTS,
-        matchable=settings.get("specials") != "excluded",
-        running=settings.get("repeated") != "mean",
-        baseline=settings.get("baseline", 0.0),
-    )
+def test_equals_plain_loops_over_the_equations(tiny_model, name, settings, plainly):
+    fitted = metric(tiny_model(name), **settings).fitted(segment_set())
+    plain = Plain(tiny_model(name), 2, SEGMENTS, **plainly)
     for system, expected in plain.of_systems(SYSTEMS, SYSTEMS).items():
         found = fitted.statistics(items_of(system))
         assert found[:, :2] == pytest.approx(np.array(expected), abs=1e-6)
@@ -92,19 +83,13 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_order_of_systems(tiny_mod
 
 
 def test_each_text_is_embedded_once(tiny_model, monkeypatch):
-    seen = []
-
-    def counting(loaded, ids):
-        seen.extend(tuple(one) for one in ids)
-        return encoding.hidden_states(loaded, ids)
-
-    monkeypatch.setattr(encoders, "hidden_states", counting)
+    texts = embedded(monkeypatch)
     difficulty_bertscore._prepared.cache_clear()
     fitted = metric(tiny_model("bert")).fitted(segment_set())
     for system in SYSTEMS:
         fitted.score(items_of(system))
-    texts = {text for reference, outputs in SEGMENTS for text in (reference, *outputs.values())}
-    assert len(seen) == len(set(seen)) == len(texts)
+    distinct = {text for reference, outputs in SEGMENTS for text in (reference, *outputs.values())}
+    assert len(texts) == len(set(texts)) == len(distinct)
 
 
 def test_what_it_was_fitted_on_is_its_identity(tiny_model):
@@ -134,11 +119,10 @@ def test_unfitted_it_is_bert_score_and_says_so(tiny_model):
 
 
 def test_where_all_systems_say_the_same_as_the_reference_the_score_is_0_and_counted(tiny_model):
-    segments = [("The cat sat on the mat .", {"A": "The cat sat on the mat .", "B": "The cat sat on the mat ."})]
+    segments = [(REFERENCE, {"A": REFERENCE, "B": REFERENCE})]
     fitted = metric(tiny_model("bert")).fitted(segment_set(segments, ["A", "B"]))
-    statistics = fitted.statistics([Item(reference=segments[0][0], hypothesis=segments[0][0])])
-    assert statistics.tolist() == [[0.0, 0.0, 1.0, 1.0]]
-    other = fitted.statistics([Item(reference=segments[0][0], hypothesis="A dog .")])
+    assert fitted.statistics(items_of("A", segments)).tolist() == [[0.0, 0.0, 1.0, 1.0]]
+    other = fitted.statistics([Item(reference=REFERENCE, hypothesis="A dog .")])
     assert other[0, 1] == 0 and other[0, 3] == 1 and fitted.combine(other).tolist() == [0.0]
 
 
@@ -193,16 +177,11 @@ def test_statistics_as_fitted_on_the_best_systems(tiny_model):
         assert found[:, [precision, recall]] == pytest.approx(expected, abs=1e-6)
 
 
-REFUSED = {
-    "one system": ({}, {"systems": ["A"]}, "several systems.*there is A in toy de-en"),
-    "nobody scored": ({"best": True}, {"human": {"A": 1.0}}, "people did not score B, C"),
-}
-
-
-@pytest.mark.parametrize(("settings", "given", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_it_cannot_be_fitted_on_is_said(settings, given, message):
-    with pytest.raises(ConfigError, match=message):
-        metric(MINILM, **settings).fitted(segment_set(**given))
+def test_what_it_cannot_be_fitted_on_is_said():
+    with pytest.raises(ConfigError, match="several systems.*there is A in toy de-en"):
+        metric(MINILM).fitted(segment_set(systems=["A"]))
+    with pytest.raises(ConfigError, match="people did not score B, C"):
+        metric(MINILM, best=True).fitted(segment_set(human={"A": 1.0}))
 
 
 def test_a_segment_of_one_output_is_warned_of(tiny_model):

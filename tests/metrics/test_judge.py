@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from chat_server import ChatServer, completion, score_text
+from pairs import rated
 from started import start, wait_for, wait_until_alone
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, UnavailableError
-from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.judge import Judge
 from bmx_grid.models import server as server_module
@@ -41,6 +41,11 @@ def judge(tmp_path):
     return made
 
 
+def listed(name, **more):
+    """A list with one model, as a server sends it."""
+    return json.dumps({"object": "list", "data": [{"id": name, "object": "model", **more}]})
+
+
 def plain(body, turn=0):
     """1 to 5, as the plain prompt asks for."""
     return str(1 + int(score_text(body)) % 5)
@@ -49,9 +54,8 @@ def plain(body, turn=0):
 def test_scores_are_the_numbers_of_the_answers_from_0_to_1(judge):
     with ChatServer(plain).running() as server:
         scores = judge(server).score(ITEMS)
-    texts = {body["messages"][-1]["content"]: body for body in server.seen}
-    expected = [next((int(plain(b)) - 1) / 4 for t, b in texts.items() if f"house {n}\nText" in t) for n in range(6)]
-    assert scores.tolist() == expected and len(server.seen) == 6
+    bodies = sorted(server.seen, key=lambda body: body["messages"][-1]["content"])  # house 0, house 1, ...
+    assert scores.tolist() == [(int(plain(body)) - 1) / 4 for body in bodies] and len(bodies) == 6
     assert {(body["temperature"], body["seed"], body["max_tokens"], body["model"]) for body in server.seen} == {
         (0.0, 0, 32, "m")
     }
@@ -148,39 +152,25 @@ def send_slowly(listening, sent):
 
 
 def test_a_server_is_asked_once_for_its_name(judge, monkeypatch):
-    with ChatServer(models='{"data": [{"id": "m", "object": "model", "root": "weights"}]}').running() as server:
-        server.models, before = (401, {}, b""), server.models
-        server.answer = lambda body, turn: (401, {}, b"")
+    refused = (401, {}, b"")
+    with ChatServer(lambda body, turn: refused, models=refused).running() as server:
         with pytest.raises(UnavailableError, match="401"):
             judge(server, retries=0).check()
-        server.models = before
+        server.models = listed("m", root="weights")
         with pytest.raises(UnavailableError, match="401"):
             judge(server, retries=0).check()
         monkeypatch.setenv("OPENAI_API_KEY", "another-key")
         assert judge(server).named_by_the_server() == "weights"
-        server.models = '{"data": [{"id": "m", "object": "model", "root": "others"}]}'
+        server.models = listed("m", root="others")
         assert judge(server).named_by_the_server() == "weights"
 
 
-@pytest.mark.parametrize(
-    "models",
-    [
-        pytest.param('{"object": "list", "data": [{"id": "n", "object": "model"}]}', id="others are loaded"),
-        pytest.param((500, {}, b"oops"), id="no list"),
-    ],
-)
+@pytest.mark.parametrize("models", [listed("n"), (500, {}, b"oops")], ids=["others are loaded", "no list"])
 def test_a_model_that_is_in_no_list_is_named_in_an_answer(judge, models):
     named = json.dumps(json.loads(completion("4")) | {"model": "m@main"}).encode()
     with ChatServer(lambda body, turn: (200, {}, named), models=models).running() as server:
         assert judge(server, retries=0).named_by_the_server() == "m@main"
         assert [body["max_tokens"] for body in server.seen] == [1]
-
-
-def test_an_unknown_model_has_a_close_match(judge):
-    models = '{"object": "list", "data": [{"id": "mm", "object": "model"}]}'
-    unknown = pytest.raises(UnavailableError, match="unknown model 'm'. Did you mean 'mm'")
-    with ChatServer(lambda body, turn: (404, {}, b"{}"), models=models).running() as server, unknown:
-        judge(server, retries=0).check()
 
 
 def test_an_answer_without_a_score_is_asked_for_again_then_undefined_and_counted(judge):
@@ -227,20 +217,19 @@ def test_any_text_is_read_kept_and_sent_back_with_the_reminder(judge, text, kept
 
 
 @pytest.mark.parametrize(
-    ("key", "reply", "said"),
+    ("key", "models", "said"),
     [
         pytest.param("secret-key", (200, {}, b"<html>"), "does not list its models", id="another service"),
         pytest.param("secret-ключ", "{}", "OPENAI_API_KEY: the key holds", id="other letters in the key"),
+        pytest.param("secret-key", listed("mm"), "unknown model 'm'. Did you mean 'mm'", id="a close match"),
     ],
 )
-def test_a_key_is_in_no_error_about_the_list_of_models(judge, monkeypatch, key, reply, said):
+def test_an_error_about_the_list_of_models_has_no_key(judge, monkeypatch, key, models, said):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with (
-        ChatServer(lambda body, turn: reply, models=reply).running() as server,
-        pytest.raises(UnavailableError, match=said) as error,
-    ):
-        judge(server, retries=0).check()
-    assert "secret" not in str(error.value)
+    with ChatServer(lambda body, turn: (404, {}, b"{}"), models=models).running() as server:
+        with pytest.raises(UnavailableError, match=said) as error:
+            judge(server, retries=0).check()
+        assert "secret" not in str(error.value)
 
 
 def test_requests_are_sent_at_once(judge):
@@ -288,19 +277,13 @@ def test_the_identity_is_the_served_model_the_prompt_and_the_sampling(judge, tmp
     own = tmp_path / "mine.yaml"
     own.write_text("user: 'Rate {hypothesis} for {source}'\n")
     with ChatServer().running() as server:
-        base = judge(server).fitted(SegmentSet("d", "none", (), Judgements({"score": np.empty(0)}), "x"))
+        base = judge(server).fitted(rated([], "none"))
         assert base.served == "m" and "model:m|prompt:plain" in base.signature
-        changed = [
-            {"temperature": 1.0},
-            {"seed": 1},
-            {"max_tokens": 5},
-            {"prompt": str(own)},
-            {"score_from": "([1-4])"},
-        ]
-        prints = [str(dataclasses.replace(base, **one).fingerprint()) for one in changed]
-        same = [{"concurrency": 1}, {"timeout": 1.0}, {"retries": 0}, {"max_requests": 9}, {"base_url": "http://x/v1"}]
+        same = {"concurrency": 1, "timeout": 1.0, "retries": 0, "max_requests": 9, "base_url": "http://x/v1"}
+        assert dataclasses.replace(base, **same).fingerprint() == base.fingerprint()
+        changed = {"temperature": 1.0, "seed": 1, "max_tokens": 5, "prompt": str(own), "score_from": "([1-4])"}
+        prints = [str(dataclasses.replace(base, **{key: to}).fingerprint()) for key, to in changed.items()]
         assert len({*prints, str(base.fingerprint())}) == 6
-        assert {str(dataclasses.replace(base, **one).fingerprint()) for one in same} == {str(base.fingerprint())}
     assert judge(server, retries=0).named_by_the_server() == "m"  # as it said while it was there
 
 
@@ -365,12 +348,12 @@ def test_a_budget_is_told_and_kept():
 @pytest.mark.processes
 def test_a_killed_sweep_asks_at_most_one_batch_again(tmp_path):
     at_once, chosen = 8, ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=6", "metric=[judge]")
-    judge = ("model=m", "prompt=gemba_da_noref", f"concurrency={at_once}")
     plain = ("explainer=[erasure]", "evaluation=[grid]", "analysis=false", "tracking=none", "executor.n_jobs=1")
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     with ChatServer(delay=0.1).running() as server:
-        judge = tuple(f"metric.judge.{one}" for one in (*judge, f"base_url={server.url}"))
-        folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
-        command = [sys.executable, "-m", "bmx_grid", *chosen, *judge, *plain, *folders]
+        judge = ("model=m", "prompt=gemba_da_noref", f"concurrency={at_once}", f"base_url={server.url}")
+        of_judge = (f"metric.judge.{setting}" for setting in judge)
+        command = [sys.executable, "-m", "bmx_grid", *chosen, *of_judge, *plain, *folders]
         killed = start(command, tmp_path)
         wait_for(lambda: len(server.seen) >= 5 * at_once or killed.poll() is not None)
         os.killpg(killed.pid, signal.SIGKILL)

@@ -16,17 +16,18 @@ from bmx_grid.models.loading import load_model
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
 
 
-@pytest.mark.parametrize(("shape", "seed"), [((1, 7), 0), ((5, 5), 1), ((9, 4), 2), ((13, 17), 3)])
-def test_the_optimum_is_that_of_a_linear_programme(shape, seed):
+@pytest.fixture
+def options(tiny_model) -> dict[str, object]:
+    return {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 7), (5, 5), (9, 4), (13, 17)])
+def test_the_optimum_is_that_of_a_linear_programme(n, m):
     from scipy.optimize import linprog
 
-    n, m = shape
-    cost = np.random.Generator(np.random.PCG64(seed)).random(shape)
-    rows = np.kron(np.eye(n), np.ones(m))
-    columns = np.kron(np.ones(n), np.eye(m))
-    solved = linprog(
-        cost.ravel(), A_eq=np.vstack([rows, columns]), b_eq=[*np.full(n, 1 / n), *np.full(m, 1 / m)], method="highs"
-    )
+    cost = np.random.default_rng(n).random((n, m))
+    sums = np.vstack([np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))])
+    solved = linprog(cost.ravel(), A_eq=sums, b_eq=np.repeat([1 / n, 1 / m], [n, m]), method="highs")
     assert moved_distance(cost, 0.0) == pytest.approx(solved.fun, abs=1e-9)
 
 
@@ -74,18 +75,17 @@ def test_equals_the_published_steps(tiny_model, name):
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_same_text_twice_scores_one_and_empty_texts_score_less(tiny_model):
-    metric = XMoverScore(model=tiny_model("bert"), layer=2)
+def test_the_same_text_twice_scores_one_and_empty_texts_score_less(options):
+    metric = XMoverScore(**options)
     assert score(metric, [("The cat .", "The cat ."), ("", "")]).tolist() == pytest.approx([1, 1], abs=1e-5)
     assert (score(metric, [pair for pair in EMPTY if "cat" in pair]) < 1).all()
 
 
-def test_the_language_model_adds_a_tenth_of_the_normalised_likelihood(tiny_model):
+def test_the_language_model_adds_a_tenth_of_the_normalised_likelihood(tiny_model, options):
     """exp(-loss)^(1/n) of the n tokens, and nothing for a single token, as in the code of BMX's authors."""
     import torch
 
     pairs = PAIRS[:9]
-    options = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
     gpt2 = load_model("causal_lm", tiny_model("gpt2"), device="cpu")
     likely = []
     for _, hypothesis in pairs:
@@ -99,25 +99,11 @@ def test_the_language_model_adds_a_tenth_of_the_normalised_likelihood(tiny_model
     assert (np.array(likely) < 1).all() and max(likely) > 0.5
 
 
-def test_a_masked_language_model_is_no_causal_one(tiny_model):
-    options = {"model": tiny_model("bert"), "layer": 2, "language_model": tiny_model("bert")}
+def test_a_masked_language_model_is_no_causal_one_and_one_that_cannot_be_had_is_refused_before_scoring(options):
     with pytest.raises(UnavailableError, match="a BertForMaskedLM does not predict a token from those before it"):
-        score(XMoverScore(**options), PAIRS[:1])
-
-
-def test_a_language_model_that_cannot_be_had_is_refused_before_scoring(tiny_model):
+        score(XMoverScore(**options, language_model=options["model"]), PAIRS[:1])
     with pytest.raises(UnavailableError, match="no-such-model"):
-        XMoverScore(model=tiny_model("bert"), layer=2, language_model="./no-such-model").check()
-
-
-def unit_vectors(count: int, seed: int) -> np.ndarray:
-    drawn = np.random.Generator(np.random.PCG64(seed)).normal(size=(count, 8))
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-
-
-@pytest.fixture
-def options(tiny_model) -> dict[str, object]:
-    return {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
+        XMoverScore(**options, language_model="./no-such-model").check()
 
 
 @pytest.mark.parametrize(
@@ -165,40 +151,42 @@ def test_texts_are_put_together_and_the_hypothesis_is_cased_the_same_in_any_proc
     assert found == pytest.approx(score(XMoverScore(**options, flow_dropout=0.0), by_hand).tolist(), abs=5e-5)
 
 
-@pytest.mark.parametrize("shape", [(7, 7), (5, 9)])
-def test_without_dropout_both_transports_agree(shape):
-    left, right = unit_vectors(shape[0], 1), unit_vectors(shape[1], 2)
+def both_distances(n: int, m: int, seed: int, dropout: float) -> tuple[float, float]:
+    """What it costs to move n drawn unit vectors onto m, by the exact transport and by the one that rounds."""
+    drawn = np.random.default_rng(seed).normal(size=(n + m, 8))
+    left, right = np.split(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), [n])
     costs = np.linalg.norm(left[:, None] - right[None], axis=2)
-    assert rounded_distance(left, right, 0.0) == pytest.approx(moved_distance(costs, 0.0), abs=2e-5)
+    return moved_distance(costs, dropout), rounded_distance(left, right, dropout)
+
+
+@pytest.mark.parametrize(("n", "m"), [(7, 7), (5, 9)])
+def test_without_dropout_both_transports_agree(n, m):
+    exact, rounded = both_distances(n, m, seed=1, dropout=0.0)
+    assert rounded == pytest.approx(exact, abs=2e-5)
 
 
 def test_flows_that_only_rounding_makes_small_are_left_out():
     """4 onto 6: the optimum moves four twelfths and eight times two twelfths or less, of which rounding drops some."""
-    differences = []
-    for seed in range(20):
-        left, right = unit_vectors(4, seed), unit_vectors(6, 100 + seed)
-        costs = np.linalg.norm(left[:, None] - right[None], axis=2)
-        differences.append(moved_distance(costs, 0.3) - rounded_distance(left, right, 0.3))
+    differences = np.subtract(*zip(*(both_distances(4, 6, seed, dropout=0.3) for seed in range(20)), strict=True))
     assert min(differences) > -1e-5
     assert max(differences) > 0.05
 
 
-@pytest.mark.parametrize("library", ["sacremoses", "pyemd"])
-def test_a_missing_library_is_named_with_its_command(options, monkeypatch, library):
-    spec = SimpleNamespace(name="there")
-    there = {name: spec for name in ("sacremoses", "truecase", "nltk", "pyemd") if name != library}
-    monkeypatch.setattr(xmoverscore.importlib.util, "find_spec", lambda name: there.get(name))
-    with pytest.raises(UnavailableError, match=rf"needs {library}: `pip install {library}`, or .*bmx-grid\[authors\]"):
-        AuthorsXMoverScore(**options).check()
-
-
-def test_missing_data_of_nltk_are_named_with_their_command(options, monkeypatch):
-    def lacking(path: str) -> None:
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [
+        pytest.param("sacremoses", r"needs sacremoses: `pip install sacremoses`, or .*bmx-grid\[authors\]", id="words"),
+        pytest.param("pyemd", r"needs pyemd: `pip install pyemd`, or .*bmx-grid\[authors\]", id="transport"),
+        pytest.param("data of NLTK", r"python -m nltk\.downloader punkt_tab", id="data"),
+    ],
+)
+def test_what_is_missing_is_named_with_its_command(options, monkeypatch, lacking, said):
+    def no_data(path: str) -> None:
         raise LookupError(path)
 
     nltk = ModuleType("nltk")
-    nltk.data = SimpleNamespace(find=lacking)
+    nltk.data = SimpleNamespace(find=no_data)
     monkeypatch.setitem(sys.modules, "nltk", nltk)
-    monkeypatch.setattr(xmoverscore.importlib.util, "find_spec", lambda name: SimpleNamespace(name=name))
-    with pytest.raises(UnavailableError, match=r"python -m nltk\.downloader punkt_tab"):
+    monkeypatch.setattr(xmoverscore.importlib.util, "find_spec", lambda name: None if name == lacking else nltk)
+    with pytest.raises(UnavailableError, match=said):
         AuthorsXMoverScore(**options).check()
