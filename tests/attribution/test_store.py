@@ -7,6 +7,7 @@ import multiprocessing
 import random
 import uuid
 import warnings
+from functools import partial
 from pathlib import Path
 
 import fsspec
@@ -18,17 +19,15 @@ import pytest
 from bmx_grid.attribution import store
 from bmx_grid.attribution.explain import Explanation, item_key
 from bmx_grid.core.errors import StoreError
-from bmx_grid.core.storage import Address
+from bmx_grid.core.storage import Address, listed, opened, replacing
 from bmx_grid.words.perturbation import Item
 
 IDENTITY = {"metric": {"type": "M", "version": 1}, "explainer": {"type": "E", "version": 1}, "seed": 0}
-READS = ("reference", "hypothesis")
 
 
 def explanation(number: int) -> Explanation:
-    texts = (f"grund {number}", f"hypothesis {number} ü \N{ZERO WIDTH SPACE}")
-    values = np.random.Generator(np.random.PCG64(number)).normal(size=number % 5 + 2)
-    item = Item(reference=texts[0], hypothesis=texts[1])
+    item = Item(reference=f"grund {number}", hypothesis=f"hypothesis {number} ü \N{ZERO WIDTH SPACE}")
+    values = np.random.default_rng(number).normal(size=number % 5 + 2)
     return Explanation(item_key(item), number / 7, item, {"reference": values[:2], "hypothesis": values[2:]})
 
 
@@ -37,34 +36,28 @@ KEYS = [row.key for row in ROWS]
 
 
 def slot(where, identity=IDENTITY) -> store.Slot:
-    return store.slot_of(where, ("m", "e"), identity, ("data", "de-en"), READS)
+    return store.slot_of(where, ("m", "e"), identity, ("data", "de-en"), ("reference", "hypothesis"))
 
 
-def add(to: store.Slot, rows) -> None:
-    to.add([ROWS[index] for index in rows])
-
-
-def fill(where, chunks) -> store.Slot:
-    filled = slot(where)
+def add(to: store.Slot, *chunks) -> None:
     for chunk in chunks:
-        add(filled, chunk)
+        to.add([ROWS[index] for index in chunk])
+
+
+def fill(where, *chunks) -> store.Slot:
+    filled = slot(where)
+    add(filled, *chunks)
     filled.merge()
     return filled
 
 
 def files(of: store.Slot) -> list:
-    return store.listed(of.parts, ".parquet")
+    return listed(of.parts, ".parquet")
 
 
 def content(file) -> bytes:
-    return file.read_bytes() if isinstance(file, Path) else fsspec.filesystem("memory").cat_file(file.url)
-
-
-def change(file, changed: bytes) -> None:
-    if isinstance(file, Path):
-        file.write_bytes(changed)
-    else:
-        fsspec.filesystem("memory").pipe_file(file.url, changed)
+    with opened(file) as source:
+        return source.read()
 
 
 def check_rows(of: store.Slot, asked: list[int]) -> None:
@@ -85,7 +78,7 @@ def place(request, tmp_path) -> store.Slot:
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory) -> bytes:
     """The file of all rows."""
-    return content(*files(fill(tmp_path_factory.mktemp("reference"), [range(40)])))
+    return content(*files(fill(tmp_path_factory.mktemp("reference"), range(40))))
 
 
 def test_rows_come_back_before_and_after_a_merge_which_leaves_the_same_file_whatever_was_before(place, reference):
@@ -107,9 +100,9 @@ def test_rows_come_back_before_and_after_a_merge_which_leaves_the_same_file_what
 @pytest.mark.parametrize("chunks", [[[index] for index in range(40)], [range(30), range(10, 40)]], ids=["one", "twice"])
 def test_a_large_file_has_row_groups_and_does_not_depend_on_how_it_came_about(tmp_path, monkeypatch, chunks):
     monkeypatch.setattr(store, "GROUP_ROWS", 8)
-    whole = fill(tmp_path / "whole", [range(40)])
+    whole = fill(tmp_path / "whole", range(40))
     assert pq.ParquetFile(*files(whole)).num_row_groups == 5
-    assert content(*files(fill(tmp_path / "other", chunks))) == content(*files(whole))
+    assert content(*files(fill(tmp_path / "other", *chunks))) == content(*files(whole))
     check_rows(whole, [7, 3, 3, 39, *range(40)])
 
 
@@ -122,7 +115,7 @@ def test_scores_alone_have_an_empty_row_of_attributions_each(tmp_path):
 
 
 def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
-    (file,) = files(fill(tmp_path, [range(40)]))
+    (file,) = files(fill(tmp_path, range(40)))
     noticed = 0
     for position in random.Random(4).sample(range(len(reference)), 120):
         damaged = bytearray(reference)
@@ -141,14 +134,15 @@ def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
 
 @pytest.mark.parametrize("end", [0, 3, -40, -1], ids=["empty", "3 bytes", "all but the end", "all but one"])
 def test_a_damaged_file_counts_as_missing_and_goes_with_the_next_merge(place, end, reference):
-    add(place, range(20))
-    add(place, range(20, 40))
-    change(files(place)[0], content(files(place)[0])[:end])
+    add(place, range(20), range(20, 40))
+    damaged = files(place)[0]
+    beginning = content(damaged)[:end]
+    with replacing(damaged) as part:
+        part.write_bytes(beginning)
     with pytest.warns(UserWarning, match="is damaged"):
         missing = place.missing(KEYS)
     assert len(missing) == 20
-    add(place, missing[:7])
-    add(place, missing[7:])
+    add(place, missing[:7], missing[7:])
     with pytest.warns(UserWarning, match="is damaged"):
         place.merge()
     assert [content(file) for file in files(place)] == [reference]
@@ -156,7 +150,7 @@ def test_a_damaged_file_counts_as_missing_and_goes_with_the_next_merge(place, en
 
 @pytest.mark.parametrize("version", [99, 3], ids=["newer", "earlier"])
 def test_a_file_of_another_version_is_refused_not_replaced(tmp_path, version):
-    place = fill(tmp_path, [range(40)])
+    place = fill(tmp_path, range(40))
     (file,) = files(place)
     header = json.loads(pq.ParquetFile(file).metadata.metadata[b"bmx_grid"]) | {"version": version}
     pq.write_table(pq.read_table(file).replace_schema_metadata({"bmx_grid": json.dumps(header)}), file)
@@ -172,7 +166,7 @@ def test_what_cannot_be_written_read_or_removed_is_named(tmp_path, monkeypatch):
     (tmp_path / "attributions").write_text("a file in the way")
     with pytest.raises(StoreError, match=r"cannot write .*\.parquet: .* cache_dir="):
         add(slot(tmp_path), [0])
-    place = fill(tmp_path / "other", [[0]])
+    place = fill(tmp_path / "other", [0])
     add(place, [1, 2])
 
     def refuse(*_):
@@ -185,7 +179,7 @@ def test_what_cannot_be_written_read_or_removed_is_named(tmp_path, monkeypatch):
 
 def _fill_in_chunks(folder: str, start: int) -> None:
     for index in range(start, start + 25, 5):
-        fill(Path(folder), [range(index, index + 5)])
+        fill(Path(folder), range(index, index + 5))
 
 
 def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
@@ -195,35 +189,29 @@ def test_two_processes_on_one_slot_lose_and_double_nothing(tmp_path, reference):
         worker.start()
     for worker in workers:
         worker.join(60)
-        assert worker.exitcode == 0
-    assert content(*files(fill(tmp_path, []))) == reference
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert content(*files(fill(tmp_path))) == reference
 
 
 def interleaved(monkeypatch, turn: int, act) -> list[str]:
     """Act in the middle of a merge, before its n-th look at the store; the looks, as they come."""
     looks: list[str] = []
 
-    def watched(name):
-        real = getattr(store, name)
-
-        def look(*given, **options):
-            looks.append(name)
-            if len(looks) == turn:
-                act()
-            return real(*given, **options)
-
-        monkeypatch.setattr(store, name, look)
+    def look(name, real, *given):
+        looks.append(name)
+        if len(looks) == turn:
+            act()
+        return real(*given)
 
     for name in ("listed", "remove", "opened", "replacing"):
-        watched(name)
+        monkeypatch.setattr(store, name, partial(look, name, getattr(store, name)))
     return looks
 
 
 @pytest.mark.parametrize("turn", range(1, 10))
 @pytest.mark.parametrize("other", ["merge", "add and merge", "killed"])
 def test_no_row_is_lost_whatever_happens_in_the_middle_of_a_merge(place, turn, other, monkeypatch):
-    for first in range(0, 32, 8):
-        add(place, range(first, first + 8))
+    add(place, *np.split(np.arange(32), 4))
 
     def act() -> None:
         if other == "killed":
@@ -246,8 +234,7 @@ def test_no_row_is_lost_whatever_happens_in_the_middle_of_a_merge(place, turn, o
 
 @pytest.mark.parametrize("turn", range(1, 8))
 def test_no_row_is_missed_whatever_another_process_merges_while_it_is_read(place, turn, monkeypatch):
-    for first in range(0, 40, 10):
-        add(place, range(first, first + 10))
+    add(place, *np.split(np.arange(40), 4))
     with monkeypatch.context() as patch:
         interleaved(patch, turn, place.merge)
         assert place.missing(KEYS) == []
@@ -267,17 +254,12 @@ def test_an_object_store_that_fails_is_no_damage(place, monkeypatch):
 
 
 def test_statistics_come_back_with_their_segments_and_are_noticed_when_they_change(tmp_path):
-    rows = [
-        dataclasses.replace(row, statistics=np.array([number, 2.5, number**2])) for number, row in enumerate(ROWS[:10])
-    ]
+    statistics = [np.array([number, 2.5, number**2]) for number in range(10)]
     place = slot(tmp_path)
-    place.add(rows)
-    assert place.load([KEYS[index] for index in (7, 3, 3)]).statistics.tolist() == [
-        [7, 2.5, 49],
-        [3, 2.5, 9],
-        [3, 2.5, 9],
-    ]
-    assert fill(tmp_path / "without", [[0]]).load(KEYS[:1]).statistics is None
+    place.add([dataclasses.replace(row, statistics=own) for row, own in zip(ROWS[:10], statistics, strict=True)])
+    loaded = place.load([KEYS[index] for index in (7, 3, 3)]).statistics
+    assert loaded.tolist() == [[7, 2.5, 49], [3, 2.5, 9], [3, 2.5, 9]]
+    assert fill(tmp_path / "without", [0]).load(KEYS[:1]).statistics is None
     (file,) = files(place)
     table, metadata = pq.read_table(file), pq.ParquetFile(file).metadata.metadata
     changed = table.set_column(table.column_names.index("statistics"), "statistics", pa.array([[9.0, 9, 9]] * 10))
@@ -288,7 +270,7 @@ def test_statistics_come_back_with_their_segments_and_are_noticed_when_they_chan
 
 def test_damage_costs_its_row_group_alone_and_one_that_was_exchanged_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "GROUP_ROWS", 8)
-    grouped = fill(tmp_path, [range(20), range(20, 40)])
+    grouped = fill(tmp_path, range(20), range(20, 40))
     (file,) = files(grouped)
     intact, third = file.read_bytes(), pq.ParquetFile(file).metadata.row_group(2).column(1)
     damaged = bytearray(intact)
