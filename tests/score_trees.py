@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+
+def blocks(**scores: tuple[float, ...]) -> str:
+    """A file of the scores of each system's segments."""
+    return "".join(f"{system} {score}\n" for system, own in scores.items() for score in own)
+
+
 TREE = {
     "sources/en-de.txt": "s1\ns2\ns3\n",
     "documents/en-de.docs": "news\tdoc1\nnews\tdoc1\nsocial\tdoc2\n",
@@ -23,24 +29,11 @@ TREE = {
     "human-scores/en-de.wmt-raw.seg.score": "sysB 70\nsysB 80\nsysB 90\n",
     "human-scores/en-de.wmt-z.sys.score": "sysA None\nsysB 0.2\n",
     "metric-scores/en-de/BLEU-refA.sys.score": "sysA 20\nsysB 30\nrefB 40\n",
-    "metric-scores/en-de/COMET-refA.seg.score": "".join(
-        f"{system} {score}\n"
-        for system, scores in {"sysA": (0.1, 0.2, 0.3), "refB": (1, 1, 1), "sysB": (0.4, 0.5, 0.6)}.items()
-        for score in scores
-    ),
+    "metric-scores/en-de/COMET-refA.seg.score": blocks(sysA=(0.1, 0.2, 0.3), refB=(1, 1, 1), sysB=(0.4, 0.5, 0.6)),
     "metric-scores/en-de/COMET-refA.sys.score": "sysA 0.2\nrefB 1\nsysB 0.5\n",
     "metric-scores/en-de/COMET-refA.domain.score": "news sysA 0.2\n",
-    "metric-scores/en-de/COMET-refB.seg.score": "".join(f"{system} 1\n" * 3 for system in ("sysA", "sysB", "refA")),
-    "metric-scores/en-de/QE-src.seg.score": "".join(
-        f"{system} {score}\n"
-        for system, scores in {
-            "sysA": (1, 1, 1),
-            "sysB": (2, 2, 2),
-            "refA": (3, 3, 3),
-            "refB": (0.7, 0.8, 0.9),
-        }.items()
-        for score in scores
-    ),
+    "metric-scores/en-de/COMET-refB.seg.score": blocks(sysA=(1, 1, 1), sysB=(1, 1, 1), refA=(1, 1, 1)),
+    "metric-scores/en-de/QE-src.seg.score": blocks(sysA=(1,) * 3, sysB=(2,) * 3, refA=(3,) * 3, refB=(0.7, 0.8, 0.9)),
     "sources/cs-uk.txt": "c1\n",
     "system-outputs/cs-uk/sysA.txt": "u1\n",
     "human-scores/cs-uk.da-sqm.seg.score": "sysA 80\n",

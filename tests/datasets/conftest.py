@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,25 +36,6 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return put
-
-
-@pytest.fixture
-def pack() -> Callable[..., bytes]:
-    """A tar.gz of files (name -> text) and of other members (TarInfo)."""
-
-    def make(files: dict[str, str | bytes], others: tuple[tarfile.TarInfo, ...] = ()) -> bytes:
-        buffer = io.BytesIO()
-        with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-            for member in others:
-                archive.addfile(member)
-            for name, content in files.items():
-                raw = content.encode() if isinstance(content, str) else content
-                member = tarfile.TarInfo(name)
-                member.size = len(raw)
-                archive.addfile(member, io.BytesIO(raw))
-        return buffer.getvalue()
-
-    return make
 
 
 @pytest.fixture

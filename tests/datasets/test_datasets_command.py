@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from packed import pack
 
 from bmx_grid.commands.data import main
 
@@ -73,7 +74,7 @@ def test_escapes_of_a_table_do_not_reach_the_terminal(run, write):
     assert "b\\x1b[31m" in out and "[a\\x1b[1m]" in out
 
 
-def test_download_verify_show(run, publisher, checksums, pack, tmp_path):
+def test_download_verify_show(run, publisher, checksums, tmp_path):
     checksums(FILES)
     publisher.content = pack({path.replace("wmt-qe-2022-data", "top"): raw for path, raw in FILES.items()})
     status, out, _ = run("download", "wmt22_qe", "language_pair=km-en")

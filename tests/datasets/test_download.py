@@ -6,6 +6,7 @@ import socket
 import tarfile
 
 import pytest
+from packed import pack
 
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
 from bmx_grid.datasets import download as module
@@ -47,7 +48,7 @@ def files_below(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
 
 
-def test_only_what_is_needed_arrives_and_what_differs_is_replaced(km_en, publisher, pack, tmp_path):
+def test_only_what_is_needed_arrives_and_what_differs_is_replaced(km_en, publisher, tmp_path):
     publisher.content = pack({f"{TOP}/LICENSE": "no one asked", **in_archive(FILES)})
     assert download([km_en, km_en], tmp_path / "data") == 3
     assert files_below(tmp_path / "data") == sorted(FILES)
@@ -61,7 +62,7 @@ def test_only_what_is_needed_arrives_and_what_differs_is_replaced(km_en, publish
 
 
 @pytest.mark.parametrize("changed", [b"hypothesiz\n", b"hypothesis \n"], ids=["same-size", "other-size"])
-def test_another_file_than_the_published_one_is_not_kept(get, publisher, pack, tmp_path, changed):
+def test_another_file_than_the_published_one_is_not_kept(get, publisher, tmp_path, changed):
     publisher.content = pack(in_archive({**FILES, MT: changed}))
     with pytest.raises(DataError, match=rf"test\.2022\.mt' has {len(changed)} bytes and the SHA-256 .* was not kept"):
         get()
@@ -90,14 +91,14 @@ def member(kind, target="", name=WANTED):
         pytest.param({}, (member(tarfile.CHRTYPE),), "link or a device", id="device"),
     ],
 )
-def test_an_archive_that_tries_to_escape(get, publisher, pack, tmp_path, files, others, reason):
+def test_an_archive_that_tries_to_escape(get, publisher, tmp_path, files, others, reason):
     publisher.content = pack({**files, **in_archive(FILES)}, others)
     with pytest.raises(DataError, match=reason):
         get()
     assert files_below(tmp_path) == ["manifest.tsv"]
 
 
-def test_links_that_nobody_wants_are_not_made(get, publisher, pack, tmp_path):
+def test_links_that_nobody_wants_are_not_made(get, publisher, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     # A folder link first, then a file through it: the classic way out.
@@ -108,7 +109,7 @@ def test_links_that_nobody_wants_are_not_made(get, publisher, pack, tmp_path):
     assert files_below(tmp_path / "data") == sorted(FILES)
 
 
-def test_files_that_cannot_be_had(get, reader, publisher, pack, checksums, tmp_path):
+def test_files_that_cannot_be_had(get, reader, publisher, checksums, tmp_path):
     raw = pack(in_archive(FILES))
     for publisher.content in (raw[: len(raw) // 2], b"<html>rate limit</html>"):
         with pytest.raises(DataError, match="damaged|lacks"):
@@ -134,7 +135,7 @@ def test_sources_that_cannot_be_are_refused_when_the_option_is_built(reader, rep
         reader("wmt22_qe", language_pairs=["km-en"], sources=[{"repository": repository, "revision": revision}])
 
 
-def test_bombs_are_not_unpacked_to_their_end(get, publisher, pack, monkeypatch, tmp_path):
+def test_bombs_are_not_unpacked_to_their_end(get, publisher, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "ARCHIVE_BYTES", 1_000_000)
     publisher.content = pack({f"{TOP}/zeros": bytes(3_000_000), **in_archive(FILES)})
     with pytest.raises(DataError, match="refused, the archive unpacks to more than 1,000,000 bytes"):
@@ -148,7 +149,7 @@ def test_bombs_are_not_unpacked_to_their_end(get, publisher, pack, monkeypatch, 
 
 
 @pytest.mark.parametrize("place", ["data", "data/wmt-qe-2022-data"])
-def test_a_place_that_cannot_be_written(get, publisher, pack, tmp_path, place):
+def test_a_place_that_cannot_be_written(get, publisher, tmp_path, place):
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text("a file where a folder should be")
     publisher.content = pack(in_archive(FILES))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import yaml
+from packed import pack
 
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import DataError
@@ -57,7 +58,7 @@ def mqm_averages(averages):
 
 
 @pytest.fixture
-def mqm(write, pack):
+def mqm(write):
     def put(rows=MQM_ROWS, averages=MQM_AVERAGES):
         name = "mqm-newstest2021_ende.tsv"
         write(MQM_TEXTS, pack({f"._{name}": "\x00\x05\x16\x07", f"en-de-train/{name}": MQM_HEADER + "".join(rows)}))

@@ -5,6 +5,7 @@ import tarfile
 
 import numpy as np
 import pytest
+from packed import pack
 
 from bmx_grid.core.errors import ConfigError, DataError
 
@@ -93,7 +94,7 @@ FILES = {
 
 
 @pytest.fixture
-def read(write, pack, reader, tmp_path):
+def read(write, reader, tmp_path):
     """read(data set, change, settings): its segments; change: of files and members by the end of their name."""
 
     def run(name, change=(), **settings):
@@ -244,7 +245,7 @@ def test_files_that_are_not_as_published_are_refused(read, name, change, words):
     assert all(word in str(error.value) for word in words), error.value
 
 
-def test_archives_end_at_limits_and_links_in_them_are_no_files(read, write, pack, reader, tmp_path, monkeypatch):
+def test_archives_end_at_limits_and_links_in_them_are_no_files(read, write, reader, tmp_path, monkeypatch):
     link = tarfile.TarInfo("en-de/test20.ende.df.short.tsv")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     write(MLQE, pack({}, (link,)))

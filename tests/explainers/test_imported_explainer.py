@@ -1,11 +1,10 @@
 """Explanations made elsewhere: every layout, the sign, what has no counterpart, and one sentence for each mistake."""
 
-import io
 import json
-import tarfile
 
 import numpy as np
 import pytest
+from packed import pack
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, ExplainError
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
@@ -17,10 +16,10 @@ TEXTS = ["the cat sat.", "no  dogs"]  # two blanks: an empty word
 TOKENS = (("the", "cat", "sat", ".", "<EOS>"), ("no", "dogs", "<EOS>"))
 
 
-def segments(tagged=False, systems=(None, None), ids=("0", "1"), pair="xx-yy"):
-    rows = [Segment(*row, source="ein text", system=system) for *row, system in zip(ids, TEXTS, systems, strict=True)]
+def segments(tagged=False, pair="xx-yy"):
+    rows = tuple(Segment(str(row), text, source="ein text") for row, text in enumerate(TEXTS))
     tags = {"hypothesis": WordTags(TOKENS, Labels.from_rows([[0, 1, 0, 0, 0], [0, 0, 0]]))} if tagged else {}
-    return SegmentSet("toy", pair, tuple(rows), Judgements({"da": np.arange(2.0)}, tags=tags))
+    return SegmentSet("toy", pair, rows, Judgements({"da": np.arange(2.0)}, tags=tags))
 
 
 def lines(*rows):
@@ -213,13 +212,7 @@ def archive(pieces, values, pair="xxyy"):
         f"word_probas.test20.{pair}": lines(*values),
         f"test20.{pair}.df.short.tsv": "x\n",
     }
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as made:
-        for name, text in files.items():
-            member = tarfile.TarInfo(f"xx-yy/{name}")
-            member.size = len(text.encode())
-            made.addfile(member, io.BytesIO(text.encode()))
-    return buffer.getvalue()
+    return pack({f"xx-yy/{name}": text for name, text in files.items()})
 
 
 GLASS_BOX = archive(["the c@@ at s@@ at .", "no dogs"], ["-1 -2 -3 -4 -5 -6 -7", "-1 -2 -3"])
