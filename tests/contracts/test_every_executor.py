@@ -155,10 +155,7 @@ def test_it_is_small_and_survives_pickling(executor):
 
 BAD = {
     "chunk_texts=0": ({"chunk_texts": 0}, "executor.chunk_texts: expected a number at least 1, got 0"),
-    "an unknown device": (
-        {"devices": ["gpu0"]},
-        "executor.devices: 'gpu0' is not a device, or named",
-    ),
+    "an unknown device": ({"devices": ["gpu0"]}, "executor.devices: 'gpu0' is not a device, or named"),
     "a device twice": ({"devices": ["cuda:1", "cuda:1"]}, "executor.devices: 'cuda:1' is not a device, or named twice"),
 }
 

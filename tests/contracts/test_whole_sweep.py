@@ -49,11 +49,7 @@ GRID = GridEvaluation(
 BOOSTS = {"power_mean_grid": PowerMeanGrid(p=GRID.p, w=GRID.w), "learned": Learned(penalties=(0.1, 1.0), folds=2)}
 CHANGES = {
     "levels": {"resamples": 20},
-    "significance": {
-        "resamples": 99,
-        "grid": GRID,
-        "tests": ("williams", "perm_inputs", "perm_systems", "bootstrap"),
-    },
+    "significance": {"resamples": 99, "grid": GRID, "tests": ("williams", "perm_inputs", "perm_systems", "bootstrap")},
     "boosts": {"resamples": 40, "draws": 1, "grid": GRID, "boosts": BOOSTS},
     "words": {"resamples": 40, "folds": 3},
     "top_systems": {"resamples": 40},

@@ -80,10 +80,7 @@ def test_a_file_is_there_when_its_block_has_succeeded(folder):
     with replacing(folder / "b.parquet") as part:
         part.write_bytes(b"one")
         assert listed(folder, ".parquet") == []
-    with (
-        pytest.raises(StoreError, match="write .*c.parquet: No such file"),
-        replacing(folder / "c.parquet") as part,
-    ):
+    with pytest.raises(StoreError, match="write .*c.parquet: No such file"), replacing(folder / "c.parquet") as part:
         (part.parent / "x" / "y").write_bytes(b"two")
     with replacing(folder / "a.parquet") as part:
         part.write_bytes(b"three")

@@ -6,12 +6,7 @@ from typing import Literal
 
 import pytest
 
-from bmx_grid.core.configure import (
-    ALLOWED_PACKAGES,
-    build,
-    folder_path,
-    load_option,
-)
+from bmx_grid.core.configure import ALLOWED_PACKAGES, build, folder_path, load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.metrics.base import Metric

@@ -5,15 +5,7 @@ import re
 
 import pytest
 
-from bmx_grid.core.wording import (
-    LONGEST_STEM,
-    file_stem,
-    named,
-    number,
-    point_in_words,
-    visible,
-    with_interval,
-)
+from bmx_grid.core.wording import LONGEST_STEM, file_stem, named, number, point_in_words, visible, with_interval
 
 NAN = float("nan")
 

