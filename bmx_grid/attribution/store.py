@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
-from bmx_grid.core.ragged import Ragged, concatenate_rows
+from bmx_grid.core.ragged import Ragged, concatenate_rows, row_minimum
 from bmx_grid.core.storage import Place, listed, opened, remove, remove_abandoned, replacing
 from bmx_grid.core.wording import first_line
 from bmx_grid.words.perturbation import Role
@@ -72,10 +72,8 @@ class AttributionSet:
     @property
     def n_unexplained(self) -> int:
         """How many items have an undefined attribution."""
-        is_undefined = np.zeros(len(self.base_scores), dtype=np.bool_)
-        for rows in self.by_role.values():
-            is_undefined[np.repeat(np.arange(len(rows)), rows.lengths)[np.isnan(rows.values)]] = True
-        return int(is_undefined.sum())
+        is_undefined = [np.isnan(row_minimum(rows)) for rows in self.by_role.values()]
+        return int(np.any(is_undefined, axis=0).sum())
 
     def _none(self) -> Ragged:
         return Ragged(np.empty(0), np.zeros(len(self.base_scores) + 1, dtype=np.int64))

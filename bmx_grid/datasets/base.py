@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -96,15 +96,11 @@ class DatasetReader(Component):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        pairs = tuple(str(pair) for pair in self.language_pairs)
-        for pair in pairs:
+        for pair in self.language_pairs:
             if self.PAIRS:
                 self.check_pair(pair)
-            if pairs.count(pair) > 1:
-                raise ConfigError(f"dataset.{self.name}.language_pairs lists '{pair}' {pairs.count(pair)} times.")
-        sources = tuple(Source(**item) if isinstance(item, Mapping) else item for item in self.sources)
-        object.__setattr__(self, "language_pairs", pairs)
-        object.__setattr__(self, "sources", sources)
+            if (times := self.language_pairs.count(pair)) > 1:
+                raise ConfigError(f"dataset.{self.name}.language_pairs lists '{pair}' {times} times.")
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         """The language pairs to use. Reads the files only where they decide (`tabular`)."""

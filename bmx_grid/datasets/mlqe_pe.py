@@ -19,7 +19,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -119,7 +119,18 @@ class MlqePe21(Published):
         return SegmentSet(self.name, language_pair, segments, judgements, str(archive))
 
     def _tags(self, archive: Path, language_pair: str) -> dict[Role, WordTags]:
-        return mlqe_pe_test21_tags(archive, language_pair)
+        """A line per word of `test21.tok`. Raises DataError as `listed_tags`, ValueError for tags of other words."""
+        tagged: dict[Role, WordTags] = {}
+        for role, (ending, side) in SIDES21.items():
+            text, tags = f"test21.tok.{ending}", f"task2_wordlevel_{ending}.tags"
+            files = read_archive(archive, (text, tags))
+            rows = listed_tags(files[tags], f"{archive}:{tags}", 1).sort_values("sentence")
+            rows = rows[(rows.language_pair == language_pair) & (rows.side == side)]
+            words = rows_of_words(files[text])
+            if tuple(rows.words) != words:
+                raise ValueError(f"the words of {tags} are not those of {text}")
+            tagged[role] = WordTags(words, Labels.from_rows(rows.bad))
+        return tagged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,26 +276,7 @@ def mlqe_pe_test20_tags(archive: Path) -> dict[Role, WordTags]:
     }
 
 
-def mlqe_pe_test21_tags(archive: Path, language_pair: str) -> dict[Role, WordTags]:
-    """The tags of source and hypothesis of a pair's archive of 2021, a line per word of `test21.tok`.
-
-    Raises DataError as `listed_tags`, ValueError for tags of other words.
-    """
-    tagged: dict[Role, WordTags] = {}
-    for role, (ending, side) in SIDES21.items():
-        text, tags = f"test21.tok.{ending}", f"task2_wordlevel_{ending}.tags"
-        files = read_archive(archive, (text, tags))
-        rows = listed_tags(files[tags], f"{archive}:{tags}", 1).sort_values("sentence")
-        rows = rows[(rows.language_pair == language_pair) & (rows.side == side)]
-        words = rows_of_words(files[text])
-        if tuple(rows.words) != words:
-            raise ValueError(f"the words of {tags} are not those of {text}")
-        tagged[role] = WordTags(words, Labels.from_rows(rows.bad))
-    return tagged
-
-
 def _ratings(lists: Iterable[str]) -> NDArray[np.float64]:
     """float64[N, R] of lists as Python writes them, `[91, 90.5]`, R being the longest; NaN where one is shorter."""
-    import pandas as pd
-
-    return pd.DataFrame([json.loads(text) for text in lists]).to_numpy(dtype=np.float64)
+    by_rater = zip_longest(*map(json.loads, lists), fillvalue=np.nan)
+    return np.array(list(by_rater), dtype=np.float64).T

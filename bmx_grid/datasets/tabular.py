@@ -44,10 +44,6 @@ class Tabular(DatasetReader):
     path: str | None = runtime(None)
     columns: Columns = field(default_factory=dict, metadata={"role": IDENTITY})
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "columns", dict(self.columns))
-
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         """The pairs given, or else those of the file in order of appearance.
 

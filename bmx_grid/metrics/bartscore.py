@@ -75,23 +75,21 @@ class Seq2SeqMetric(ModelMetric):
         *,
         with_entropies: bool = True,
     ) -> Floats:
-        """float64[n, 4] sums (`token_sums`) of n targets given n sources, in these languages; equal pairs score once.
+        """float64[n, 4] sums (`token_sums`) of n targets given n sources, in these languages.
 
         Raises ConfigError for languages that the model does not know.
         """
         loaded = self.loaded()
-        rows: dict[tuple[str, str], int] = {}
-        order = [rows.setdefault(pair, len(rows)) for pair in zip(sources, targets, strict=True)]
         likely, entropies, is_code = forced(
             loaded,
-            [pair[0] for pair in rows],
-            [pair[1] for pair in rows],
+            sources,
+            targets,
             languages_of(loaded, source, target),
             batch_tokens=self.batch_tokens,
             max_length=self.max_length,
             with_entropies=with_entropies,
         )
-        return token_sums(likely, entropies, (self.language_code == "scored") | ~is_code)[order]
+        return token_sums(likely, entropies, (self.language_code == "scored") | ~is_code)
 
 
 def score_of(sums: Floats, *, entropy: bool, length: Length) -> Floats:
