@@ -42,7 +42,7 @@ from bmx_grid.datasets.lines import (
     rows_of_words,
     tags_of_lines,
 )
-from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, numbered
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import ENTITY, HYPHEN, How, Labels, Rows, WordTags, align, carry_scores
 
@@ -111,10 +111,7 @@ class MlqePe21(Published):
         """The sentences in file order."""
         (archive,) = self.require(data_dir, self.needs(language_pair))
         sources, hypotheses, scores = read_archive(archive, MEMBERS21).values()
-        segments = tuple(
-            Segment(str(row), hypothesis, source)
-            for row, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
-        )
+        segments = numbered(hypotheses, sources)
         judgements = Judgements({"da": finite(scores)}, tags=self._tags(archive, language_pair))
         return SegmentSet(self.name, language_pair, segments, judgements, str(archive))
 

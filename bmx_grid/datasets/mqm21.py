@@ -78,17 +78,9 @@ class Mqm21(Published):
             places = zip(of_reference.document, of_reference.source, strict=True)
             references = dict(zip(places, of_reference.target, strict=True))
             rows = rows[~rows.system.str.startswith("ref-")]
-        segments = tuple(
-            Segment(
-                str(row.number),
-                row.target,
-                row.source,
-                references.get((row.document, row.source)),
-                row.system,
-                row.document,
-            )
-            for row in rows.itertuples()
-        )
+        of_rows = [references.get(place) for place in zip(rows.document, rows.source, strict=True)]
+        columns = (rows.number.astype(str), rows.target, rows.source, of_rows, rows.system, rows.document)
+        segments = tuple(map(Segment, *columns))
         averages: Any = published.loc[list(zip(rows.system, rows.number, strict=True))]
         judgements = Judgements({"mqm": averages.to_numpy()}, tags=_tags(rows))
         everyone = tuple(texts.system.unique())

@@ -135,6 +135,11 @@ class Segment:
         return self.id if self.system is None else f"{self.id}:{self.system}"
 
 
+def numbered(hypotheses: Sequence[str], sources: Sequence[str]) -> tuple[Segment, ...]:
+    """Segments of lines, whose ids are the lines' numbers from 0. Raises ValueError for other numbers of them."""
+    return tuple(Segment(str(row), *texts) for row, texts in enumerate(zip(hypotheses, sources, strict=True)))
+
+
 @dataclass(frozen=True, eq=False)
 class SegmentSet:
     """N segments of one language pair of one data set, with their human judgements.

@@ -17,7 +17,7 @@ from bmx_grid.core.errors import DataMissingError
 from bmx_grid.core.identity import runtime
 from bmx_grid.datasets.base import Published, published_files
 from bmx_grid.datasets.lines import finite, read_lines, rows_of_tags, rows_of_words
-from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
+from bmx_grid.datasets.segments import Judgements, SegmentSet, numbered
 from bmx_grid.words.perturbation import BLANK, Role
 from bmx_grid.words.tags import Labels, WordTags
 
@@ -65,10 +65,7 @@ class Wmt22Qe(Published):
         """The sentences in file order."""
         paths = self.require(data_dir, self.needs(language_pair)[:3])
         sources, hypotheses, scores = map(read_lines, paths)
-        segments = tuple(
-            Segment(str(row), hypothesis, source)
-            for row, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
-        )
+        segments = numbered(hypotheses, sources)
         tagged = data_dir / TAGGED / language_pair
         tags: dict[Role, WordTags] = {"hypothesis": read_word_gold(tagged, language_pair)[0]} if tagged.is_dir() else {}
         aspect = "mqm_z" if language_pair in self.MQM else "da"
