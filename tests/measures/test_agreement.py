@@ -68,6 +68,31 @@ def test_calibration_equals_the_search_over_all_thresholds(seed, n_groups):
     assert len(found.pairs.first) == found.pairs.n_pairs_of
 
 
+def two_groups(larger, smaller):
+    """Scores in the order of people, but for three close pairs: one in each group that people tied, one they did not.
+
+    The threshold 2 beside 1 makes a tie of a pair of each group: right in the smaller one, wrong in the larger one.
+    """
+    of_group = np.arange(larger), np.arange(smaller)
+    metric, human = 1000.0 * np.concatenate(of_group), np.concatenate(of_group).astype(float)
+    metric[[1, 3, larger + 1]], human[[1, larger + 1]] = [1.0, 2001.5, 2.0], 0.0
+    return metric, human, np.repeat([0, 1], [larger, smaller])
+
+
+BY_ROUNDING = ([4.0, 0, 7, 3, 7, 1, 3, 0], [0.0, 1, 0, 2, 2, 2, 2, 1], [0, 0, 0, 0, 2, 2, 3, 3])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "epsilon"),
+    [
+        pytest.param(map(np.array, BY_ROUNDING), 0.0, id="6 is better by rounding"),
+        pytest.param(two_groups(700, 699), 2.0, id="2 is better than 1 by 6e-9"),
+    ],
+)
+def test_thresholds_that_are_equal_but_for_rounding_tie(arrays, epsilon):
+    assert acc_eq(*arrays).epsilon == epsilon
+
+
 def test_where_ties_are_best_the_accuracy_is_the_share_of_human_ties():
     human = np.array([1.0, 1, 1, 2])
     found = acc_eq(np.array([4.0, 2, 3, 1]), human, one_group(human))  # every untied pair is ordered the wrong way
@@ -107,6 +132,19 @@ def exact_p(differences):
     observed = sum(differences)
     sums = [np.dot(signs, differences) for signs in itertools.product((1, -1), repeat=len(differences))]
     return np.mean([total >= observed - 1e-9 for total in sums])
+
+
+@pytest.mark.parametrize(
+    ("human", "metric"),
+    [
+        pytest.param([-3.0, 1, 2], [-0.3, 0.1, 0.2], id="exchanges that differ from the observed by rounding"),
+        pytest.param([3.0, -1, -1.9], [3.0, -1, -2 + 1e-6], id="exchanges that differ by more"),
+    ],
+)
+def test_p_values_of_exchanges_count_those_that_equal_the_observed_but_for_rounding(human, metric):
+    """The differences of two systems on three items, in the same order for people and for the metric."""
+    of_both = [np.column_stack([gaps, np.zeros(3)]) for gaps in (metric, human)]
+    assert spa(*of_both, resamples=400, seed=1)[0] == 1.0
 
 
 def test_spa_comes_to_the_exact_permutation_p_values():

@@ -61,6 +61,17 @@ def by_loops(statistic, metric, human, item, system, times):
     return np.mean(agree)
 
 
+@pytest.mark.parametrize(
+    ("gap", "agrees"), [pytest.param(0.0, 1.0, id="by rounding"), pytest.param(1e-9, 0.0, id="by more")]
+)
+def test_means_of_systems_that_differ_by_rounding_tie(gap, agrees):
+    """Two systems with the same scores in another order, which people tied."""
+    metric = np.array([0.1, 0.2, 0.3, 0.3, 0.1, 0.2 + gap])
+    human, item, system = np.array([1.0, 2, 3, 3, 1, 2]), np.tile(np.arange(3), 2), np.repeat([0, 1], 3)
+    both = Scores(metric, metric, human, item, system, item)
+    assert compare_agreement("pairwise_accuracy", both, resamples=40).x == agrees
+
+
 @pytest.mark.parametrize("unit", ["both", "inputs", "systems"])
 @pytest.mark.parametrize("statistic", ["acc_eq", "spa", "pairwise_accuracy"])
 def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):

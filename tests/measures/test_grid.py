@@ -178,9 +178,11 @@ def test_the_rounding_of_means_is_no_order(correlation):
     [
         pytest.param(-1.0, 0.5, (-1.0, 0.5), id="on the grid"),
         pytest.param(-0.95, 0.5, (-1.0, 0.5), id="halfway: the lower"),
+        pytest.param(-0.95 + 1e-7, 0.5, (-0.9, 0.5), id="nearer to the higher by more than rounding"),
         pytest.param(-0.94, 0.5, (-0.9, 0.5), id="nearest"),
         pytest.param(-1.0, 0.25, (-1.0, 0.0), id="w halfway: the lower"),
         pytest.param(-2.0 - 1e-12, 0.5, (-2.0, 0.5), id="beyond the end by rounding"),
+        pytest.param(-2.0 - 1e-7, 0.5, None, id="beyond the end by more than rounding"),
         pytest.param(-2.1, 0.5, None, id="p before the grid"),
         pytest.param(0.0, 1.1, None, id="w beyond the grid"),
         pytest.param(NAN, 0.5, None, id="no p"),

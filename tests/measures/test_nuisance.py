@@ -149,6 +149,38 @@ def test_no_prediction_knows_the_human_scores_of_its_own_fold():
         np.testing.assert_allclose(one[own], other[own], rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("other", "told_apart"),
+    [pytest.param(0.1 + 0.2, False, id="by rounding"), pytest.param(0.3 + 1e-6, True, id="by more")],
+)
+def test_scores_that_differ_by_rounding_are_on_the_same_side_of_every_step(other, told_apart):
+    score, words = np.array([0.3, other, 0.0, 0.1, 0.5, 0.6]), np.log([[2.0], [2], [3], [4], [5], [6]])
+    breaks = CurveTerms.of(score, words, 6).breaks(score, words)
+    steps = breaks[:, np.isin(breaks, (0, 1)).all(axis=0)]
+    assert (steps[0] != steps[1]).any() == told_apart
+
+
+@pytest.mark.parametrize(
+    ("scales", "more", "chosen"),
+    [
+        pytest.param([0.1, 0.3, 0.7, 3.0, 7.0], 0.0, 0, id="by rounding: the first"),
+        pytest.param([1.0], 1e-6, 1, id="by more: what tells more"),
+    ],
+)
+def test_of_breaks_that_tell_the_same_the_first_is_added(scales, more, chosen):
+    """Two breaks that differ on the judged segments alone, by their sign, and what the second tells more."""
+    rng = np.random.default_rng(2)
+    folds, first = np.arange(60) % 2, np.where(rng.random(60) > 0.5, 1.0, 0.0)
+    human, terms, score = 5 * first + rng.normal(size=60), rng.normal(size=(60, 1)), rng.normal(size=(60, 1))
+    for scale in scales:
+        second = scale * np.where(folds == 0, -first, first + more * human)
+        both = np.column_stack([first, second])
+        alone, expected = (
+            predictions("pearson", terms, human, folds, score, of, 1)[0] for of in (both, both[:, [chosen]])
+        )
+        assert alone[folds == 0] == pytest.approx(expected[folds == 0])
+
+
 def ints(*values):
     return np.array(values, dtype=np.int64)
 

@@ -223,6 +223,19 @@ def test_the_best_threshold_is_the_best_of_all_cuts():
         assert low <= best_threshold(np.array([True, False]), np.array([low, high])) < high
 
 
+@pytest.mark.parametrize(
+    ("words", "bad", "threshold"),
+    [
+        pytest.param([1, 2, 6], [1, 1, 1], 0.5, id="the first of cuts that differ by rounding"),
+        pytest.param([50, 7, 179], [31, 3, 44], 1.5, id="the second is better by 4e-9"),
+    ],
+)
+def test_cuts_that_are_equal_but_for_rounding_tie(words, bad, threshold):
+    """Groups of words of one attribution each, 0, 1 and 2, the BAD ones first."""
+    labels = np.concatenate([np.arange(size) < wrong for size, wrong in zip(words, bad, strict=True)])
+    assert best_threshold(labels, np.repeat([0.0, 1.0, 2.0], words)) == threshold
+
+
 def test_a_text_without_a_threshold_or_with_an_unknown_attribution_has_no_labels():
     attributions = Ragged(np.array([np.nan, 0.1, 0.1, 0.1]), np.array([0, 2, 3, 4]))
     labels, known = labels_at(attributions, np.array([0.5, np.nan, 0.5]))
