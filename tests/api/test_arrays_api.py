@@ -33,9 +33,19 @@ def test_gain_and_grid_are_those_of_the_scores():
     assert found.gain.difference == pytest.approx(r - alone, abs=1e-12)
     assert found.gain.low <= found.gain.difference <= found.gain.high and found.gain.n == N - 1
     assert number(found.gain.difference, "+.4f") in found._repr_html_()
+    assert f"pearson {number(r, '.4f')}, the metric alone {number(alone, '.4f')}" in found.summary()
+    assert found.verdict.n == N - 1
     assert found.grid.loc[1.0, 0.4] == pytest.approx(r, abs=1e-12)
     assert found.grid.loc[-30.0, 1.0] == pytest.approx(alone, abs=1e-12)
     assert found.result.n_used == N - 1
+
+
+def test_a_gain_is_of_the_correlation_and_draws_of_the_seed_that_are_asked_for():
+    found = [
+        bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.4, correlation="kendall", resamples=99, seed=seed) for seed in (0, 1)
+    ]
+    assert found[0].gain.x == pytest.approx(scipy.stats.kendalltau(found[0].scores, HUMAN)[0])
+    assert found[0].gain.low != found[1].gain.low
 
 
 def test_an_undefined_attribution_is_nan_and_left_out():
@@ -77,8 +87,12 @@ def test_clusters_may_be_named_by_texts_and_numbers():
     labels = [row // 3 for row in range(N)]
     mixed = [f"doc {label}" if label % 2 else label for label in labels]
     asked = (labels, np.array(mixed, dtype=object))
-    gains = [bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=one, resamples=50).gain for one in asked]
-    assert gains[0].clusters == gains[1].clusters == N // 3 and gains[0].difference == gains[1].difference
+    found = [bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.5, clusters=one, resamples=50) for one in asked]
+    gains = [one.gain for one in found]
+    assert (
+        found[0].verdict.clusters == gains[0].clusters == gains[1].clusters == N // 3
+        and gains[0].difference == gains[1].difference
+    )
 
 
 def test_a_grid_is_said_to_be_chosen_on_its_segments():
@@ -94,5 +108,7 @@ def test_explanations_go_in_as_they_are():
     direct = bmx.boost(explained.base, explained.explanations, p=-1, w=0.4).scores
     by_rows = bmx.boost(explained.base, {"ground_truth": sides[0], "hypothesis": sides[1]}, p=-1, w=0.4).scores
     assert direct.tolist() == by_rows.tolist()
+    one_sided = bmx.boost(explained.base, explained.explanations, p=1, w=0.0, side="hypothesis").scores
+    assert one_sided == pytest.approx([row.mean() if min(row) > 0 else row.mean() - min(row) for row in sides[1]])
     expected = bmx.load("chrf", "erasure", p=-1, w=0.4).score(references, hypotheses)
     assert direct == pytest.approx(expected, abs=1e-12)

@@ -1,5 +1,6 @@
 """Metrics in comparison: correlations and tests against SciPy, the command against Python, and mistakes of both."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ import bmx_grid as bmx
 from bmx_grid.api.comparison import main
 from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import number
+from bmx_grid.measures.significance import holm
 
 SYSTEMS, ITEMS = 4, 15
 METRICS = ("poor, (v2) ü", "good one")
@@ -80,8 +82,10 @@ def test_grouped_tests_compare_the_grouped_correlations(frame, by):
         assert (row["grouping"], row["statistic"]) == (by, "kendall")
         assert row["difference"] == pytest.approx(reached[row["compared"]] - reached[row["against"]], abs=1e-12)
         assert row["low"] < row["difference"] < row["high"]
-        assert row["p"] <= row["p_holm"]
         assert all(number(row[name], "+.3f") in found._repr_html_() for name in ("difference", "low", "high"))
+    assert found.tests["p_holm"].tolist() == holm(found.tests["p"]).tolist()
+    weak = dataclasses.replace(found, tests=found.tests.assign(p=0.04, p_holm=0.08))
+    assert not any(cell.marked for row in weak.tables()[1].rows for cell in row), "marked is what is corrected"
     assert repr(found) == f"Compared(good one, poor, (v2) ü: segment level, grouping {by}, kendall)"
 
 

@@ -157,6 +157,25 @@ def test_a_metric_that_is_better_when_lower_is_turned_before_it_is_compared():
     assert ranks[1].value == -ranks[0].value < 0, "signed, as in correlations.parquet"
 
 
+def test_metrics_and_boosts_are_compared_with_placebos_in_families_of_their_own():
+    class Placebo(HashMetric):
+        is_placebo = True
+
+    boosted, noise = finished(60), np.random.default_rng(0).normal(size=(3, 60))
+    names = ("first placebo", "other", "placebo")
+    alone = [with_scores(boosted, scores, name) for scores, name in zip(noise, names, strict=True)]
+    placebo = [dataclasses.replace(alone[at], metric=Placebo()) for at in (0, 2)]
+    rows = [row for one in evaluated([placebo[0], boosted, alone[1], placebo[1]]) for row in one["tests"]]
+    families = {(row.compared, row.against): row.family.partition(",")[0] for row in rows if row.level == "segment"}
+    known = [pair for pair in families if "placebo" in pair[1]]
+    assert families["hash", "other"] == "segment: metric against metric"
+    assert {pair: families[pair] for pair in known} == {
+        (name, of): f"segment: {'boost' if 'at' in name else 'metric'} against placebo"
+        for name in ("hash", "other", "hash at published")
+        for of in names[::2]
+    }
+
+
 @pytest.mark.parametrize(
     ("values", "p_of", "ranks"),
     [

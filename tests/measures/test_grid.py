@@ -107,6 +107,8 @@ def test_the_grid_equals_plain_loops(side):
             assert got == pytest.approx(stats.pearsonr(w * base + (1 - w) * np.array(means), human)[0], abs=1e-11)
     aggregated = concatenate_rows(ground_truth, hypothesis) if side == "both" else hypothesis
     assert result.length_control == pytest.approx(stats.pearsonr(aggregated.lengths, human)[0], abs=1e-12)
+    ranked = compute_grid(GridSpec(FEW_P, side=side, correlation="kendall"), base, ground_truth, hypothesis, human)
+    assert ranked.length_control == pytest.approx(stats.kendalltau(aggregated.lengths, human)[0], abs=1e-12)
     assert result.share_shifted == np.mean([row.min() <= 0 for row in aggregated.rows()])
     assert (result.n_segments, result.n_rated, result.n_used, result.n_undefined) == (40, 40, 40, 0)
 
