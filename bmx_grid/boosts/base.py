@@ -52,13 +52,17 @@ class Fitted(ABC):
     def abstains(self) -> bool:
         """Whether "do not boost" was chosen: `scores` are then the base scores, bit for bit, whatever the features."""
 
-    @abstractmethod
     def scores(self, base: Floats, features: Floats) -> Floats:
         """float64[N] from float64[N] base scores and float64[N, k] features; NaN where a feature that is used is NaN.
 
         Each score depends on its own base score and features alone: given these it is the same, bit for bit, in any
         batch.
         """
+        return base.copy() if self.abstains else self._boosted(base, features)
+
+    def _boosted(self, base: Floats, features: Floats) -> Floats:
+        """The scores where there is a boost."""
+        raise NotImplementedError
 
     @abstractmethod
     def constants(self) -> dict[str, Any]:

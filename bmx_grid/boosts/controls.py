@@ -40,7 +40,7 @@ class OnCurve(Fitted):
     def abstains(self) -> bool:
         return False
 
-    def scores(self, base: Floats, features: Floats) -> Floats:
+    def _boosted(self, base: Floats, features: Floats) -> Floats:
         return np.asarray(self.own * base + self.curve.columns(base, features)[:, 1:] @ self.weights)
 
     def constants(self) -> dict[str, Any]:

@@ -46,9 +46,7 @@ class ZMixed(Fitted):
     def abstains(self) -> bool:
         return not any(self.lambdas)
 
-    def scores(self, base: Floats, features: Floats) -> Floats:
-        if self.abstains:
-            return base.copy()
+    def _boosted(self, base: Floats, features: Floats) -> Floats:
         standard = (features - np.array(self.mean)) / np.array(self.sd)
         return weighted_sum(base, 1.0, standard, [self.base_sd * weight for weight in self.lambdas])
 

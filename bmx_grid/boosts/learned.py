@@ -45,9 +45,7 @@ class Linear(Fitted):
     def abstains(self) -> bool:
         return self.own == 1 and not any(self.weights)
 
-    def scores(self, base: Floats, features: Floats) -> Floats:
-        if self.abstains:
-            return base.copy()
+    def _boosted(self, base: Floats, features: Floats) -> Floats:
         standard = (features - np.array(self.means)) / np.array(self.sds)
         return weighted_sum(base, self.own, standard, self.weights) + (1 - self.own) * self.base_mean
 

@@ -40,9 +40,7 @@ class AtPoint(Fitted):
     def abstains(self) -> bool:
         return self.w == 1
 
-    def scores(self, base: Floats, features: Floats) -> Floats:
-        if self.abstains:
-            return base.copy()
+    def _boosted(self, base: Floats, features: Floats) -> Floats:
         return np.asarray(self.w * base + (1 - self.w) * features[:, self.column])
 
     def constants(self) -> dict[str, Any]:

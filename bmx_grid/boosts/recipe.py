@@ -128,6 +128,10 @@ class HeldOut:
         numbers = [float(one) if math.isfinite(one) else None for one in (value, low, high)]
         return cls(numbers[0], numbers[1], numbers[2], how)
 
+    def __str__(self) -> str:
+        value, low, high = (math.nan if number is None else number for number in (self.value, self.low, self.high))
+        return with_interval(value, low, high)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -265,16 +269,9 @@ def recipes_in_words() -> str:
         data = ", ".join(dict.fromkeys(part.dataset for part in one.chosen_on))
         lines.append(
             f"{name}: {one.metric.name} boosted by {one.explainer.name} with {one.boost_name}, chosen on {data}; "
-            f"{one.verdict}, gain {interval(one.gain)}, beyond score and length {interval(one.beyond)} "
-            f"({one.gain.how})"
+            f"{one.verdict}, gain {one.gain}, beyond score and length {one.beyond} ({one.gain.how})"
         )
     return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."
-
-
-def interval(found: HeldOut) -> str:
-    """A gain with its interval; n/a where undefined."""
-    value, low, high = (math.nan if one is None else one for one in (found.value, found.low, found.high))
-    return with_interval(value, low, high)
 
 
 @dataclass(frozen=True)

@@ -76,13 +76,7 @@ def write_report(
     )
 
 
-def write_metrics_report(
-    path: Path,
-    *,
-    title: str,
-    introduction: Sequence[str],
-    tables: Sequence[Table],
-) -> None:
+def write_metrics_report(path: Path, *, title: str, introduction: Sequence[str], tables: Sequence[Table]) -> None:
     """Write the page of a sweep of metrics alone: a few tables open, brief ones first. Raises StoreError."""
     shown = sorted((table for table in tables if not table.data), key=lambda table: not table.brief)
     _write(

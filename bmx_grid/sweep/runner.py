@@ -38,20 +38,21 @@ def run_plan(
     progress gets the number of texts of every chunk that ends. With stop_on_error nothing new is started after a
     failure. Finished chunks are on disk even if this process is killed.
     """
-    cached = _cached_outcomes(plan, evaluations, executor)
+    cached = [setting for setting in plan.everything if setting.cached]
+    grids = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
+    cost = sum(grid.cost(len(setting.segments)) for setting in cached for grid in grids)
+    works = [partial(finish, setting, evaluations, None) for setting in cached]
+    evaluated = (outcome for _, outcome in wherever_quicker(works, executor, cost))
     # Closed when the sweep stops: that ends the jobs which are still running.
     with closing(_scored_outcomes(plan, evaluations, executor, progress)) as scored:
-        for outcome in chain(cached, scored):
+        for outcome in chain(evaluated, scored):
             yield outcome
             if outcome.result is None and stop_on_error:
                 return
 
 
 def _scored_outcomes(
-    plan: SweepPlan,
-    evaluations: Evaluations,
-    executor: Executor,
-    progress: Callable[[int], None],
+    plan: SweepPlan, evaluations: Evaluations, executor: Executor, progress: Callable[[int], None]
 ) -> Generator[Outcome]:
     """The outcomes of settings with texts to score, as workers finish."""
     settings = plan.everything
@@ -125,13 +126,3 @@ def _work(
     except BmxError as error:
         return index, number, Spent(time.perf_counter() - start), str(error), error.details
     return index, number, Spent(time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:]))
-
-
-def _cached_outcomes(plan: SweepPlan, evaluations: Evaluations, executor: Executor) -> Iterator[Outcome]:
-    """The outcomes of settings that need no text scored, from the workers where that takes longer than they start."""
-    cached = [setting for setting in plan.everything if setting.cached]
-    grids = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
-    cost = sum(grid.cost(len(setting.segments)) for setting in cached for grid in grids)
-    works = [partial(finish, setting, evaluations, None) for setting in cached]
-    for _, outcome in wherever_quicker(works, executor, cost):
-        yield outcome

@@ -209,8 +209,8 @@ def test_they_are_shown_with_what_they_gain(folder):
         "[+0.0250, +0.0420], beyond score and length +0.0300 (each language "
         "pair by the others, without shared references)"
     )
-    assert module.interval(HeldOut(None, None, None, "x")) == "n/a"
-    assert module.interval(HeldOut(0.1, None, None, "x")) == "+0.1000"
+    assert str(HeldOut(None, None, None, "x")) == "n/a"
+    assert str(HeldOut(0.1, None, None, "x")) == "+0.1000"
     (folder / "bleu-words.json").unlink()
     assert recipes_in_words().startswith("No recipe is embedded; a sweep writes recipes")
 
