@@ -198,7 +198,7 @@ def _frames(
     import pandas as pd
 
     correlations = _frame(LevelsEvaluation(**how), settings)["correlations"]
-    correlations = correlations[(correlations["grouping"] == by) | (level == "system")]
+    asked = (correlations["level"] == level) & ((correlations["grouping"] == by) | (level == "system"))
     grid = build(load_option("evaluation", "grid", how["seed"]), GridEvaluation, "grid")
     by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
     tests, verdicts = _frame(by_pairs, settings)["tests"], pd.DataFrame()
@@ -207,10 +207,8 @@ def _frames(
         tests = tests.assign(p_holm=holm(tests["p"]), p_bh=benjamini_hochberg(tests["p"])) if len(tests) else tests
     elif level == "segment":
         verdicts = pd.DataFrame(_verdicts(settings, statistic, how))
-    correlations, tests = (
-        of[of["level"] == level].reset_index(drop=True) if len(of) else of for of in (correlations, tests)
-    )
-    return correlations, tests, verdicts
+    tests = tests[tests["level"] == level].reset_index(drop=True)
+    return correlations[asked].reset_index(drop=True), tests, verdicts
 
 
 def _roles(

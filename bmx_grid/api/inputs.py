@@ -130,9 +130,8 @@ def parts_of(group: str, value: Any) -> dict[str, Any]:
     for item in value if isinstance(value, list | tuple) else [value]:
         part = _part(group, item)
         name = item if part is None else getattr(part, "name", "")
-        name = (
-            name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(part).__name__).lower()
-        )  # SentenceBleu: sentence_bleu
+        # SentenceBleu: sentence_bleu
+        name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(part).__name__).lower()
         if name in parts:
             raise ConfigError(f"{group}: two are called '{name}'; name them: {group}={{'NAME': …, 'OTHER': …}}.")
         parts[name] = part

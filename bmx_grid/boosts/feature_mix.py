@@ -26,7 +26,6 @@ Mix = Literal["linear", "z"]
 
 ROUNDING = 1e-9  # share of the largest attribution of a segment that scores of 1e-16 precision leave uncertain
 FAR = 10.0  # the largest lambda: the feature decides, and the metric breaks its ties
-SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "both": "two sides"}
 
 
 @dataclass(frozen=True)
@@ -103,11 +102,10 @@ class FeatureMix(Boost):
         """
         columns = []
         for side in self._sides:
-            rows = side_rows(side, truth, hypothesis)
             if self.p is None:
-                columns.append(statistic(self.feature, rows))
+                columns.append(statistic(self.feature, side_rows(side, truth, hypothesis)))
             else:
-                columns.append(power_means(rows, np.array([self.p]), SIDE_IN_WORDS[side])[:, 0])
+                columns.append(power_means(side, truth, hypothesis, np.array([self.p]))[:, 0])
         found = np.column_stack(columns)
         found[np.isnan(found).any(axis=1)] = np.nan
         return found

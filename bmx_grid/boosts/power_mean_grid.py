@@ -19,6 +19,7 @@ from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point
 from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, grid_inputs
 
 Shift = Literal["paper", "none"]
+SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "both": "two sides"}
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,7 @@ class PowerMeanGrid(Boost):
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         """float64[N, P] means. Raises DataError for attributions too large to be shifted, or not positive unshifted."""
         if self.shift == "none":
-            whose = "hypothesis" if self.side == "hypothesis" else "two sides"
-            return power_means(side_rows(self.side, truth, hypothesis), np.array(self.spec.p), whose)
+            return power_means(self.side, truth, hypothesis, np.array(self.spec.p))
         everyone = np.zeros(len(hypothesis))
         given = grid_inputs(self.spec, everyone, truth, hypothesis, everyone)
         found = np.full((len(hypothesis), len(self.spec.p)), np.nan)
@@ -127,11 +127,13 @@ def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple
     return (1.0, -1) if place is None else (w[place[1]], place[0])
 
 
-def power_means(rows: Ragged, p: Floats, what: str) -> Floats:
-    """float64[N, P] power means of positive word scores as they are, without a shift; NaN rows as in `statistic`.
+def power_means(side: str, truth: Ragged, hypothesis: Ragged, p: Floats) -> Floats:
+    """float64[N, P] power means of positive word scores as they are, without a shift.
 
-    what: whose scores these are, for the message. Raises DataError naming the row and the value that is not above 0.
+    NaN for a row without words, or with a score that is not finite. Raises DataError naming the row and the value that
+    is not above 0.
     """
+    rows = side_rows(side, truth, hypothesis)
     usable = defined_rows(rows)
     kept = take_rows(rows, usable)
     wrong = kept.values <= 0
@@ -139,9 +141,9 @@ def power_means(rows: Ragged, p: Floats, what: str) -> Floats:
         at = int(np.argmax(wrong))
         row = int(np.flatnonzero(usable)[np.searchsorted(kept.offsets, at, side="right") - 1])
         raise DataError(
-            f"row {row}: a word score of {kept.values[at]:g} of the {what} is not above 0, and a power mean without "
-            "shift is defined for positive word scores only, such as token probabilities; for attributions with "
-            "a sign choose shift=paper, or another feature."
+            f"row {row}: a word score of {kept.values[at]:g} of the {SIDE_IN_WORDS[side]} is not above 0, and a power "
+            "mean without shift is defined for positive word scores only, such as token probabilities; for "
+            "attributions with a sign choose shift=paper, or another feature."
         )
     found = np.full((len(rows), len(p)), np.nan)
     found[usable] = PowerMean().aggregate(kept, p)

@@ -200,10 +200,8 @@ def better_and_worse(analysis: Analysis) -> Drawing:
         f"{typeset(total['sign_p'], '.3g')}). {points_in_words(analysis.ask(chosen_points))}"
         f"{undefined_in_words(total['undefined'], 'setting')}"
     )
-    title, draw = (
-        "Settings that get better and worse by explainer",
-        partial(_bars, analysis.ask(gains.compute)["fixed"]),
-    )
+    title = "Settings that get better and worse by explainer"
+    draw = partial(_bars, analysis.ask(gains.compute)["fixed"])
     return signed(analysis, "better_and_worse_by_explainer", title, caption, draw)
 
 

@@ -146,9 +146,6 @@ def _few_words(settings: Sequence[Setting]) -> list[str]:
 
 def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None) -> str:
     """The plan in words: settings, what they cost, what is left out and why. spec: of the grid, None without one."""
-    n_points, n_boosted = (
-        (0, 0) if spec is None else (len(spec.p) * len(spec.w), len(spec.p) * sum(w != 1 for w in spec.w))
-    )
     lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
     for setting in plan.everything:
         cost = "cached" if setting.cached else f"{setting.n_texts:,}"
@@ -162,12 +159,13 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: Gri
     for name, evaluation in evaluations.items():
         seconds = sum(map(evaluation.cost, sizes))
         lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
-    count = sum(setting.explainer is not None for setting in plan.settings)
+    p, w = ((), ()) if spec is None else (spec.p, spec.w)
+    per_w = len(p) * sum(setting.explainer is not None for setting in plan.settings)
     n_cached = sum(setting.cached for setting in plan.settings)
     total = (
-        f"{counted(len(plan.settings), 'setting')} ({n_cached} cached), {counted(count * n_points, 'correlation')}, "
-        f"{count * n_boosted:,} of them with w other than 1; at most {counted(plan.n_texts, 'text')} to score before "
-        "repeats are taken out"
+        f"{counted(len(plan.settings), 'setting')} ({n_cached} cached), {counted(per_w * len(w), 'correlation')}, "
+        f"{per_w * sum(weight != 1 for weight in w):,} of them with w other than 1; at most "
+        f"{counted(plan.n_texts, 'text')} to score before repeats are taken out"
     )
     lines.append(fitted(total))
     return "\n".join(lines)
