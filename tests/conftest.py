@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import slurm_here
 import tiny_models
-from fakes import ROOT
+from fakes import ROOT, composed
 
 FIRST = ("test_readme.py", "test_interrupts.py", "test_neural_sweep.py", "test_sweep.py", "test_tracking_faults.py")
 
@@ -104,6 +104,35 @@ def template(tmp_path_factory) -> Path:
             tracker.finish([])
             (folder / "made").touch()
     return folder / "mlflow.db"
+
+
+@pytest.fixture
+def swept(tmp_path):
+    """swept(*overrides, out="out", **groups): the exit status of a quick sweep to folders of the test.
+
+    groups: in place of those that are composed.
+    """
+    from bmx_grid.commands.sweep import run
+
+    def go(*overrides: str, out: str = "out", **groups) -> int:
+        folders = (f"output_dir={tmp_path / out}", f"cache_dir={tmp_path / 'cache'}")
+        quick = ("executor=sequential", "tracking=none", "analysis=false")
+        return run(composed(*folders, *quick, *overrides) | groups)
+
+    return go
+
+
+@pytest.fixture
+def swept_table(swept, tmp_path):
+    """swept_table(lines, *overrides, **groups): the same of a table with these lines, the first one its header."""
+
+    def go(lines, *overrides: str, **groups) -> int:
+        path = tmp_path / "mine.tsv"
+        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        table = ("dataset=[tabular]", f"dataset.tabular.path={path}", "dataset.tabular.language_pairs=[de-en]")
+        return swept(*table, *overrides, **groups)
+
+    return go
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
-from fakes import ROOT, composed
+from fakes import ROOT
 
-from bmx_grid.commands.sweep import run
 from bmx_grid.core import storage
 from bmx_grid.core.errors import BmxError
 
@@ -22,23 +21,10 @@ GOOD = [f"quelle {n}\treference {n} words\thypothesis {n % 3} words\t{n}" for n 
 
 
 @pytest.fixture
-def sweep(tmp_path):
-    """sweep(*overrides): the exit status of a sweep that writes to the folders out and cache."""
-    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
-    return lambda *overrides: run(composed(*folders, *overrides))
-
-
-@pytest.fixture
-def own(sweep, tmp_path):
-    """own(rows, *overrides): the same of a table of these rows, with chrF by Erasure."""
-
-    def call(rows, *overrides):
-        path = tmp_path / "mine.tsv"
-        path.write_text("\n".join(["source\treference\thypothesis\tscore", *rows, ""]), encoding="utf-8")
-        table = ("dataset=[tabular]", f"dataset.tabular.path={path}", "dataset.tabular.language_pairs=[de-en]")
-        return sweep(*QUIET, *table, "metric=[chrf]", "explainer=[erasure]", *overrides)
-
-    return call
+def own(swept_table):
+    """own(rows, *overrides): the exit status of a sweep of a table of these rows, with chrF by Erasure."""
+    header, chosen = "source\treference\thypothesis\tscore", ("metric=[chrf]", "explainer=[erasure]", *QUIET)
+    return lambda rows, *overrides: swept_table([header, *rows], *chosen, *overrides)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +66,9 @@ def own(sweep, tmp_path):
         ),
     ],
 )
-def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides, message, sweep, tmp_path):
+def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides, message, swept, tmp_path):
     with pytest.raises(BmxError, match=message):
-        sweep(*SAMPLE, *overrides)
+        swept(*SAMPLE, *overrides)
     assert not list(tmp_path.iterdir())
 
 
@@ -129,8 +115,8 @@ def test_an_empty_text_is_warned_of(own):
         own([*GOOD, "wort\tword\t\t3"])
 
 
-def test_a_full_disk_fails_the_setting_and_keeps_what_was_finished(sweep, tmp_path, monkeypatch, capsys):
-    assert sweep(*SAMPLE, "explainer=[erasure]") == 0
+def test_a_full_disk_fails_the_setting_and_keeps_what_was_finished(swept, tmp_path, monkeypatch, capsys):
+    assert swept(*SAMPLE, "explainer=[erasure]") == 0
     kept = {path: path.read_bytes() for path in (tmp_path / "cache").rglob("*.parquet")}
     real = os.replace
 
@@ -140,7 +126,7 @@ def test_a_full_disk_fails_the_setting_and_keeps_what_was_finished(sweep, tmp_pa
         real(source, target)
 
     monkeypatch.setattr(storage.os, "replace", full)
-    assert sweep(*SAMPLE, "explainer=[erasure,lime]") == 1
+    assert swept(*SAMPLE, "explainer=[erasure,lime]") == 1
     shown = capsys.readouterr().out
     assert "No space left on device" in shown
     assert "Free some space" in shown
@@ -164,14 +150,14 @@ def test_a_reader_that_stops_reading_is_no_error_nor_an_output_without_unicode(m
     assert (tmp_path / "outputs" / "quickstart" / "tables" / "grid.parquet").is_file() == (more == "limit=3")
 
 
-def test_files_that_a_killed_run_left_are_removed(sweep, tmp_path):
+def test_files_that_a_killed_run_left_are_removed(swept, tmp_path):
     finished = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
     (tmp_path / "out").mkdir()
     names = (f".grid.parquet.{storage._HOST}.{int(finished.stdout)}.0.part", ".mine.other-host.1.0.part")
     left = [tmp_path / "out" / name for name in names]
     for path in left:
         path.write_text("half")
-    assert sweep(*SAMPLE) == 0
+    assert swept(*SAMPLE) == 0
     assert [path.exists() for path in left] == [False, True]
 
 

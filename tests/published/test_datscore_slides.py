@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import scripts
 import yaml
-from fakes import ROOT, composed
-
-from bmx_grid.commands.sweep import run
+from fakes import ROOT
 
 FOLDER = ROOT / "experiments" / "datscore_2023"
 
@@ -37,21 +35,10 @@ def test_every_average_is_that_of_its_row_but_for_the_two_errata(script):
     assert all(one.verdict == "not here" and one.reason.startswith("needs ") for one in absent)
 
 
-def test_ablations_of_a_run_with_a_combination(script, tmp_path, blank_figures, capsys):
+def test_ablations_of_a_run_with_a_combination(script, swept, tmp_path, blank_figures, capsys):
     out = tmp_path / "out"
-    chosen = [
-        "metric=[combined]",
-        "metric.combined.metrics=[sentence_bleu,chrf,ter]",
-        "explainer=[]",
-        "evaluation=[levels]",
-        "tracking=none",
-        "analysis=false",
-        "executor=sequential",
-        "dataset.sample.language_pairs=[de-en]",
-        f"output_dir={out}",
-        f"cache_dir={tmp_path / 'cache'}",
-    ]
-    assert run(composed(*chosen)) == 0
+    parts = ("metric=[combined]", "metric.combined.metrics=[sentence_bleu,chrf,ter]", "explainer=[]")
+    assert swept(*parts, "evaluation=[levels]", "dataset.sample.language_pairs=[de-en]") == 0
     ablations = script(FOLDER / "ablations.py")
     assert ablations.main([str(out), "pearson"]) == 0
     rows = list(csv.DictReader((out / "ablations-combined.csv").open(encoding="utf-8")))

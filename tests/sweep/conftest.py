@@ -3,14 +3,12 @@
 import shutil
 
 import pytest
-from fakes import composed
 
-from bmx_grid.commands.sweep import run
 from bmx_grid.core.configure import ALLOWED_PACKAGES
 
 
 @pytest.fixture
-def sweep(request, tmp_path, monkeypatch, blank_figures):
+def sweep(request, swept, monkeypatch, blank_figures):
     """sweep(*overrides, out="out", metrics=None) -> number of failures, of the test module's SMALL in this process.
 
     Outputs and cache are in the test's own folder, and classes of `fakes` are allowed.
@@ -18,11 +16,8 @@ def sweep(request, tmp_path, monkeypatch, blank_figures):
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
 
     def go(*overrides: str, out: str = "out", metrics: dict | None = None) -> int:
-        folders = (f"output_dir={tmp_path / out}", f"cache_dir={tmp_path / 'cache'}")
-        config = composed(*request.module.SMALL, *folders, *overrides)
-        if metrics is not None:
-            config["metric"] = metrics
-        return run(config)
+        groups = {} if metrics is None else {"metric": metrics}
+        return swept(*request.module.SMALL, *overrides, out=out, **groups)
 
     return go
 

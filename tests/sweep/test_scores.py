@@ -4,9 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sacrebleu
-from fakes import composed
-
-from bmx_grid.commands.sweep import run
 
 CORE = ["dataset", "language_pair", "metric", "explainer", "id", "system", "cluster", "human", "human_name", "base"]
 TEXTS = [
@@ -17,15 +14,11 @@ TEXTS = [
 
 
 @pytest.fixture
-def sweep(tmp_path, blank_figures):
+def sweep(swept_table, tmp_path, blank_figures):
     """Run a sweep of a table of one's own, with columns for references; one of its tables as a DataFrame."""
 
     def go(table, rows, *overrides, references="reference"):
-        (tmp_path / "mine.tsv").write_text("\n".join(rows) + "\n")
-        own = ("dataset=[tabular]", f"dataset.tabular.path={tmp_path / 'mine.tsv'}", "executor=sequential")
-        own += ("dataset.tabular.language_pairs=[de-en]", f"dataset.tabular.columns.reference={references}")
-        folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
-        assert run(composed(*own, *folders, "tracking=none", "analysis=false", *overrides)) == 0
+        assert swept_table(rows, f"dataset.tabular.columns.reference={references}", *overrides) == 0
         return pd.read_parquet(tmp_path / "out" / "tables" / f"{table}.parquet")
 
     return go

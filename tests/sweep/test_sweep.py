@@ -29,6 +29,7 @@ SMALL = (
     "evaluation=[grid]",
     "dataset.sample.language_pairs=[de-en]",
 )
+TABLE = ("explainer=[erasure]", "evaluation=[grid]")
 
 
 def attribution_files(folder: Path) -> dict[str, bytes]:
@@ -115,26 +116,35 @@ def test_a_folder_never_holds_tables_of_one_run_and_the_configuration_of_another
     assert "of an earlier run moved to" in capsys.readouterr().out
 
 
-def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(tmp_path, capsys):
-    table = tmp_path / "mine.tsv"
+def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(swept_table, tmp_path, capsys):
     rows = [f"the ref {n}\t{'word ' * (300 if n == 4 else 3)}{n}\t{n % 5}" for n in range(12)]
-    table.write_text("\n".join(["reference\thypothesis\tscore", *rows]) + "\n")
-    data = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
-    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     own = {"boosted": load_option("metric", "boosted", 0) | {"metric": "chrf", "max_texts": 500}}
-    config = composed(
-        *(*data, *folders, "explainer=[erasure]", "executor=sequential", "tracking=none", "analysis=false"),
-        "evaluation=[grid]",
-    )
-    config["metric"] = own
     with pytest.warns(UserWarning, match=r"not explained: segment '5': .* above max_texts = 500"):
-        assert run(config) == 0
+        assert swept_table(["reference\thypothesis\tscore", *rows], *TABLE, metric=own) == 0
     assert "1 segment not explained" in capsys.readouterr().out
     row = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()[0]
     assert (row["n_segments"], row["n_unexplained"], row["n_used"]) == (12, 1, 11)
     scores = pq.read_table(tmp_path / "out" / "tables" / "scores.parquet").to_pylist()
     assert np.isfinite([one["base"] for one in scores]).all()
     assert [one["id"] for one in scores if np.isnan(one["boosted_published"])] == ["5"]
+
+
+def test_reference_based_metrics_are_left_out_where_there_are_no_references(swept_table, capsys):
+    rows = [f"quelle {n}\thypothesis {n % 3}\t{n}" for n in range(5)]
+    assert swept_table(["source\thypothesis\tscore", *rows], *TABLE, "metric=[chrf,random]") == 0
+    said = "left out: tabular · chrf: reads the reference, which tabular does not have for every segment"
+    assert said in capsys.readouterr().out
+
+
+def test_texts_longer_than_the_model_are_counted_beside_their_setting(swept_table, tmp_path, capsys, tiny_model):
+    rows = [f"{'cat ' * (100 if n == 2 else 5)}{n}\tdog {n}\t{n}" for n in range(5)]
+    own = shutil.copytree(tiny_model("roberta"), tmp_path / "model")  # the warning is said once for a model
+    keys = {"model": own, "revision": "null", "layer": 1}
+    model = ("metric=[bertscore]", *(f"metric.bertscore.{key}={value}" for key, value in keys.items()))
+    assert swept_table(["reference\thypothesis\tscore", *rows], *TABLE, *model) == 0
+    told = capsys.readouterr()
+    assert re.search(r"10[12] of 150 texts truncated, ", told.out), told.out  # the long one, and a word less
+    assert told.err.count("have more than 64 tokens") == 1 and "UserWarning" not in told.err
 
 
 @pytest.mark.parametrize(
@@ -196,18 +206,6 @@ def test_what_ends_its_worker_or_cannot_reach_it_fails_its_settings_alone(name, 
     assert pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").column("metric").to_pylist() == ["hash"]
 
 
-def test_reference_based_metrics_are_left_out_where_there_are_no_references(tmp_path, capsys):
-    table = tmp_path / "mine.tsv"
-    rows = "".join(f"quelle {n}\thypothesis {n % 3}\t{n}\n" for n in range(5))
-    table.write_text("source\thypothesis\tscore\n" + rows)
-    columns = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
-    config = composed(*SMALL[3:-1], *columns, "metric=[chrf,random]", "explainer=[erasure]")
-    config |= {"output_dir": str(tmp_path / "out"), "cache_dir": str(tmp_path / "cache")}
-    assert run(config) == 0
-    said = "left out: tabular · chrf: reads the reference, which tabular does not have for every segment"
-    assert said in capsys.readouterr().out
-
-
 def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_path, capsys):
     pairs = "dataset.sample.language_pairs=[de-en,en-de]"
     patterns = "leave_out=[*/en-de/chr?/*,*/*/*/erasure,no_such/*/*/*,*/*/ter/*]"
@@ -243,25 +241,8 @@ def test_a_slow_metric_gets_small_chunks(sweep, tmp_path):
     assert calls["SlowMetric"] >= 6
 
 
-def test_texts_longer_than_the_model_are_counted_beside_their_setting(tmp_path, capsys, tiny_model):
-    table = tmp_path / "long.tsv"
-    rows = [f"{'cat ' * (100 if n == 2 else 5)}{n}\tdog {n}\t{n}" for n in range(5)]
-    table.write_text("\n".join(["reference\thypothesis\tscore", *rows]) + "\n")
-    data = ("dataset=[tabular]", f"dataset.tabular.path={table}", "dataset.tabular.language_pairs=[de-en]")
-    name = "metric.bertscore"
-    own = shutil.copytree(tiny_model("roberta"), tmp_path / "model")  # the warning is said once for a model
-    model = (f"{name}.model={own}", f"{name}.revision=null", f"{name}.layer=1")
-    quiet = ("executor=sequential", "tracking=none", "analysis=false", "evaluation=[grid]")
-    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
-    assert run(composed(*quiet, *folders, *data, "metric=[bertscore]", "explainer=[erasure]", *model)) == 0
-    told = capsys.readouterr()
-    assert re.search(r"10[12] of 150 texts truncated, ", told.out), told.out  # the long one, and a word less
-    assert told.err.count("have more than 64 tokens") == 1 and "UserWarning" not in told.err
-
-
-def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, capsys, tmp_path):
-    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", f"data_dir={data_dir}")
-    assert run(composed("+sweep=paper", "dry_run=true", "limit=5", *folders)) == 0
+def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, capsys, swept, tmp_path):
+    assert swept("+sweep=paper", "dry_run=true", "limit=5", f"data_dir={data_dir}") == 0
     said = capsys.readouterr().out
     assert "430 settings (0 cached), 1,548,000 correlations, 1,290,000 of them with w other than 1" in " ".join(
         said.split()
