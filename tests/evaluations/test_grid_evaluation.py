@@ -32,22 +32,29 @@ def test_without_a_point_on_the_grid_there_is_no_number(point):
     assert np.isnan(grid.segment_columns(found)["boosted_published"]).all()
 
 
-def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0():
-    made = finished()
-    sides = zip(made.scores.ground_truth.rows(), made.scores.hypothesis.rows(), strict=True)
-    expected = [min(*truth, *hypothesis) <= 0 for truth, hypothesis in sides]
-    assert 0 < sum(expected) <= len(expected)
-    assert GRID.of_setting(made).shifted.tolist() == expected
-    own = dataclasses.replace(GRID, side="hypothesis").of_setting(made).shifted
-    assert own.tolist() == [min(made.scores.hypothesis[row]) <= 0 for row in range(len(made.segments))]
+@pytest.mark.parametrize(
+    ("side", "expected"),
+    [("both", [True, True, True, False, False]), ("hypothesis", [True, False, True, False, False])],
+)
+def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0(side, expected):
+    """Also one of exactly 0; a segment without words is not shifted."""
+    rows = {"source": [[0.5], [0.5, 0.0], [-0.1], [], [0.1]], "hypothesis": [[0.5, -0.2], [0.5], [0.0], [], [0.2]]}
+    made = finished(n=5)
+    sides = {role: Ragged.from_rows(map(np.array, of)) for role, of in rows.items()}
+    given = dataclasses.replace(made, scores=AttributionSet(made.scores.base_scores, sides))
+    assert dataclasses.replace(GRID, side=side).of_setting(given).shifted.tolist() == expected
 
 
-def test_the_metric_alone_has_a_baseline_and_no_grid():
-    made = finished(explainer=None)
+def test_the_metric_alone_has_a_baseline_counts_its_segments_and_has_no_grid():
+    human = np.where(np.arange(30) < 10, np.nan, np.arange(30.0))
+    made = finished(human=human, explainer=None)
     found = GRID.of_setting(made)
-    assert found.grid.baseline == correlate("pearson", made.scores.base_scores, made.segments.human_scores)
+    assert found.grid.baseline == correlate("pearson", made.scores.base_scores, human)
     assert found.grid.correlation.shape == (0, 3)
-    assert np.isnan([found.grid.best, found.published.correlation]).all()
+    counts = ("n_segments", "n_rated", "n_used", "n_undefined", "plateau")
+    assert [getattr(found.grid, name) for name in counts] == [30, 20, 20, 0, 0]
+    nothing = ("best", "best_p", "best_w", "share_shifted", "length_control")
+    assert np.isnan([found.published.correlation, *(getattr(found.grid, name) for name in nothing)]).all()
     assert all(len(column) == 0 for column in GRID.columns(found)["grid"].values())
     assert np.isnan(GRID.segment_columns(found)["boosted_published"]).all()
     assert not found.shifted.any() and len(found.shifted) == 30
@@ -64,23 +71,3 @@ def test_the_metric_alone_has_a_baseline_and_no_grid():
 )
 def test_one_grid_is_one_identity_however_it_is_written(change, same):
     assert (dataclasses.replace(GRID, **change).fingerprint() == GRID.fingerprint()) is same
-
-
-def test_the_metric_alone_counts_its_segments():
-    human = np.where(np.arange(30) < 10, np.nan, np.arange(30.0))
-    grid = GRID.of_setting(finished(human=human, explainer=None)).grid
-    assert (grid.n_segments, grid.n_rated, grid.n_used) == (30, 20, 20)
-    assert (grid.n_undefined, grid.plateau) == (0, 0)
-    assert np.isnan([grid.best_p, grid.best_w, grid.share_shifted, grid.length_control]).all()
-
-
-def test_an_attribution_of_exactly_0_is_shifted_and_a_segment_without_words_is_not():
-    made = finished(n=3)
-    sides = {
-        "source": Ragged.from_rows([np.array([0.5, 0.0]), np.array([]), np.array([0.1])]),
-        "hypothesis": Ragged.from_rows([np.array([0.5]), np.array([]), np.array([0.2])]),
-    }
-    given = dataclasses.replace(made, scores=AttributionSet(made.scores.base_scores, sides))
-    assert GRID.of_setting(given).shifted.tolist() == [True, False, False]
-    own = dataclasses.replace(GRID, side="hypothesis")
-    assert own.of_setting(given).shifted.tolist() == [False, False, False]
