@@ -220,7 +220,7 @@ def test_the_glass_box_of_mlqe_pe_as_published(run, data_dir):
     for pair, (baseline, means) in GLASS_BOX.items():
         assert float(rows[pair, "model_score", "token_probability"]["baseline"]) == pytest.approx(baseline, abs=5e-5)
         for p, value in means:
-            assert found[pair, p] == pytest.approx(value, abs=0.002), (pair, p)
+            assert found[pair, p] == pytest.approx(value, abs=0.0006), (pair, p)
     # The best p is published as 0, which holds of whole numbers: in steps of a tenth it is -.2, with .6528.
     romanian = {p: value for (pair, p), value in found.items() if pair == "ro-en"}
     assert max((p for p in romanian if p == int(p)), key=romanian.__getitem__) == 0

@@ -1,9 +1,10 @@
-"""Official numbers of the word-level and explainability tasks, from the published truth and submissions."""
+"""Official numbers of the word-level and explainability tasks, of all pairs, and of few through whole sweeps."""
 
 import csv
 from functools import cache
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from plain_sampling import measures_of
 from word_submissions import (
@@ -73,3 +74,29 @@ def test_every_explanation_has_its_official_numbers(gold, official, submitted, p
                 value = float(np.nanmean(ranking[own]))
                 loose = TIED.get(pair, 0) if name == RANDOM and own == "recall_at_k" else 0
                 assert value == pytest.approx(wanted, abs=0.00005 + loose), f"{name} {printed} {ties}"
+
+
+@pytest.mark.parametrize(
+    ("sweep", "pairs", "task", "measures"),
+    [
+        pytest.param("wmt22_words", ["en-mr"], "task1_word-level", {"MCC": "mcc"}, id="imported labels"),
+        pytest.param("wmt22_explainable", ["en-cs", "en-yo"], "task2_explainQE", RANKINGS, id="imported explanations"),
+    ],
+)
+def test_a_sweep_of_submissions_has_their_official_numbers(
+    swept, official, data_dir, tmp_path, sweep, pairs, task, measures
+):
+    chosen = (f"+sweep={sweep}", f"dataset.wmt22_words.language_pairs=[{','.join(pairs)}]", f"data_dir={data_dir}")
+    swept(*chosen, "evaluation=[words]", "evaluation.words.resamples=0")
+    rows = pq.read_table(tmp_path / "out" / "tables" / "words.parquet").to_pylist()
+    keys = ("language_pair", "metric", "explainer", "side", "measure")
+    found = {tuple(row[key] for key in keys): row for row in rows}
+    wanted = {
+        (pair, name, name, "target", measures[printed]): pytest.approx(float(value), abs=0.000051)
+        for (of, pair, name, printed), value in official.items()
+        if of == task and pair in pairs and printed in measures
+    }
+    assert wanted and {key: found[key]["value"] for key in wanted} == wanted
+    if task == "task1_word-level":
+        labelled = {key: row["n_left_out"] for key, row in found.items() if key[-1] == "mcc"}
+        assert labelled == dict.fromkeys(wanted, 0)
