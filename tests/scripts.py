@@ -9,14 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+from fakes import ROOT
+
 
 @contextmanager
 def script(path: Path) -> Iterator[ModuleType]:
-    """The module of a script; its neighbours are importable as long as the block runs."""
+    """The module of a script; its neighbours, and experiments/compare.py, are importable as long as the block runs."""
     spec = importlib.util.spec_from_file_location(f"{path.stem}_{path.parent.name}", path)
     assert spec is not None and spec.loader is not None
     module, before = importlib.util.module_from_spec(spec), sys.path[:]
-    sys.path.insert(0, str(path.parent))
+    sys.path[:0] = [str(path.parent), str(ROOT / "experiments")]
     sys.modules[spec.name] = module  # where dataclasses look for their module
     try:
         spec.loader.exec_module(module)

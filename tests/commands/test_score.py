@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from pairs import score as score_pairs
+from real_data import read
 from scipy.stats import pearsonr
 from some_recipe import recipe
 
@@ -17,8 +18,7 @@ import bmx_grid
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.boosts.recipe import recipes_in_words, write_recipe
 from bmx_grid.commands.score import main
-from bmx_grid.core.configure import build, load_option
-from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.core.configure import load_option
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
 
@@ -63,7 +63,7 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
     quick = {"limit": 12, "tracking": "none", "executor": "sequential", "analysis": False, "evaluation": ["grid"]}
     parts = {"dataset": ["sample"], "metric": [metric], "explainer": [explainer]}
     swept = bmx_grid.run(**parts, **quick, **folders, settings=chosen, quiet=True)
-    sample = build(load_option("dataset", "sample"), DatasetReader, "dataset.sample").read(tmp_path, "de-en").head(12)
+    sample = read(tmp_path, "sample", "de-en").head(12)
     for role in ("source", "reference", "hypothesis"):
         (tmp_path / role).write_text("".join(f"{getattr(segment, role)}\n" for segment in sample.segments))
     arguments = ("--metric", metric, "--explainer", explainer, "-p", str(p), "-w", str(w), "--set", f"side={side}")

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from fakes import ROOT
+from real_data import read
 from scripts import script
 
-from bmx_grid.core.configure import build, load_option
-from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.measures.annotators import krippendorff_alpha, standardised
 
 FOLDER = ROOT / "experiments" / "mt_evaluation_lecture_2024"
@@ -35,15 +34,15 @@ def test_annotators_are_known_by_their_scales(make):
     assert np.isfinite(wide).sum() == raw.size and (np.isfinite(wide).sum(axis=1) == 4).all()
 
 
-def read(data_dir, pair):
-    found = build(load_option("dataset", "mlqe_pe"), DatasetReader, "dataset.mlqe_pe").read(data_dir, pair)
-    return found.judgements.raters["mean"], found.judgements.raters["z_mean"]
+def ratings(data_dir, pair):
+    raters = read(data_dir, "mlqe_pe", pair).judgements.raters
+    return raters["mean"], raters["z_mean"]
 
 
 @pytest.mark.parametrize(("pair", "annotators", "reproduced"), [("en-de", 21, 3000), ("ru-en", 12, 0)])
 def test_published_z_scores_of_mlqe_pe(make, data_dir, pair, annotators, reproduced):
     """Divided by the deviation of all ratings of the annotator; where some of these are not published they differ."""
-    raw, z = read(data_dir, pair)
+    raw, z = ratings(data_dir, pair)
     who = make.by_their_scales(raw, z)
     assert who.max() + 1 == annotators and (who >= 0).all()
     people, published = make.of_annotators(raw, who), make.of_annotators(z, who)
@@ -53,7 +52,7 @@ def test_published_z_scores_of_mlqe_pe(make, data_dir, pair, annotators, reprodu
 
 
 def test_published_agreement_of_mlqe_pe(data_dir):
-    raw, z = read(data_dir, "en-zh")
+    raw, z = ratings(data_dir, "en-zh")
     values = [krippendorff_alpha(own, "interval", resamples=0).value for own in (raw, z, raw[:, :3], raw[:, 3:])]
     assert values == pytest.approx([0.244, 0.350, 0.067, 0.823], abs=5e-4)
 

@@ -39,6 +39,15 @@ def test_the_published_grid_agrees_with_every_number_of_the_paper(compare, autho
     assert "needs the grid.parquet of +sweep=wmt22" in told
 
 
+def test_every_worked_example_of_the_lecture_agrees(compare, capsys):
+    assert compare.main(["mt_evaluation_lecture_2024"]) == 0
+    told = capsys.readouterr().out
+    assert told.splitlines()[-1] == "46 agree, 0 differ"
+    assert reproduced(told) == shown("mt_evaluation_lecture_2024")
+    assert compare.main(["mt_evaluation_lecture_2024", "--part", "ranks"]) == 0
+    assert "AutoRank, kendall: 0.646 [0.027, 0.966], 12 systems" in capsys.readouterr().out
+
+
 def test_other_values_differ_and_absent_ones_are_said(compare, tmp_path, capsys):
     main, held_out = tmp_path / "main.parquet", tmp_path / "held_out.parquet"
     pq.write_table(rows({("wmt17", pair, "xbertscore", "lime"): peaked(-1.4) for pair in ("cs-en", "de-en")}), main)

@@ -2,17 +2,16 @@
 
 import pytest
 from plain_difficulty import Plain, corpus
+from real_data import read
 
 from bmx_grid.core.configure import build, load_option
-from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.files import model_folder
 
 
 @pytest.mark.parametrize(("systems", "ids"), [("top:4", 3), ("all", 1)])
 def test_corpus_scores_on_wmt19(data_dir, systems, ids):
-    reader = build({**load_option("dataset", "wmt19"), "systems": systems}, DatasetReader, "dataset.wmt19")
-    segments = reader.read(data_dir, "de-en").head(ids)
+    segments = read(data_dir, "wmt19", "de-en", systems=systems).head(ids)
     option = load_option("metric", "minilm_difficulty_bertscore")
     metric = build(option, Metric, "metric.minilm_difficulty_bertscore").fitted(segments)
     statistics = metric.statistics(segments.items(metric.reads))

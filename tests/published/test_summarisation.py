@@ -1,10 +1,10 @@
 """experiments/summarisation: the BLEU cells of DATScore on SummEval beside ours."""
 
 import pytest
-import scripts
 import yaml
 from fakes import ROOT
 from real_data import read
+from scripts import script
 
 FOLDER = ROOT / "experiments" / "summarisation"
 
@@ -18,10 +18,9 @@ FOLDER = ROOT / "experiments" / "summarisation"
         pytest.param("lower_case", [10.5, 11.8, 9.5, 21.4], 5.5, id="lower case"),
     ],
 )
-def test_cells_are_those_of_the_table(monkeypatch, data_dir, way, ours, furthest):
-    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+def test_cells_are_those_of_the_table(data_dir, way, ours, furthest):
     summaries, expected = read(data_dir, "summeval", "en"), yaml.safe_load((FOLDER / "expected.yaml").read_text())
-    with scripts.script(FOLDER / "quantities.py") as quantities:
+    with script(FOLDER / "quantities.py") as quantities:
         checks = list(quantities.PARTS[way]([summaries], expected))
     assert [one.published for one in checks] == [11.8, 6.3, 7.7, 18.6]
     assert [round(one.ours, 1) for one in checks] == ours

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from fakes import composed
+from real_data import read
 from some_results import make_result
 
 import bmx_grid
@@ -20,7 +21,6 @@ from bmx_grid.commands.score import main
 from bmx_grid.commands.sweep import run
 from bmx_grid.core.configure import ALLOWED_PACKAGES, build, load_option
 from bmx_grid.core.identity import identity
-from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import OF_SETS, Evaluation
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.metrics.base import Metric
@@ -91,9 +91,8 @@ def sweep(tmp_path, monkeypatch, blank_figures):
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
     """References and hypotheses of the segments that the sweep chose on, both language pairs."""
-    reader = build(load_option("dataset", "sample"), DatasetReader, "dataset.sample")
     folder = tmp_path_factory.mktemp("none")
-    found = [one for pair in ("de-en", "fr-en") for one in reader.read(folder, pair).head(20).segments]
+    found = [one for pair in ("de-en", "fr-en") for one in read(folder, "sample", pair).head(20).segments]
     return [one.reference for one in found], [one.hypothesis for one in found]
 
 

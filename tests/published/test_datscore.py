@@ -1,0 +1,83 @@
+"""experiments/datscore_2023: the slides' numbers and errata; parts alone, left out, and each way of weighting."""
+
+import csv
+import functools
+
+import numpy as np
+import pytest
+import yaml
+from fakes import ROOT
+from parts import ablations
+from scripts import script
+
+from bmx_grid.measures.correlation import correlate, one_vs_rest, weighted
+
+FOLDER = ROOT / "experiments" / "datscore_2023"
+
+
+def test_every_average_is_that_of_its_row_but_for_the_two_errata():
+    expected = yaml.safe_load((FOLDER / "expected.yaml").read_text())
+    with script(FOLDER / "quantities.py") as quantities:
+        checks = list(quantities.paper([], expected))
+    means = [one for one in checks if " mean of " in one.name]
+    assert len(means) == 32
+    assert {one.verdict for one in means} == {"agree"}
+    errata = {one.name: (one.published, round(one.ours, 2)) for one in means if "printed" in one.name}
+    assert errata == {
+        "wmt17 mean of BLEU, into English (printed 37.8)": (39.6, 39.56),
+        "wmt17 mean of BLEU, from English (printed 27.3)": (28.6, 28.56),
+    }
+    absent = [one for one in checks if one not in means]
+    assert len(absent) == 8 * (7 + 5) + 8 * (7 + 7) + 8
+    assert all(one.verdict == "not here" and one.reason.startswith("needs ") for one in absent)
+
+
+def test_ablations_of_a_run_with_a_combination(swept, tmp_path, blank_figures, capsys):
+    out = tmp_path / "out"
+    parts = ("metric=[combined]", "metric.combined.metrics=[sentence_bleu,chrf,ter]", "explainer=[]")
+    assert swept(*parts, "evaluation=[levels]", "dataset.sample.language_pairs=[de-en]") == 0
+    with script(FOLDER / "ablations.py") as command:
+        assert command.main([str(out), "pearson"]) == 0
+    rows = list(csv.DictReader((out / "ablations-combined.csv").open(encoding="utf-8")))
+    assert [(row["kind"], row["name"]) for row in rows[:4]] == [
+        ("whole", "all"),
+        ("alone", "sentence_bleu"),
+        ("alone", "chrf"),
+        ("alone", "ter"),
+    ]
+    assert float(rows[1]["correlation"]) - float(rows[0]["correlation"]) == pytest.approx(float(rows[1]["difference"]))
+    assert np.isclose(sum(float(row["weight"]) for row in rows if row["kind"] == "alone"), 1)
+    assert (out / "ablations-combined.png").stat().st_size > 1_000
+    assert "| left out | ter |" in capsys.readouterr().out
+
+
+RNG = np.random.default_rng(4)
+HUMAN = RNG.normal(size=60)
+PARTS = HUMAN[:, None] * [1.0, 0.5, 0.1] + RNG.normal(size=(60, 3))
+OTHER = PARTS + RNG.normal(size=(60, 3))
+NAMES = ["a", "b", "c"]
+
+
+def rows_of(kind="pearson"):
+    return {(one.kind, one.name): one for one in ablations({"entropy": PARTS, "uniform": OTHER}, NAMES, HUMAN, kind)}
+
+
+@pytest.mark.parametrize("kind", ["pearson", "kendall"])
+def test_every_variant_by_hand(kind):
+    of = functools.partial(correlate, kind)
+    found = rows_of(kind)
+    weights = one_vs_rest(PARTS, NAMES)[0]
+    whole = of(weighted(PARTS, weights), HUMAN)
+    assert found["whole", "all"].correlation == whole
+    for column, name in enumerate(NAMES):
+        assert found["alone", name].correlation == of(PARTS[:, column], HUMAN)
+        assert found["alone", name].weight == weights[column]
+        rest = [other for other in range(3) if other != column]
+        again = one_vs_rest(PARTS[:, rest], ["x", "y"])[0]
+        assert found["left out", name].correlation == of(weighted(PARTS[:, rest], again), HUMAN)
+    assert found["weighting", "entropy, one_vs_rest"].correlation == whole
+    assert found["weighting", "entropy, equal"].correlation == of(PARTS.mean(axis=1), HUMAN)
+    other = one_vs_rest(OTHER, NAMES)[0]
+    assert found["weighting", "uniform, one_vs_rest"].correlation == of(weighted(OTHER, other), HUMAN)
+    assert len(found) == 1 + 3 + 3 + 4
+    assert all(one.difference == one.correlation - whole for one in found.values())
