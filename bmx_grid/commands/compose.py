@@ -127,7 +127,7 @@ def check_references(value: Any, where: str) -> None:
         for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
             check_references(inner, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
     elif isinstance(value, str) and "${" in KEY.sub("", value):
-        raise ConfigError(f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else.")
+        raise ConfigError(f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else; write a key or a value.")
 
 
 def parse(line: str) -> Override:
