@@ -78,22 +78,23 @@ def exception_line(error: BaseException) -> str:
         said = str(error)
     except Exception:  # the exception is a user's: its __str__ may raise anything
         said = "(its message cannot be printed)"
-    return _printable(f"{type(error).__name__}: {said}".splitlines()[0])
+    return printable(f"{type(error).__name__}: {said}".splitlines()[0])
 
 
 def shown(value: object, most: int = 80) -> str:
     """Any value in one printable line of at most `most` characters, for messages."""
-    text = _printable(" ".join(repr(value).split()))
+    text = printable(" ".join(repr(value).split()))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """`text` with a question mark for each sign that no terminal shows."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """The message for an unknown name: the closest match, then the list of what exists."""
-    name, names = str(name), sorted(known)
+    name, names = printable(str(name)), sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
     return f"unknown {kind} '{name}'.{hint} Available: {', '.join(names) or 'none'}."

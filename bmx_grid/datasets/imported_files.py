@@ -224,8 +224,8 @@ def _columns(table: Table, option: FromFile, kinds: Sequence[str]) -> tuple[dict
         free = [name for name in table.names if name not in columns.values()]
         proposed = override(f"{option.KEY}.columns.{kinds[0]}", free[0] if len(free) == 1 else "NAME")
         raise DataError(
-            f"{table.path}: {len(there) or 'no'} columns for {' or '.join(kinds)} among {listed(table.names)}; one is "
-            f"needed, named so or with {proposed}"
+            f"{table.path}: {len(there) or 'no'} columns for {' or '.join(kinds)} among {listed(table.names)}; name "
+            f"one so, or with {proposed}"
         )
     return columns, there[0]
 
