@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ComponentError, shown
 from bmx_grid.core.identity import canonical_json
+from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.metrics.base import Cost, GivenScores, Metric
 from bmx_grid.words.perturbation import ROLES, Item, Plan, Request, Role
@@ -18,8 +18,6 @@ from bmx_grid.words.perturbation import ROLES, Item, Plan, Request, Role
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
-
-Floats = NDArray[np.float64]
 
 
 def check_metric(metric: Metric) -> None:

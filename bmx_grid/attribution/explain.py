@@ -21,6 +21,7 @@ from bmx_grid.attribution.contracts import (
 )
 from bmx_grid.core.errors import ComponentError, ExplainError
 from bmx_grid.core.identity import canonical_json, digest
+from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.words.perturbation import Item, Plan, Request, Role, split_words
@@ -84,9 +85,6 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[NDArray[
     for index, values in zip(asked, scored, strict=True):
         scores[index] = scores_of(metric, values, len(requests[index].plan))
     return scores
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.ragged import Ints
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.models.encoding import Ints, in_batches, note_truncated, padded
+from bmx_grid.models.encoding import in_batches, note_truncated, padded
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 from bmx_grid.words.perturbation import Plan, join_words

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self, cast
 import numpy as np
 
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.metrics.base import Floats
+from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics.encoders import ModelMetric
 from bmx_grid.models.languages import check_translator, languages_of, load_translator
 from bmx_grid.models.loading import Device, Dtype, LoadedModel

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.identity import Component, identity, runtime
+from bmx_grid.core.ragged import Floats
 from bmx_grid.words.perturbation import Item, Request, Role
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
-Floats = NDArray[np.float64]
 GroundTruth = Literal["source", "reference"]
 Cost = Literal["light", "model"]
 

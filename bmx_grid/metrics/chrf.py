@@ -13,8 +13,9 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics._ngrams import MaskedSide, Tokenizer, count_ngrams, ngrams_of, sides_of_items, sides_of_request
-from bmx_grid.metrics.base import Counted, Floats
+from bmx_grid.metrics.base import Counted
 from bmx_grid.words.perturbation import Item, Request
 
 _EPSILON = 1e-16  # as in sacrebleu.CHRF

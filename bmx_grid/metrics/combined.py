@@ -18,9 +18,10 @@ import numpy as np
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import canonical_json, digest, identity, runtime
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import Place, locked, opened, place, replacing
 from bmx_grid.measures.correlation import one_vs_rest, weighted
-from bmx_grid.metrics.base import Cost, Floats, GivenScores, Metric
+from bmx_grid.metrics.base import Cost, GivenScores, Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:

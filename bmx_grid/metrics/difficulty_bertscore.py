@@ -15,8 +15,9 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest, identity, runtime
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import counted, named
-from bmx_grid.metrics.base import Floats, GroundTruth, pairs_of
+from bmx_grid.metrics.base import GroundTruth, pairs_of
 from bmx_grid.metrics.encoders import (
     BertScore,
     Pair,
@@ -26,7 +27,6 @@ from bmx_grid.metrics.encoders import (
     for_token_pairs,
     special_ids,
 )
-from bmx_grid.models.encoding import Ints
 from bmx_grid.words.perturbation import Item, split_words
 
 if TYPE_CHECKING:

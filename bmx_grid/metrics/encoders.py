@@ -12,10 +12,10 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.metrics.base import Cost, Floats, GroundTruth, Metric, OfReferences, pairs_of
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.metrics.base import Cost, GroundTruth, Metric, OfReferences, pairs_of
 from bmx_grid.models.encoding import (
     HeldStates,
-    Ints,
     TokenIds,
     hidden_states,
     in_batches,

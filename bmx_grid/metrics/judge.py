@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from bmx_grid.core.identity import runtime
-from bmx_grid.metrics.base import Cost, Floats, Metric
+from bmx_grid.core.ragged import Floats
+from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.models.prompts import Answer, Prompt
 from bmx_grid.models.server import ServedModel
 from bmx_grid.words.perturbation import Item, Role

@@ -14,7 +14,8 @@ import numpy as np
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.metrics.base import Cost, Floats, Metric, pairs_of
+from bmx_grid.core.ragged import Floats
+from bmx_grid.metrics.base import Cost, Metric, pairs_of
 from bmx_grid.words.perturbation import Item, Role
 
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from bmx_grid.core.errors import BmxError, UnavailableError
 from bmx_grid.core.identity import runtime
-from bmx_grid.metrics.base import Counted, Floats
+from bmx_grid.core.ragged import Floats
+from bmx_grid.metrics.base import Counted
 from bmx_grid.words.perturbation import Item
 
 _INSTALL = "pip install 'bmx-grid[meteor]'"

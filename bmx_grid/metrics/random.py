@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from bmx_grid.core.identity import identity
-from bmx_grid.metrics.base import Floats, GroundTruth, Metric, pairs_of
+from bmx_grid.core.ragged import Floats
+from bmx_grid.metrics.base import GroundTruth, Metric, pairs_of
 from bmx_grid.words.perturbation import Item, Role
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics._ngrams import (
     Ints,
     NgramTrie,
@@ -27,7 +28,7 @@ from bmx_grid.metrics._ngrams import (
     tokens_of_words,
     with_lengths,
 )
-from bmx_grid.metrics.base import Counted, Floats
+from bmx_grid.metrics.base import Counted
 from bmx_grid.words.perturbation import Item, Request
 
 Bits = NDArray[np.uint64]

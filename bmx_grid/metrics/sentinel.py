@@ -12,9 +12,8 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import RUNTIME, digest, identity
-from bmx_grid.core.ragged import Ints
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.resampling import codes, dealt
-from bmx_grid.metrics.base import Floats
 from bmx_grid.metrics.encoders import SentenceEmbedding
 from bmx_grid.words.perturbation import Item, Role
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
-from bmx_grid.metrics.base import Counted, Floats, OfReferences, pairs_of
+from bmx_grid.core.ragged import Floats
+from bmx_grid.metrics.base import Counted, OfReferences, pairs_of
 from bmx_grid.words.perturbation import Item, Role
 
 Measure = Literal["precision", "recall", "f1"]

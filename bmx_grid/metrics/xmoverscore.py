@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Ints
 from bmx_grid.metrics.base import pairs_of
 from bmx_grid.metrics.encoders import NeuralMetric, TokenVectors, for_token_pairs
-from bmx_grid.models.encoding import Ints, in_batches, lengths_of, tensors, token_budget, tokenize
+from bmx_grid.models.encoding import in_batches, lengths_of, tensors, token_budget, tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import LoadedModel, load_model
 from bmx_grid.words.perturbation import Item

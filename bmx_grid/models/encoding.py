@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.ragged import Ints
 from bmx_grid.models.loading import LoadedModel
 
-Ints = NDArray[np.int64]
 TokenIds = list[NDArray[np.int32]]
 CPU_BATCH_TOKENS = 2_048  # on a CPU larger batches are slower: their activations exceed the cache
 GPU_BATCH_TOKENS = 32_768

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.ragged import Ragged
-from bmx_grid.models.encoding import HeldStates, Ints, TokenIds, in_batches, lengths_of, tensors, tokenize, windows
+from bmx_grid.core.ragged import Floats, Ints, Ragged
+from bmx_grid.models.encoding import HeldStates, TokenIds, in_batches, lengths_of, tensors, tokenize, windows
 from bmx_grid.models.languages import Languages, known_languages, use
 from bmx_grid.models.loading import LoadedModel
 
-Floats = NDArray[np.float64]
 STATES_AT_ONCE = 2_048  # enough for the processor's full rate of matrix products
 _CPU_BLOCK = 2**21  # logits at once: 8 MiB of float32
 _GPU_BLOCK = 2**26

@@ -23,18 +23,15 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
 from bmx_grid.words.perturbation import BLANK
 
 Side = Literal["source", "reference", "hypothesis"]
 How = Literal["mean", "sum", "min", "max"]
 Rows = tuple[tuple[str, ...], ...]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 EOS = "<EOS>"  # the last token of every sentence in WMT22's word-level data
 ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
 HYPHEN = "@-@"  # the Moses tokeniser's hyphen inside a word
