@@ -18,7 +18,7 @@ from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.configure import check_seed
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.core.ragged import Ragged, defined_rows
+from bmx_grid.core.ragged import Flags, Floats, Ragged, defined_rows
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
@@ -126,7 +126,7 @@ class BoostedMetric(Metric):
         """
         return count_within(self.metric, self.explainer, item, self.max_texts, copies)
 
-    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
+    def score(self, items: Sequence[Item]) -> Floats:
         """float64[n] boosted scores. Nothing is scored when an item needs more than max_texts texts (ExplainError)."""
         sizes = {item: self.count_texts(item) for item in items}
         scores: dict[Item, float] = {}
@@ -135,7 +135,7 @@ class BoostedMetric(Metric):
             scores |= zip(part, self.boost(explanations).tolist(), strict=True)
         return np.array([scores[item] for item in items], dtype=np.float64)
 
-    def boost(self, explanations: Sequence[Explanation]) -> NDArray[np.float64]:
+    def boost(self, explanations: Sequence[Explanation]) -> Floats:
         """float64[n] boosted scores of n explained items.
 
         Raises BmxError for an item whose base score or attributions are not finite.
@@ -149,7 +149,7 @@ class BoostedMetric(Metric):
         return scores
 
 
-def _refuse(broken: NDArray[np.bool_], metric: Metric, explanations: Sequence[Explanation]) -> None:
+def _refuse(broken: Flags, metric: Metric, explanations: Sequence[Explanation]) -> None:
     """Raise BmxError naming the first item that is broken."""
     if broken.any():
         raise BmxError(
@@ -158,9 +158,7 @@ def _refuse(broken: NDArray[np.bool_], metric: Metric, explanations: Sequence[Ex
         )
 
 
-def boosted_by(
-    recipe: Recipe, metric: Metric, explanations: Sequence[Explanation]
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanation]) -> tuple[Floats, NDArray[np.intp]]:
     """float64[n] boosted scores of n explained items, and the rows of those that keep the score of the metric.
 
     These have no word on a side that the boost reads. Each score depends on its own item alone: bit for

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import (
     attributions_of,
@@ -53,7 +52,7 @@ def in_parts(sizes: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[lis
         yield part, total
 
 
-def score_items(metric: Metric, items: Sequence[Item]) -> NDArray[np.float64]:
+def score_items(metric: Metric, items: Sequence[Item]) -> Floats:
     """float64[n] scores of n items; repeated items are scored once.
 
     Raises ComponentError unless the metric returns one real number per item, none of them NaN.
@@ -65,7 +64,7 @@ def score_items(metric: Metric, items: Sequence[Item]) -> NDArray[np.float64]:
     return checked_scores(metric, metric.score(list(rows)), list(rows))[order]
 
 
-def score_requests(metric: Metric, requests: Sequence[Request]) -> list[NDArray[np.float64]]:
+def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
     """float64[K] scores for each request, by the metric's `score_masked` where it has one.
 
     Short cuts for masks know words between single spaces only: with other gaps all texts are written out.

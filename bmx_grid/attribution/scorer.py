@@ -10,13 +10,13 @@ from types import EllipsisType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
@@ -40,8 +40,8 @@ class Scored:
     unboosted: rows that have no word on a side that the boost of a recipe reads, and keep the base score.
     """
 
-    scores: NDArray[np.float64]
-    base: NDArray[np.float64]
+    scores: Floats
+    base: Floats
     explanations: Sequence[Explanation]
     unboosted: tuple[int, ...] = ()
 
@@ -103,7 +103,7 @@ class Scorer:
         """The segments as the metric reads them. Raises as `score` does."""
         return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
 
-    def score(self, *texts: Sequence[Any], progress: Report | None = None) -> NDArray[np.float64]:
+    def score(self, *texts: Sequence[Any], progress: Report | None = None) -> Floats:
         """float64[N] scores of N segments, higher is better.
 
         texts: for each role of `reads`, in that order, a list of N texts: score(references, hypotheses). A metric with

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
-from bmx_grid.core.ragged import Ragged, concatenate_rows, row_minimum
+from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, row_minimum
 from bmx_grid.core.storage import Place, listed, opened, remove, remove_abandoned, replacing
 from bmx_grid.core.wording import first_line
 from bmx_grid.words.perturbation import Role
@@ -54,9 +54,9 @@ class AttributionSet:
     statistics: float64[N, k] of a metric that has its own; None without.
     """
 
-    base_scores: NDArray[np.float64]
+    base_scores: Floats
     by_role: Mapping[Role, Ragged]
-    statistics: NDArray[np.float64] | None = None
+    statistics: Floats | None = None
 
     @property
     def hypothesis(self) -> Ragged:
@@ -183,7 +183,7 @@ class Slot:
         named = pa.list_(pa.field("element", pa.float64()))  # as Parquet gives it back
         statistics = [row.statistics for row in rows if row.statistics is not None]
 
-        def lists(arrays: list[NDArray[np.float64]]) -> Any:
+        def lists(arrays: list[Floats]) -> Any:
             packed = Ragged.from_rows(arrays)
             offsets, values = _array(packed.offsets, np.int32), _array(packed.values, np.float64)
             return pa.ListArray.from_arrays(offsets, values, type=named)

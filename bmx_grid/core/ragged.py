@@ -24,7 +24,7 @@ class Ragged:
     DTYPE: ClassVar[type[np.generic]] = np.float64
 
     values: NDArray[Any]
-    offsets: NDArray[np.int64]
+    offsets: Ints
 
     @classmethod
     def from_rows(cls, rows: Iterable[ArrayLike]) -> Self:
@@ -41,7 +41,7 @@ class Ragged:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """int64[N] number of values per row."""
         return np.diff(self.offsets)
 
@@ -62,7 +62,7 @@ def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
     return Ragged(values, offsets)
 
 
-def defined_rows(rows: Ragged) -> NDArray[np.bool_]:
+def defined_rows(rows: Ragged) -> Flags:
     """bool[N] which rows have a value, and finite ones only."""
     found = rows.lengths > 0
     inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
@@ -71,7 +71,7 @@ def defined_rows(rows: Ragged) -> NDArray[np.bool_]:
     return found
 
 
-def take_rows(rows: Ragged, keep: NDArray[np.bool_]) -> Ragged:
+def take_rows(rows: Ragged, keep: Flags) -> Ragged:
     """The rows where bool[N] `keep` is true, from offset 0."""
     inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
     if keep.all():
@@ -79,7 +79,7 @@ def take_rows(rows: Ragged, keep: NDArray[np.bool_]) -> Ragged:
     return Ragged(inside[np.repeat(keep, rows.lengths)], np.concatenate([[0], np.cumsum(rows.lengths[keep])]))
 
 
-def row_minimum(rows: Ragged) -> NDArray[np.float64]:
+def row_minimum(rows: Ragged) -> Floats:
     """float64[N] the lowest value of each row; infinity for an empty row, NaN where a value is NaN."""
     found = np.full(len(rows), np.inf)
     filled = np.flatnonzero(rows.lengths > 0)  # reduceat has no empty rows: it would take the next row's first value

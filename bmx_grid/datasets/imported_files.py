@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError, unknown
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.imported import FromFile, ImportedFile
 from bmx_grid.datasets.lines import (
@@ -277,7 +277,7 @@ def _with_numbers(path: Path, rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     import pandas as pd
 
     noun, expected = ("score", "a finite number") if kind == "scores" else ("label", "OK or BAD, or 0 for OK and 1")
-    arrays: list[NDArray[np.float64] | None] = []
+    arrays: list[Floats | None] = []
     for values, place in zip(rows.value, rows.place, strict=True):
         texts = [str(value) for value in values or ()]
         numbers = np.array([finite_or_nan(text) if noun == "score" else LABELS.get(text, math.nan) for text in texts])

@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError, DataMissingError
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, shortened, visible
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.words.tags import Labels, Rows, WordTags
@@ -191,7 +191,7 @@ def published_table(lines: Sequence[str], where: str, separator: str = "\t") -> 
     return text_rows(lines[1:], lines[0].split(separator), where, 2, separator)
 
 
-def finite(texts: Iterable[str]) -> NDArray[np.float64]:
+def finite(texts: Iterable[str]) -> Floats:
     """float64[N] of numbers as texts. Raises ValueError naming one that is not a finite number."""
     texts = list(texts)
     numbers = np.array(texts, dtype=np.float64)

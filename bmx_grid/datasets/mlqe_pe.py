@@ -24,11 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.lines import (
     ZERO_ONE,
@@ -166,7 +165,7 @@ def read_assessments(archive: Path, language_pair: str) -> tuple[pd.DataFrame, s
     return published_table(read_archive(archive, [member])[member], where), where
 
 
-def read_model_scores(archive: Path, language_pair: str) -> NDArray[np.float64]:
+def read_model_scores(archive: Path, language_pair: str) -> Floats:
     """float64[N] the translation system's own score of each sentence. Raises DataError where they are not published."""
     rows, where = read_assessments(archive, language_pair)
     try:
@@ -273,7 +272,7 @@ def mlqe_pe_test20_tags(archive: Path) -> dict[Role, WordTags]:
     }
 
 
-def _ratings(lists: Iterable[str]) -> NDArray[np.float64]:
+def _ratings(lists: Iterable[str]) -> Floats:
     """float64[N, R] of lists as Python writes them, `[91, 90.5]`, R being the longest; NaN where one is shorter."""
     by_rater = zip_longest(*map(json.loads, lists), fillvalue=np.nan)
     return np.array(list(by_rater), dtype=np.float64).T

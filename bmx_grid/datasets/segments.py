@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import digest
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.words.perturbation import Item, Role
 from bmx_grid.words.tags import Side, WordTags
@@ -37,14 +38,14 @@ class Judgements:
     of another number of segments, or a score beyond 1e150.
     """
 
-    scores: Mapping[str, NDArray[np.float64]]
-    raters: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    scores: Mapping[str, Floats]
+    raters: Mapping[str, Floats] = field(default_factory=dict)
     systems: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tags: Mapping[Side, WordTags] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        scores: dict[str, NDArray[np.float64]] = {name: np.asarray(a, np.float64) for name, a in self.scores.items()}
-        raters: dict[str, NDArray[np.float64]] = {name: np.asarray(a, np.float64) for name, a in self.raters.items()}
+        scores: dict[str, Floats] = {name: np.asarray(a, np.float64) for name, a in self.scores.items()}
+        raters: dict[str, Floats] = {name: np.asarray(a, np.float64) for name, a in self.raters.items()}
         if not scores or not all(scores):
             raise DataError("judgements need at least one human score, and every human score needs a name.")
         count = scores[next(iter(scores))].size
@@ -108,7 +109,7 @@ class Judgements:
         return prints
 
 
-def _digest(values: NDArray[np.float64]) -> str:
+def _digest(values: Floats) -> str:
     same = np.where(np.isnan(values), np.nan, values)  # the bits of NaN vary with how it arose
     return hashlib.sha256(same.astype("<f8").tobytes()).hexdigest()
 
@@ -177,7 +178,7 @@ class SegmentSet:
         return len(self.segments)
 
     @property
-    def human_scores(self) -> NDArray[np.float64]:
+    def human_scores(self) -> Floats:
         """float64[N], the primary human score, higher is better; NaN for unrated segments."""
         return self.judgements.scores[self.judgements.primary]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.identity import IDENTITY, runtime
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import parse_number
@@ -154,7 +154,7 @@ def table_rows(
     return by_pair, segments
 
 
-def _scores(values: Sequence[Any], name: str, table: Table, rows: Sequence[int]) -> NDArray[np.float64]:
+def _scores(values: Sequence[Any], name: str, table: Table, rows: Sequence[int]) -> Floats:
     """float64, the human scores of a column; NaN for unrated segments, and for rows that are not used."""
     scores = np.full(len(values), np.nan)
     for row in rows:

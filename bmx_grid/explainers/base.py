@@ -11,10 +11,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.identity import Component
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.words.perturbation import Item, Plan, Role
 from bmx_grid.words.tags import Rows, WordScores
 
@@ -90,7 +89,7 @@ class Explainer(Component):
         """
         return None
 
-    def explain(self, items: Sequence[Item], words: PairWords) -> list[Mapping[Role, NDArray[np.float64]]] | None:
+    def explain(self, items: Sequence[Item], words: PairWords) -> list[Mapping[Role, Floats]] | None:
         """By item and role an attribution for each word, of an explainer that reads texts and needs no score of them.
 
         NaN for all words of an item that is not explained. None, the default, for an explainer that plans.
@@ -102,7 +101,7 @@ class Explainer(Component):
         return ""
 
     @abstractmethod
-    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] attributions from the float64[K] scores of the plan's K texts."""
 
     @abstractmethod

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.words.perturbation import Plan
 
@@ -29,7 +29,7 @@ class Erasure(Explainer):
         np.fill_diagonal(keep[1:], False)
         return Plan(words, keep=keep, replacement="" if self.gap == "double_space" else None)
 
-    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] falls of the score, from the float64[n + 1] scores of the plan."""
         return np.asarray(scores[0] - scores[1:], dtype=np.float64)
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.imported import FromFile, ImportedFile, segment_rows
 from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, read_word_file
@@ -108,7 +107,7 @@ class Imported(FromFile, Explainer):
             "name an explainer that does."
         )
 
-    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NoReturn:
+    def attribute(self, plan: Plan, scores: Floats) -> NoReturn:
         self.plan((), np.random.default_rng(0))
 
     def count_texts(self, n_words: int) -> NoReturn:

@@ -18,11 +18,10 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.core.ragged import Ints
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.models.encoding import in_batches, note_truncated, padded
@@ -79,7 +78,7 @@ class InputMarginalization(Explainer):
         """
         return _plan(self, words)
 
-    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] falls of the score, from the float64[K] scores of the plan."""
         places, weights = plan.design
         effects = np.bincount(places, weights=weights * scores[1:], minlength=len(plan.words))
@@ -101,7 +100,7 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
         explainer.model, explainer.revision, explainer.dtype, explainer.device, explainer.max_length
     )
     masked = [place for place, word in enumerate(words) if word]
-    likeliest: dict[int, tuple[list[str], NDArray[np.float64]]] = {}
+    likeliest: dict[int, tuple[list[str], Floats]] = {}
     if masked:
         proposed = propose(loaded, words, masked, explainer.most_candidates, explainer.batch_tokens)
         likeliest = dict(zip(masked, zip(*proposed, strict=True), strict=True))
@@ -120,7 +119,7 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
 
 def propose(
     loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int], count: int, batch_tokens: int
-) -> tuple[list[list[str]], NDArray[np.float64]]:
+) -> tuple[list[list[str]], Floats]:
     """Candidates for each of m `places`, with the word there masked and all others unchanged, most probable first.
 
     m lists of `count` texts; float64[m, count] probabilities, of the whole vocabulary, not renormalised.
@@ -146,9 +145,7 @@ def propose(
     return [[texts[token] for token in row] for row in best.tolist()], probabilities
 
 
-def _best(
-    loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int) -> tuple[Ints, Floats]:
     """The `count` likeliest candidates of each row at its mask, and their probabilities."""
     import torch
 
@@ -200,7 +197,7 @@ def _encode(loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int]) 
 
 
 @lru_cache(maxsize=1)
-def _candidates(loaded: LoadedModel) -> tuple[list[str], NDArray[np.bool_]]:
+def _candidates(loaded: LoadedModel) -> tuple[list[str], Flags]:
     """The text of every token of the vocabulary, "" for those that are not candidates, and bool[V], True for these.
 
     Texts are without blanks around them and without the sign of a piece inside a word ("##ing" is written "ing").

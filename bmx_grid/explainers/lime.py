@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.explainers.base import Explainer, one_blas_thread
 from bmx_grid.words.perturbation import Plan
 
@@ -52,7 +52,7 @@ class Lime(Explainer):
         """num_samples texts, the first unperturbed."""
         return Plan(words, keep=draw_masks(len(words), self.num_samples, rng), replacement=self.mask)
 
-    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] coefficients, from the float64[num_samples] scores of the plan; 0 where no score differs."""
         assert plan.keep is not None
         with one_blas_thread():
@@ -63,7 +63,7 @@ class Lime(Explainer):
         return self.num_samples
 
 
-def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> Flags:
     """bool[num_samples, n], True where a word stays; the first row keeps all, every other hides 1..n words."""
     sizes = rng.integers(1, n + 1, size=num_samples - 1)
     keys = rng.random((num_samples - 1, n))
@@ -74,15 +74,13 @@ def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> NDArray[np
 
 
 @lru_cache(maxsize=1024)
-def _root_weights(n: int, kernel_width: float) -> NDArray[np.float64]:
+def _root_weights(n: int, kernel_width: float) -> Floats:
     """float64[n + 1] square roots of the weight of a sample that keeps 0..n of n words."""
     distance = 100 * (1 - np.sqrt(np.arange(n + 1) / n))
     return np.sqrt(np.sqrt(np.exp(-(distance**2) / kernel_width**2)))
 
 
-def solve(
-    keep: NDArray[np.bool_], scores: NDArray[np.float64], kernel_width: float, alpha: float
-) -> NDArray[np.float64]:
+def solve(keep: Flags, scores: Floats, kernel_width: float, alpha: float) -> Floats:
     """float64[n] coefficients of the weighted ridge model of float64[K] scores on bool[K, n] masks.
 
     Centred on weighted means, so that the intercept is not penalised. Solves the n x n normal

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.words.perturbation import Plan
 
@@ -22,7 +22,7 @@ class Random(Explainer):
         """No texts; the n draws are kept in the design."""
         return Plan(words, keep=np.empty((0, len(words)), dtype=np.bool_), design=rng.random(len(words)))
 
-    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] draws in [0, 1)."""
         return np.array(plan.design, dtype=np.float64)
 

@@ -15,10 +15,10 @@ from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ExplainError
 from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer, one_blas_thread
 from bmx_grid.words.perturbation import Plan
@@ -56,7 +56,7 @@ class Shap(Explainer):
         orders = draw_orders(n, n_orders, seed)
         return Plan(words, keep=permutation_masks(orders), replacement=self.mask, design=orders)
 
-    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] Shapley values, from the float64[K] scores of the plan."""
         if plan.design is None:
             with one_blas_thread():
@@ -85,16 +85,16 @@ class Shap(Explainer):
 
 
 @lru_cache(maxsize=16)
-def all_masks(n: int) -> NDArray[np.bool_]:
+def all_masks(n: int) -> Flags:
     """bool[2^n, n], all kept in the first row and none in the last. Read-only: it is kept for the next side."""
     hidden = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    keep: NDArray[np.bool_] = hidden == 0
+    keep: Flags = hidden == 0
     keep.flags.writeable = False
     return keep
 
 
 @lru_cache(maxsize=16)
-def exact_weights(n: int) -> NDArray[np.float64]:
+def exact_weights(n: int) -> Floats:
     """float64[n, 2^n]: Shapley value of each word = row @ scores of `all_masks(n)`."""
     keep = all_masks(n)
     others = np.count_nonzero(keep, axis=1)[:, None] - keep
@@ -105,7 +105,7 @@ def exact_weights(n: int) -> NDArray[np.float64]:
 _PER_THREAD = threading.local()  # shap's kind of generator: making one costs more than all its draws
 
 
-def draw_orders(n: int, n_orders: int, seed: int) -> NDArray[np.int64]:
+def draw_orders(n: int, n_orders: int, seed: int) -> Ints:
     """int64[n_orders, n] permutations, the very ones that shap draws for `seed`: each shuffles the one before."""
     if not hasattr(_PER_THREAD, "generator"):
         _PER_THREAD.generator = np.random.RandomState(0)
@@ -119,7 +119,7 @@ def draw_orders(n: int, n_orders: int, seed: int) -> NDArray[np.int64]:
     return orders
 
 
-def permutation_masks(orders: NDArray[np.int64]) -> NDArray[np.bool_]:
+def permutation_masks(orders: Ints) -> Flags:
     """bool[2 + 2 R (n - 1), n] for int64[R, n] orders: full side, masked side, words being added, being taken away."""
     n_orders, n = orders.shape
     places = orders.argsort(axis=1).astype(np.int32)
@@ -133,7 +133,7 @@ def permutation_masks(orders: NDArray[np.int64]) -> NDArray[np.bool_]:
     return keep
 
 
-def permutation_values(orders: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def permutation_values(orders: Ints, scores: Floats) -> Floats:
     """float64[n] mean rise of the score when a word comes in, over both directions of int64[R, n] orders."""
     n_orders, n = orders.shape
     path = np.empty((2, n_orders, n + 1))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.models.prompts import Answer, first_object
 from bmx_grid.models.server import ServedModel
@@ -45,18 +45,18 @@ class ErrorSpans(ServedModel, Explainer):
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         return Plan(words, keep=np.ones((0, len(words)), dtype=np.bool_))
 
-    def attribute(self, plan: Plan, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def attribute(self, plan: Plan, scores: Floats) -> Floats:
         raise NotImplementedError("error spans are read from texts, not from scores")
 
     def count_texts(self, n_words: int) -> int:
         return 0
 
-    def explain(self, items: Sequence[Item], words: PairWords) -> list[Mapping[Role, NDArray[np.float64]]]:
+    def explain(self, items: Sequence[Item], words: PairWords) -> list[Mapping[Role, Floats]]:
         spans = self.read(items, _spans)
         return [_attributions(item, found, words) for item, found in zip(items, spans, strict=True)]
 
 
-def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Role, NDArray[np.float64]]:
+def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Role, Floats]:
     """float64[words] by role; NaN without an answer."""
     attributions = {}
     for role, text in item.texts().items():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.ragged import Flags
 from bmx_grid.words.perturbation import Item, Plan, Request, split_words
 
 Tokens = tuple[str, ...]
@@ -26,7 +27,7 @@ class MaskedSide:
     """
 
     tokens: Sequence[str]
-    visible: NDArray[np.bool_]
+    visible: Flags
     fixed: Tokens
     is_hypothesis: bool
 

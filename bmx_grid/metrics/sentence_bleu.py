@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Floats
+from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.metrics._ngrams import (
     Ints,
     NgramTrie,
@@ -166,11 +166,11 @@ def _distinct(counts: Ints) -> tuple[Ints, Ints]:
     return np.stack(np.unravel_index(keys, sizes)), place
 
 
-def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -> NDArray[np.float64]:
+def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -> Floats:
     return np.fromiter(map(function, values), np.float64, count)
 
 
-def _each_distinct(function: Callable[[float], float], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _each_distinct(function: Callable[[float], float], values: Floats) -> Floats:
     distinct, place = np.unique(values, return_inverse=True)
     return _each(function, distinct.tolist(), len(distinct))[place]
 
@@ -223,7 +223,7 @@ class _BitSide:
 
     tokens: Tokens
     fixed: Tokens
-    keep: NDArray[np.bool_]
+    keep: Flags
     first: int
     instead: int
     is_hypothesis: bool

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ints
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.metrics.base import pairs_of
 from bmx_grid.metrics.encoders import NeuralMetric, TokenVectors, for_token_pairs
 from bmx_grid.models.encoding import in_batches, lengths_of, tensors, token_budget, tokenize
@@ -28,7 +27,7 @@ MOST_WEIGHT = 1_000_000
 _LOGITS = 8  # a token's logits are that many times larger than its hidden states, or more
 
 
-def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_tokens: int | None) -> NDArray[np.float64]:
+def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_tokens: int | None) -> Floats:
     """float64[n] in [0, 1]: exp(l)^(1/n), where l is the mean log-probability of each of the n tokens but the first.
 
     That is one over the perplexity, drawn to 1 by the length, as the authors of BMX add it to XMoverScore (the
@@ -92,7 +91,7 @@ class XMoverScore(NeuralMetric):
         if self.language_model is not None:
             check_model(self.language_model, self.language_model_revision)
 
-    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
+    def score(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
         loaded, pairs, scores = self._loaded(), pairs_of(items, self.ground_truth), np.empty(len(items))
@@ -113,7 +112,7 @@ class XMoverScore(NeuralMetric):
             scores += self.language_model_weight * np.array([likely[hypothesis] for _, hypothesis in pairs])
         return scores
 
-    def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> NDArray[np.float64]:
+    def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> Floats:
         """float64[B] scores of B pairs, without the language model."""
         import torch
 
@@ -128,7 +127,7 @@ class XMoverScore(NeuralMetric):
         return 1 - np.array(moved)
 
 
-def moved_distance(cost: NDArray[np.float64], dropout: float) -> float:
+def moved_distance(cost: Floats, dropout: float) -> float:
     """What it costs to move n equal piles onto m equal piles, without the smallest flows.
 
     cost: float64[n, m]. Both sides have mass 1. Of the k flows that are not 0, those below the
@@ -145,7 +144,7 @@ def moved_distance(cost: NDArray[np.float64], dropout: float) -> float:
     return _moved(flow, cost, dropout) / float(rows * columns)
 
 
-def _moved(flow: NDArray[np.float64], cost: NDArray[np.float64], dropout: float) -> float:
+def _moved(flow: Floats, cost: Floats, dropout: float) -> float:
     """What flows cost without the smallest ones."""
     moved = np.sort(flow[flow != 0])
     if dropout > 0 and len(moved):
@@ -226,7 +225,7 @@ class AuthorsXMoverScore(XMoverScore):
                 "carries: run `python -m nltk.downloader punkt_tab`."
             ) from error
 
-    def score(self, items: Sequence[Item]) -> NDArray[np.float64]:
+    def score(self, items: Sequence[Item]) -> Floats:
         return super().score([self._prepared(item) for item in items])
 
     def _prepared(self, item: Item) -> Item:
@@ -235,7 +234,7 @@ class AuthorsXMoverScore(XMoverScore):
         hypothesis = truecased(detokenized(item.text("hypothesis"), "en"))
         return item.with_text(self.ground_truth, truth).with_text("hypothesis", hypothesis)
 
-    def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> NDArray[np.float64]:
+    def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> Floats:
         left, right = (
             [vectors[mask].double().cpu().numpy() for vectors, mask in zip(texts, masks, strict=True)]
             for texts, masks, _ in (truth, hypothesis)
@@ -243,7 +242,7 @@ class AuthorsXMoverScore(XMoverScore):
         return np.array([1 - rounded_distance(*pair, self.flow_dropout) for pair in zip(left, right, strict=True)])
 
 
-def rounded_distance(left: NDArray[np.float64], right: NDArray[np.float64], dropout: float) -> float:
+def rounded_distance(left: Floats, right: Floats, dropout: float) -> float:
     """What it costs to move n equal piles onto m equal piles by pyemd, without the flows that its rounding makes small.
 
     left: float64[n, D], right: float64[m, D], unit vectors. As in the authors' code, the problem has n + m places on

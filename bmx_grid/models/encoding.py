@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.ragged import Ints
+from bmx_grid.core.ragged import Flags, Ints
 from bmx_grid.models.loading import LoadedModel
 
 TokenIds = list[NDArray[np.int32]]
@@ -102,7 +102,7 @@ def lengths_of(ids: Sequence[Sequence[int]] | TokenIds) -> Ints:
     return np.array([len(text) for text in ids], dtype=np.int64)
 
 
-def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, NDArray[np.bool_]]:
+def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, Flags]:
     """int64[B, L] ids, filled up, and bool[B, L], True where there is a token; L is at least 1."""
     lengths = lengths_of(ids)
     mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]

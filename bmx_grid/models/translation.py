@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmx_grid.core.ragged import Floats, Ints, Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
 from bmx_grid.models.encoding import HeldStates, TokenIds, in_batches, lengths_of, tensors, tokenize, windows
 from bmx_grid.models.languages import Languages, known_languages, use
 from bmx_grid.models.loading import LoadedModel
@@ -77,7 +76,7 @@ def forced(
     batch_tokens: int | None = None,
     max_length: int | None = None,
     with_entropies: bool = True,
-) -> tuple[Ragged, Ragged, NDArray[np.bool_]]:
+) -> tuple[Ragged, Ragged, Flags]:
     """How likely n targets are given n sources, each token after the true ones before it; the same in any batch.
 
     Returns natural logarithms of probabilities, entropies of the model's distribution at each token in nats (eq. 4 of
@@ -130,7 +129,7 @@ def forced(
     return Ragged(questions.likely, offsets), Ragged(questions.entropies[questions.of_token], offsets), is_code
 
 
-def token_sums(likely: Ragged, entropies: Ragged, counted: NDArray[np.bool_]) -> Floats:
+def token_sums(likely: Ragged, entropies: Ragged, counted: Flags) -> Floats:
     """float64[n, 4]: tokens, sum of log-probabilities, sum of entropy x log-probability, sum of entropies.
 
     likely, entropies: of n targets (`forced`). counted: bool, flat, the tokens that count.

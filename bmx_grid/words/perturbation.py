@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from bmx_grid.core.ragged import Flags
 
 Role = Literal["source", "reference", "hypothesis"]
 ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")  # the order of the texts of an item
@@ -80,7 +79,7 @@ class Plan:
     """
 
     words: tuple[str, ...]
-    keep: NDArray[np.bool_] | None = None
+    keep: Flags | None = None
     replacement: str | None = None
     texts: Sequence[str] | None = None
     design: Any = None
