@@ -19,7 +19,8 @@ N, FOLDS = 560, 10
 bench = Bench(__doc__, rounds=3)
 base, truth, hypothesis, human = make_setting(N, 20, 0)
 rows = np.arange(N)
-rated = Rated(base, human, log_words(truth, hypothesis), rows, rows, 0 * rows, rows % FOLDS, np.ones(N, dtype=np.bool_))
+words = log_words(truth.lengths, hypothesis.lengths)
+rated = Rated(base, human, words, rows, rows, 0 * rows, rows % FOLDS, np.ones(N, dtype=np.bool_))
 names = [name for name in options("boost") if name != "recipe"]  # that one chooses nothing
 boosts = {name: build(load_option("boost", name), Boost, f"boost.{name}") for name in names}
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import PAIR, Column, Frames, Table
 from bmx_grid.core.wording import UNDEFINED, file_stem
+from bmx_grid.evaluations.base import BASE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BASE = "base"  # the point of comparisons of metrics alone
 LEVELS = ["segment", "system"]
 NAMES = [*PAIR, "metric"]
 # level, grouping, statistic of correlations.parquet, and the name of the column

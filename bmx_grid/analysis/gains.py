@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table
 from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
 from bmx_grid.core.ragged import Floats
+from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALPHA = 0.05
-PUBLISHED = "published"
-DECLARED = (PUBLISHED, "elsewhere")  # points that were not chosen where they are judged; the first that is there
+DECLARED = (PUBLISHED, ELSEWHERE)  # points that were not chosen where they are judged; the first that is there
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
 PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
 SAME = 1e-6  # how far the gain of a point and the difference that was tested may lie apart, by rounding
@@ -50,6 +50,10 @@ SUMMARY = (
     Column("clusters_better", "above 0"),
     Column("sign_p", "sign test p", ".3g"),
 )
+AT_POINT = {  # columns of `declared_points`, by the names that they have beside every setting
+    **{"w": "fixed_w", "p": "fixed_p", "low": "fixed_gain_low", "high": "fixed_gain_high"},
+    **{"p_value": "fixed_gain_p", "p_holm": "fixed_gain_p_holm"},
+}
 OF_TEST = ("test", "family", "low", "high", "p_value", "p_holm", "n", "clusters")
 
 
@@ -150,12 +154,10 @@ def at_points(given: Given) -> pd.DataFrame:
     frame.loc[frame["control"], ["fixed_w", "fixed_p"]] = math.nan
     frame["fixed_gain"] = gains_of(given.table, frame["explainer"].where(~frame["control"]), points)
     frame["fixed"] = frame["baseline"] + frame["fixed_gain"]
-    of_test = {"low": "low", "high": "high", "p_value": "p", "p_holm": "p_holm"}
-    names = {"w": "fixed_w", "p": "fixed_p", **{column: f"fixed_gain_{name}" for column, name in of_test.items()}}
-    tested = declared_points(given.frames).astype({"w": float, "p": float}).rename(columns=names)
+    tested = declared_points(given.frames).astype({"w": float, "p": float}).rename(columns=AT_POINT)
     tested["fixed_p"] = tested["fixed_p"].where(tested["fixed_w"] != 1)  # the metric alone, whatever its p
     key = [*FACTORS, "fixed_w", "fixed_p"]
-    tested = tested.drop_duplicates(key)[[*key, *(f"fixed_gain_{name}" for name in of_test.values()), "survives"]]
+    tested = tested.drop_duplicates(key)[[*FACTORS, *AT_POINT.values(), "survives"]]
     frame = frame.merge(tested, on=key, how="left")
     return frame.assign(survives=frame["survives"].fillna(False).astype(bool))
 

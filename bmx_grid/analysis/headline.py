@@ -24,11 +24,11 @@ from bmx_grid.analysis.gains import (
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.core.wording import counted, named, number, setting_label
+from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ALL = "all"
 READ = (
     "Correlation with human scores: baseline, the metric alone; best, at each setting's own best point, chosen where "
     "it is judged (in-sample), with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "

@@ -34,6 +34,7 @@ from bmx_grid.analysis.points import chosen_points
 from bmx_grid.core.configure import ALLOWED_PACKAGES
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import visible
+from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,7 +202,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
         "tied_with_metric_alone": analysis.ask(points.compute)["n_tied_with_baseline"],
         "tested": analysis.ask(headline.compute)["single_gains"],
         "medians": analysis.ask(points.compute)["medians"],
-        "fixed": {**fixed.pop(headline.ALL), **fixed},
+        "fixed": {**fixed.pop(ALL), **fixed},
     }
     if len(verdict):
         scope = verdict["dataset"] + " " + verdict["language_pair"]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import PAIR, Column, Frames, Table
-from bmx_grid.analysis.correlations import BASE
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import file_stem, named, setting_label, written
+from bmx_grid.evaluations.base import BASE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from bmx_grid.analysis.base import FACTORS, Column, Table
 from bmx_grid.analysis.load import read_frame
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.core.wording import telling_apart
+from bmx_grid.core.wording import METRIC_ALONE, telling_apart
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
     codes,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 PREFIX = "boosted_"  # of the columns of scores.parquet that hold a point
-BASE = "metric alone"
 SEGMENT = ["id", "system"]
 SIGNED = ("gain_a", "gain_b", "difference", "low", "high")
 FORMS = {"r_a": ".4f", "r_b": ".4f", **dict.fromkeys(SIGNED, "+.4f")}
@@ -122,7 +121,7 @@ def _compared(
         r, low, high, clusters = _difference(values, human, codes(used["cluster a"]), kind, resamples, seed)
         gains = np.full(2, np.nan) if point == "base" else r[2:] - r[:2]
         yield {
-            "point": BASE if point == "base" else point.removeprefix(PREFIX),
+            "point": METRIC_ALONE if point == "base" else point.removeprefix(PREFIX),
             **{"run_a": names[0], "run_b": names[1], "r_a": r[-2], "r_b": r[-1]},
             **{"gain_a": gains[0], "gain_b": gains[1]},
             "difference": float(np.diff(r if point == "base" else gains)[0]),

@@ -17,6 +17,7 @@ from bmx_grid.analysis.base import CONTROL, FACTORS, PAIR, Column, Frames, Given
 from bmx_grid.analysis.gains import declared
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named
+from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.measures.resampling import cluster_mean, codes, number_of, resampled_correlations
 from bmx_grid.measures.resampling import interval as ends_of
@@ -47,7 +48,6 @@ MOST_ROWS = 12  # of a table that fits a screen
 MOST_SETTINGS = 400  # rows of a table that is read; more are written as CSV only
 FORM, RHO = ".3f", "+.2f"
 RESAMPLES = 1000
-ALL = "all"
 INTERVALS = (
     "In brackets: 95 % intervals, of means by a bootstrap of language pairs (none with fewer than 3), of a single "
     "setting by a bootstrap of clusters of segments."
@@ -150,12 +150,11 @@ def _sentence(words: pd.DataFrame) -> list[str]:
     ranked, chance = words[words[value].notna()], CHANCE[measure]
     better, worse, control = ranked[low] > chance, ranked[high] < chance, ranked["explainer"] == CONTROL
     kinds = ("control", "better than chance", "worse than chance", "not distinguishable from chance")
+    by_kind: dict[str, list[str]] = {}
     ranked = ranked.assign(kind=np.select([control, better, worse], kinds[:3], kinds[3]))
-    parts = [
-        f"{kind}: {named([_with_interval(row, value) for row in ranked[ranked['kind'] == kind].to_dict('records')])}"
-        for kind in (*kinds[1:], kinds[0])
-        if (ranked["kind"] == kind).any()
-    ]
+    for row in ranked.to_dict("records"):
+        by_kind.setdefault(row["kind"], []).append(f"{row['explainer']} {interval(row, (value, low, high), FORM)}")
+    parts = [f"{kind}: {named(by_kind[kind])}" for kind in (*kinds[1:], kinds[0]) if kind in by_kind]
     over = counted(int(ranked["pairs"].max()), "language pair")
     lead = f"Do explanations find the words people marked? {MEASURES[value]} on the {side} of {over}"
     return [f"{lead} (chance {chance:g}), {'; '.join(parts)}."]
@@ -163,10 +162,6 @@ def _sentence(words: pd.DataFrame) -> list[str]:
 
 def _names(measure: str) -> tuple[str, str, str]:
     return measure, f"{measure}_low", f"{measure}_high"
-
-
-def _with_interval(row: Mapping[Any, Any], measure: str) -> str:
-    return f"{row['explainer']} {interval(row, _names(measure), FORM)}"
 
 
 def plausibility(given: Given) -> pd.DataFrame:

@@ -75,7 +75,7 @@ class Boosted:
         scores, human, kind, seed = *self._judged(), self._spec.correlation, self._seed
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
-        words = log_words(self.ground_truth, self.hypothesis)
+        words = log_words(self.ground_truth.lengths, self.hypothesis.lengths)
         rated = rated_of(kind, self.base, human, words, self._clusters, rows, self._systems, used, seed)
         n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
         reassigned = []

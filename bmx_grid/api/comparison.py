@@ -50,6 +50,7 @@ from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import LEGEND, evidence_on, judged
 from bmx_grid.measures.correlation import KINDS, Kind, correlate
 from bmx_grid.measures.levels import within_groups
+from bmx_grid.measures.nuisance import log_words
 from bmx_grid.measures.significance import benjamini_hochberg, compare_sums, holm
 from bmx_grid.measures.significance import compare as significance
 from bmx_grid.measures.systems import by_mean, mean
@@ -293,7 +294,7 @@ def _verdicts(settings: Sequence[Finished], kind: Kind, how: Mapping[str, Any]) 
         used = np.asarray(np.isfinite([human, *(setting.scores.base_scores for setting in both)]).all(axis=0))
         reached = [correlate(kind, setting.scores.base_scores[used], human[used]) for setting in both]
         better, other = both[::-1] if reached[1] > reached[0] else both
-        words = np.log(np.maximum(other.word_counts("hypothesis"), 1))[:, None].astype(np.float64)
+        words = log_words(other.word_counts("hypothesis"))
         no_systems = np.zeros(len(human), np.int64)  # to rank systems is what metrics are for
         base, scores = other.scores.base_scores, better.scores.base_scores
         rated = rated_of(kind, base, human, words, of.clusters, of.items, no_systems, used, how["seed"])

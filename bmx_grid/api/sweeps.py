@@ -330,8 +330,9 @@ class Run:
         """The answer, and a table with the gains at the published points and their intervals."""
         import pandas as pd
 
-        from bmx_grid.analysis.gains import PUBLISHED, declared_points
+        from bmx_grid.analysis.gains import declared_points
         from bmx_grid.analysis.headline import answer
+        from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
         lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
         names, columns = tuple[str, ...](FACTORS), {name: name for name in ("value", "low", "high")}

@@ -86,7 +86,7 @@ class Learned(Boost):
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         """float64[N, 14]; a row is NaN where one of the two sides has no word or an attribution that is not finite."""
         columns = [statistic(name, rows) for rows in (truth, hypothesis) for name in STATISTICS]
-        found = np.column_stack([log_words(truth, hypothesis), *columns])
+        found = np.column_stack([log_words(truth.lengths, hypothesis.lengths), *columns])
         found[np.isnan(found).any(axis=1)] = np.nan
         return found
 

@@ -186,11 +186,11 @@ class GridEvaluation(Evaluation):
         return {**{f"boosted_{name}": result.boosted.get(name, nothing) for name in names}, "shifted": result.shifted}
 
 
-def sample_of(setting: Finished, spec: GridSpec, w: Sequence[float]) -> Sample:
+def sample_of(setting: Finished, spec: GridSpec) -> Sample:
     """The used segments of a setting as resamples read them."""
     inputs = setting.inputs(spec)
     clusters = setting.codes.clusters[inputs.used]
-    return Sample(inputs.means, inputs.base, inputs.human, w, clusters, kind=spec.correlation)
+    return Sample(inputs.means, inputs.base, inputs.human, spec.w, clusters, kind=spec.correlation)
 
 
 def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
@@ -210,7 +210,7 @@ def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Floats:
     """
     used = setting.inputs(spec).used
     boosted = np.full(len(used), np.nan)
-    boosted[used] = cross_fit(sample_of(setting, spec, spec.w), FOLDS, seed)
+    boosted[used] = cross_fit(sample_of(setting, spec), FOLDS, seed)
     return boosted
 
 
@@ -248,7 +248,7 @@ def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Float
 
     Equal parts are computed once.
     """
-    used, sample = setting.inputs(spec).used, sample_of(setting, spec, spec.w)
+    used, sample = setting.inputs(spec).used, sample_of(setting, spec)
     different = {rows.tobytes(): rows[used] for rows in parts}
     grids = dict(zip(different, sample.grids_on(list(different.values())), strict=True))
     gains = np.stack([grids[rows.tobytes()] - grids[rows.tobytes()][:1, -1:] for rows in parts])
@@ -268,9 +268,3 @@ def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:
         n_rated=int(rated.sum()),
         n_used=int((rated & np.isfinite(base)).sum()),
     )
-
-
-def not_evaluated(n_segments: int) -> GridResult:
-    """The result of a setting in a sweep without the grid: everything is undefined."""
-    nothing = np.full(n_segments, np.nan)
-    return metric_alone(GridSpec(p=(0.0,), w=(1.0,)), nothing, nothing)

@@ -19,7 +19,7 @@ from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import FOLDS as FOLDS_PLACE
 from bmx_grid.measures.grid_resampling import to_scale
-from bmx_grid.measures.nuisance import NO_DONOR, donors
+from bmx_grid.measures.nuisance import NO_DONOR, donors, log_words
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
 
 FOLDS = 10
@@ -185,11 +185,10 @@ def member_of(
         features, lacking = _features(setting, boosts, among)
         # one set of segments for all boosts that can be made here, in the folds of the grid's points
         used = np.logical_and.reduce([among, *(np.isfinite(columns).all(axis=1) for columns in features.values())])
-    words = np.column_stack([setting.word_counts(role) for role in setting.worded])
+    words = log_words(*(setting.word_counts(role) for role in setting.worded))
     segments = setting.segments.segments
     items, systems = (np.array([str(getattr(segment, name)) for segment in segments]) for name in ("id", "system"))
-    log_words = np.log(np.maximum(words, 1).astype(np.float64))
-    rated = rated_of(kind, base, human, log_words, labels, items, systems, used, fold_seed, among)
+    rated = rated_of(kind, base, human, words, labels, items, systems, used, fold_seed, among)
     drawn = []
     for draw in range(draws if features else 0):  # the same whatever settings a sweep has
         content = int(setting.segments.fingerprint()[:16], 16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -139,12 +139,13 @@ def segment_rows(
         halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()
         per_point = zip(points, made, correlations, agreements, halves, strict=True)
         for point, rows, by_kind, (agreement, epsilon, notes), held_out in per_point:
+            note = "; ".join(notes)
+            of_ties: Any = {"epsilon": epsilon, "calibrated_on": "same data", "held_out": held_out, "note": note}
             for statistic, (value, low, high, n_groups, n_undefined, n) in [*by_kind.items(), ("acc_eq", agreement)]:
-                of_ties = {"epsilon": epsilon, "calibrated_on": "same data", "held_out": held_out}
-                more: Any = {**of_ties, "note": "; ".join(notes)} if statistic == "acc_eq" else {}
                 where = (point, human_name, "segment", grouping, statistic)
                 counts = (1, int(math.isnan(value))) if grouping == "none" else (n_groups, n_undefined)
-                rows.append(Row(*where, Estimate(value, low, high), n, n_systems, *counts, **more))
+                row = Row(*where, Estimate(value, low, high), n, n_systems, *counts)
+                rows.append(replace(row, **of_ties) if statistic == "acc_eq" else row)
     return made
 
 

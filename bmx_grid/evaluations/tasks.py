@@ -29,14 +29,13 @@ from bmx_grid.evaluations.base import (
     grouped,
     here,
 )
+from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.significance import ALONE, significance_ranks, turned
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, Scores, drawn_agreement
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.significance import p_of_swaps
 from bmx_grid.measures.systems import outliers, ranges_by_wins
-
-ALL = "all"
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,13 @@ from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
+    OF_METRIC,
     OF_PAIR,
     Estimate,
     Evaluation,
     Finished,
     Measured,
+    grouped,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
 from bmx_grid.measures.correlation import average_ranks
@@ -114,11 +116,11 @@ class TopSystemsEvaluation(Evaluation):
         """The rows of each setting, with the differences between metrics, each taken from its first explainer."""
         levels = [dict(self._levels(setting)) for setting in settings]
         differences: list[list[DifferenceRow]] = [[] for _ in settings]
-        first_of = {setting.metric_name: place for place, setting in reversed(list(enumerate(settings)))}
-        for one, other in itertools.combinations(sorted(first_of.values()), 2):
+        first = [places[0] for places in grouped(settings, OF_METRIC)]  # of a metric its first explainer
+        for one, other in itertools.combinations(first, 2):
             fitted = [any(fit == ON_THESE for _, fit in levels[place]) for place in (one, other)]
-            first, second = (other, one) if fitted == [False, True] else (one, other)
-            differences[first] += _differences(levels[first], levels[second], settings[second].metric_name)
+            left, right = (other, one) if fitted == [False, True] else (one, other)
+            differences[left] += _differences(levels[left], levels[right], settings[right].metric_name)
         return [
             {
                 "top_systems": [row for key, level in of.items() for row in _top_rows(*key, level)],
@@ -148,7 +150,6 @@ def _top_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[TopRow]:
 
 
 def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
-    # Ranks from 1, the highest; equal scores share the mean of theirs.
     ranks = (average_ranks(-scores) for scores in (level.scores, level.human))
     columns = np.stack([level.direction * level.scores, next(ranks), level.human, next(ranks)], axis=1).tolist()
     for name, values in zip(level.names, columns, strict=True):

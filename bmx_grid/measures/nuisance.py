@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
 from bmx_grid.measures.resampling import number_of
 
@@ -137,7 +137,7 @@ def predictions(
     whole, values = np.column_stack([target, scores, breaks]), 1 + scores.shape[1]
     for fold in range(number_of(fold_of) if number_of(fold_of) > 1 else 0):
         judged = fold_of == fold
-        left = _left(columns[~judged], whole[~judged])
+        left = _fitted(columns, breaks[:, :0], whole, judged)[1]
         of_breaks, n = left[:, values:], len(left)
         products, spreads = of_breaks.T @ left, np.sum(left**2, axis=0)
         determined = spreads <= COLLINEAR * np.sum(whole[~judged] ** 2, axis=0)  # what is left is rounding
@@ -163,11 +163,6 @@ def _scaled(columns: Floats) -> Floats:
     """Columns with a mean square of 1; a column of zeros as it is."""
     size = np.sqrt(np.mean(columns**2, axis=0))
     return np.asarray(columns / np.where(size > 0, size, 1.0))
-
-
-def _left(known: Floats, values: Floats) -> Floats:
-    """What least squares on the columns leaves of each column of values."""
-    return np.asarray(values - known @ np.linalg.lstsq(known, values, rcond=COLLINEAR)[0])
 
 
 def _telling(products: Floats, with_values: Floats, spread: np.float64, n: int, most: int) -> list[int]:
@@ -249,9 +244,9 @@ def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
     return np.asarray(group[first_of_run[following % len(first_of_run)]])
 
 
-def log_words(*sides: Ragged) -> Floats:
-    """float64[N, sides] the natural logarithm of the number of words of each side; an empty side counts as one word."""
-    return np.log(np.maximum(np.column_stack([side.lengths for side in sides]), 1).astype(np.float64))
+def log_words(*counts: Ints) -> Floats:
+    """float64[N, sides] the natural logarithm of int64[N] words of each side; an empty side counts as one word."""
+    return np.log(np.maximum(np.column_stack(counts), 1).astype(np.float64))
 
 
 def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tuple[float, Floats]:

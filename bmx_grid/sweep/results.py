@@ -15,7 +15,7 @@ from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import setting_label
 from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, columns_of
-from bmx_grid.evaluations.grid import NO_POINT, GridOfSetting, PointRow, not_evaluated
+from bmx_grid.evaluations.grid import NO_POINT, GridOfSetting, PointRow
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.words.perturbation import ROLES
@@ -92,8 +92,9 @@ class SettingResult:
 
     @property
     def grid(self) -> GridResult:
-        """The correlations float64[P, W] and what follows from them."""
-        return not_evaluated(self.n_segments) if self._of_grid is None else self._of_grid.grid
+        """The correlations float64[P, W] and what follows from them; all undefined in a sweep without the grid."""
+        nothing = GridResult(np.empty((0, 1)), math.nan, self.n_segments, n_rated=0, n_used=0)
+        return nothing if self._of_grid is None else self._of_grid.grid
 
     @property
     def has_grid(self) -> bool:

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from bmx_grid.analysis.side_by_side import BASE, side_by_side
+from bmx_grid.analysis.side_by_side import side_by_side
 from bmx_grid.core.errors import BmxError
+from bmx_grid.core.wording import METRIC_ALONE
 
 N = 60
 
@@ -43,7 +44,7 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
     def r(table, column):
         return scipy.stats.pearsonr(table[column], table["human"])[0]
 
-    alone, point = (found[found["point"] == name].iloc[0] for name in (BASE, "published"))
+    alone, point = (found[found["point"] == name].iloc[0] for name in (METRIC_ALONE, "published"))
     gains = [r(table, "boosted_published") - r(table, "base") for table in (one, other)]
     assert point[["gain_a", "gain_b"]].tolist() == pytest.approx(gains, abs=1e-12)
     assert point["difference"] == pytest.approx(gains[1] - gains[0], abs=1e-12)
@@ -86,7 +87,7 @@ def test_only_shared_segments_and_points_count(tmp_path):
     one, other = scores(1), scores(2).iloc[10:].assign(boosted_elsewhere=0.5)
     one.loc[20, "human"] = np.nan
     found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", other)], resamples=40)
-    assert found["point"].tolist() == [BASE, "published"]
+    assert found["point"].tolist() == [METRIC_ALONE, "published"]
     assert (found["n_segments"] == N - 11).all() and (found["n_only_a"] == 10).all()
 
 
