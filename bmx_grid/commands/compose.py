@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.configure import CONFIGS, folder_path, groups, load_option, options
-from bmx_grid.core.errors import ConfigError, StoreError, printable, unknown
+from bmx_grid.core.errors import ConfigError, StoreError, unknown
 from bmx_grid.core.wording import masked_address, masked_argument, shortened
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def _check(config: Mapping[str, Any], folder: Path | None) -> None:
 def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "key") -> None:
     for key in node:
         if key not in known:
-            raise ConfigError(f"{above}{printable(str(key))}: {unknown(kind, str(key), known)}")
+            raise ConfigError(f"{above}{key}: {unknown(kind, str(key), known)}")
 
 
 def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:

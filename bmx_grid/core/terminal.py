@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from bmx_grid.core.errors import BmxError
+from bmx_grid.core.errors import BmxError, printable
 from bmx_grid.core.stopping import answer, exit_status, listening, signalled
 from bmx_grid.core.wording import masked_address
 
@@ -71,7 +71,7 @@ def _status(work: Callable[[], int | None]) -> int:
         return status
     except BmxError as error:
         if signalled() is None:
-            print(f"error: {masked_address(str(error))}", file=sys.stderr)
+            print(f"error: {printable(masked_address(str(error)))}", file=sys.stderr)
         return 2
     except MemoryError as error:
         if signalled() is None:
