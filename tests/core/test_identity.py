@@ -18,12 +18,8 @@ class Unclassified(Component):
     samples: int = field(default=3)
 
 
-def test_a_default_given_explicitly_is_the_same_default_left_out():
-    assert Part().fingerprint() == Part(samples=100).fingerprint()
-
-
-def test_runtime_fields_stay_out_of_the_fingerprint():
-    assert Part(device="cuda").fingerprint() == Part().fingerprint()
+def test_a_default_given_and_left_out_is_the_same_and_runtime_fields_stay_out_of_the_fingerprint():
+    assert Part().fingerprint() == Part(samples=100).fingerprint() == Part(device="cuda").fingerprint()
     assert Part(device="cuda").settings("runtime") == {"device": "cuda"}
 
 
