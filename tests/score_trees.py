@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def blocks(**scores: tuple[float, ...]) -> str:
+def blocks(**scores: tuple[float | None, ...]) -> str:
     """A file of the scores of each system's segments."""
     return "".join(f"{system} {score}\n" for system, own in scores.items() for score in own)
 

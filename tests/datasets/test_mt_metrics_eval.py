@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from score_trees import TREE, plant
+from score_trees import TREE, blocks, plant
 
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.metrics.imported import Imported
@@ -48,6 +48,7 @@ def test_pairs_are_those_with_human_scores(reader, tree):
 
 
 SEG, SYS = "human-scores/en-de.mqm.seg.score", "human-scores/en-de.mqm.sys.score"
+PEOPLE_AND_B = {"reference": {"en-de": "refB"}, "human_systems": True}
 JUDGED = {
     "machines-only": ({}, ("sysA", "sysB"), {"sysA": ("a1", ("b1",))}),
     "a-person-is-not-its-own-reference": (
@@ -56,11 +57,7 @@ JUDGED = {
         {"refB": ("a1", ()), "sysA": ("a1", ("b1",))},
     ),
     "another-reference": ({"reference": "refB"}, ("sysA", "sysB"), {"sysA": ("b1", ("a1",))}),
-    "the-reference-is-no-system": (
-        {"reference": {"en-de": "refB"}, "human_systems": True},
-        ("refA", "sysA", "sysB"),
-        {"refA": ("b1", ())},
-    ),
+    "the-reference-is-no-system": (PEOPLE_AND_B, ("refA", "sysA", "sysB"), {"refA": ("b1", ())}),
     "an-outlier": ({"leave_out": ["sysA"]}, ("sysB",), {}),
 }
 
@@ -88,42 +85,37 @@ def test_details_of_the_layout(read, tree):
 
 ONE_TWO = {f"references/en-de.ref{name}.txt": None for name in "AB"}
 ONE_TWO |= {f"references/en-de.{name}.txt": "r1\nr2\nr3\n" for name in ("one", "two")}
-# changed files, settings, pair, and what the message says
+TOO_FEW = blocks(sysA=(-1, None), sysB=(0, -0.1, None))
+# changed files, settings, and what the message says
 REFUSED = {
-    "too-few-rows": (
-        {SEG: "sysA -1\nsysA None\nsysB 0\nsysB -0.1\nsysB None\n"},
-        {},
-        "en-de",
-        ["mqm.seg.score", "2 scores for the system 'sysA'", "3 segments"],
-    ),
-    "a-system-twice": ({SYS: "sysA 1\nsysA 2\n"}, {}, "en-de", ["mqm.sys.score", "2 scores", "'sysA'"]),
-    "a-pair-mistyped": ({}, {"reference": {"en-dd": "refA"}}, "en-de", ["unknown language pair 'en-dd'"]),
-    "unknown-system": ({SEG: "sysC -1\n"}, {}, "en-de", ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
+    "too-few-rows": ({SEG: TOO_FEW}, {}, ["mqm.seg.score", "2 scores for the system 'sysA'", "3 segments"]),
+    "a-system-twice": ({SYS: "sysA 1\nsysA 2\n"}, {}, ["mqm.sys.score", "2 scores", "'sysA'"]),
+    "a-pair-mistyped": ({}, {"reference": {"en-dd": "refA"}}, ["unknown language pair 'en-dd'"]),
+    "unknown-system": ({SEG: "sysC -1\n"}, {}, ["mqm.seg.score, line 1", "'sysC'", "did you mean 'sys"]),
     "another-number-of-lines": (
         {"sources/en-de.txt": "s1\ns2\n"},
         {},
-        "en-de",
         ["sources/en-de.txt has 2 lines", "references/en-de.refA.txt has 3 lines"],
     ),
-    "no-usual-reference": (ONE_TWO, {}, "en-de", ["references of en-de are one, two", "mt_metrics_eval.reference=one"]),
-    "no-test-set": ({}, {"test_set": None}, "en-de", ["has toy", "dataset.mt_metrics_eval.test_set=wmt23"]),
-    "leaves-the-folder": ({}, {"test_set": "../toy"}, "en-de", ["'../toy'", "name a folder"]),
-    "not-fetched": ({}, {"test_set": "wmt23"}, "en-de", ["wmt23", "has toy", "--download"]),
-    "unknown-pair": ({}, {}, "en-fr", ["unknown language pair 'en-fr'", "en-de"]),
-    "unknown-reference": ({}, {"reference": "refC"}, "en-de", ["unknown reference 'refC'", "refA, refB"]),
-    "unknown-human-score": ({}, {"human": "mqn"}, "en-de", ["'mqn'", "Did you mean 'mqm'"]),
-    "unknown-outlier": ({}, {"leave_out": ["sysC"]}, "en-de", ["unknown system 'sysC'"]),
-    "nobody-left": ({}, {"leave_out": ["sysA", "sysB"]}, "en-de", ["none of the systems"]),
+    "no-usual-reference": (ONE_TWO, {}, ["references of en-de are one, two", "mt_metrics_eval.reference=one"]),
+    "no-test-set": ({}, {"test_set": None}, ["has toy", "dataset.mt_metrics_eval.test_set=wmt23"]),
+    "leaves-the-folder": ({}, {"test_set": "../toy"}, ["'../toy'", "name a folder"]),
+    "not-fetched": ({}, {"test_set": "wmt23"}, ["wmt23", "has toy", "--download"]),
+    "unknown-pair": ({}, {"pair": "en-fr"}, ["unknown language pair 'en-fr'", "en-de"]),
+    "unknown-reference": ({}, {"reference": "refC"}, ["unknown reference 'refC'", "refA, refB"]),
+    "unknown-human-score": ({}, {"human": "mqn"}, ["'mqn'", "Did you mean 'mqm'"]),
+    "unknown-outlier": ({}, {"leave_out": ["sysC"]}, ["unknown system 'sysC'"]),
+    "nobody-left": ({}, {"leave_out": ["sysA", "sysB"]}, ["none of the systems"]),
 }
 
 
-@pytest.mark.parametrize(("change", "settings", "pair", "words"), REFUSED.values(), ids=REFUSED)
-def test_damaged_trees_and_settings_that_cannot_be(read, tree, change, settings, pair, words):
+@pytest.mark.parametrize(("change", "settings", "words"), REFUSED.values(), ids=REFUSED)
+def test_damaged_trees_and_settings_that_cannot_be(read, tree, change, settings, words):
     plant(tree / "toy", {name: text for name, text in change.items() if text is not None})
     for name in [name for name, text in change.items() if text is None]:
         (tree / "toy" / name).unlink()
     with pytest.raises((ConfigError, DataError)) as raised:
-        read(pair, **settings)
+        read(**settings)
     assert all(word in str(raised.value) for word in words), raised.value
 
 
