@@ -39,17 +39,13 @@ def noise(boost, n=60, seed=4) -> Part:
     return Part(base, boost.features(*attributions(n, seed)), base.copy(), np.arange(n))
 
 
-def test_features_are_one_named_float64_each(boost):
-    found = boost.features(*attributions(20))
+@pytest.mark.parametrize("n", [0, 1, 20])
+def test_features_are_one_named_float64_each(boost, n):
+    found = boost.features(*attributions(n))
     assert found.dtype == np.float64
-    assert found.shape == (20, len(boost.names()))
+    assert found.shape == (n, len(boost.names()))
     assert len(set(boost.names())) == len(boost.names())
     assert np.isfinite(found).all()
-
-
-@pytest.mark.parametrize("n", [0, 1])
-def test_features_of_few_segments(boost, n):
-    assert boost.features(*attributions(n)).shape == (n, len(boost.names()))
 
 
 def test_features_and_scores_do_not_depend_on_order_subset_or_batch(boost, fitted):
@@ -131,9 +127,7 @@ def test_reassigned_attributions_lose_what_a_planted_signal_gains(boost):
     assert held_out(other) < 0.2 * held_out(own)
 
 
-@pytest.mark.parametrize(
-    "wrong", [pytest.param({}, id="nothing"), pytest.param({"w": 0.5, "own": 1.0}, id="keys of others")]
-)
+@pytest.mark.parametrize("wrong", [{}, {"w": 0.5, "own": 1.0}], ids=["nothing", "keys of others"])
 def test_constants_of_something_else_are_refused(boost, wrong):
     with pytest.raises(ConfigError, match="constants"):
         boost.restored(wrong)

@@ -79,12 +79,9 @@ def test_every_job_is_run_once_and_none_is_read_before_there_is_room(executor, t
             unfinished.append(number - len(os.listdir(tmp_path)))
             yield Job(partial(jobs.square_noted, number, tmp_path))
 
+    assert list(executor.run(iter(()))) == []
     assert sorted(executor.run(some())) == [number * number for number in range(count)]
     assert max(unfinished) <= 4 * n_workers
-
-
-def test_no_job_gives_no_result(executor):
-    assert list(executor.run(iter(()))) == []
 
 
 def test_a_job_s_own_error_is_raised_as_it_is(executor):
@@ -144,13 +141,10 @@ def test_kept_it_is_as_good_as_before_after_a_run_that_failed(alone):
         assert list(same.run([Job(partial(jobs.square, 3))])) == [9]
 
 
-def test_nothing_about_it_is_part_of_a_result_s_identity(executor):
+def test_it_survives_pickling_and_nothing_about_it_is_part_of_a_result_s_identity(executor):
+    assert pickle.loads(pickle.dumps(executor)) == executor
     assert executor.settings() == {}
     assert {"chunk_texts", "devices"} <= set(executor.settings("runtime"))
-
-
-def test_it_is_small_and_survives_pickling(executor):
-    assert pickle.loads(pickle.dumps(executor)) == executor
 
 
 BAD = {

@@ -73,19 +73,16 @@ def scores(metric):
     return score(metric, PAIRS)
 
 
-def test_scores_are_finite_float64_one_a_pair(scores):
+def test_scores_are_finite_float64_one_a_pair(metric, scores):
     assert scores.dtype == np.float64
     assert scores.shape == (len(PAIRS),)
     assert np.isfinite(scores).all()
+    assert score(metric, []).shape == (0,)
 
 
 def test_a_pair_scores_the_same_alone_and_in_any_batch(metric, scores):
     alone = np.concatenate([score(metric, [pair]) for pair in PAIRS])
     assert scores.tolist() == pytest.approx(alone.tolist(), abs=0 if metric.score_masked([]) is not None else 1e-5)
-
-
-def test_no_pairs_no_scores(metric):
-    assert score(metric, []).shape == (0,)
 
 
 def test_masked_scores_equal_scores_of_the_written_text_bit_for_bit(metric):
