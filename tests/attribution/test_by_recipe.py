@@ -92,9 +92,8 @@ def test_own_settings_and_the_seed_come_with_the_recipe():
     other = bmx_grid.load(recipe=recipe, settings={"seed": 6})
     assert other.signature.endswith("|seed:6")
     assert other.score(REFERENCES, HYPOTHESES).tolist() != scorer.score(REFERENCES, HYPOTHESES).tolist()
-    again = bmx_grid.load("chrf", "lime", recipe=recipe,
-                          settings={"metric.lowercase": True, "explainer.num_samples": 30})  # fmt: skip
-    assert again == scorer
+    own = {"metric.lowercase": True, "explainer.num_samples": 30}
+    assert bmx_grid.load("chrf", "lime", recipe=recipe, settings=own) == scorer
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,7 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
     ("texts", "said"),
     [
         pytest.param((["a \ud83d"], ["b"]), r"references: segment 1 holds half of a character", id="a high half"),
-        pytest.param(
-            (["a", "b"], ["c", "d\udcff"]), r"hypotheses: segment 2 .*'d\\udcff'; replace it", id="a low half"
-        ),
+        pytest.param((["a", "b"], ["c", "d\udcff"]), r"hypotheses: segment 2 .*'d\\udcff'; replace", id="a low half"),
         pytest.param((["a"],) * 3, "reads reference, hypothesis: one list of texts each; got 3", id="a list too many"),
         pytest.param((["a"], "b"), "hypotheses: expected a list of texts, got 'b'", id="a text, no list"),
         pytest.param((["\udcff" + "a" * 99], ["b"]), rf"in '.udcff{'a' * 59}'; ", id="of a long text 60 are shown"),
@@ -58,11 +56,8 @@ def test_without_p_and_w_the_metric_scores_and_the_explainer_explains():
     shown = bmx_grid.load("chrf", "erasure")
     found = shown.explain(REFERENCES, HYPOTHESES)
     assert shown.signature == alone.signature
-    assert (shown.explanation_signature, alone.explanation_signature, boosted.explanation_signature) == (
-        "erasure|version:1|gap:double_space|seed:None",
-        None,
-        None,
-    )
+    assert shown.explanation_signature == "erasure|version:1|gap:double_space|seed:None"
+    assert alone.explanation_signature is boosted.explanation_signature is None
     scores = alone.score(REFERENCES, HYPOTHESES).tolist()
     assert found.scores.tolist() == found.base.tolist() == shown.score(REFERENCES, HYPOTHESES).tolist() == scores
     for own, other in zip(found.explanations, boosted.explain(REFERENCES, HYPOTHESES).explanations, strict=True):
@@ -76,9 +71,8 @@ def test_repeated_segments_are_counted_and_scored_once():
     scorer.explain(REFERENCES, HYPOTHESES, progress=advanced.append)
     assert sum(advanced) == scorer.count_texts(REFERENCES, HYPOTHESES)
     assert scorer.count_texts(REFERENCES, HYPOTHESES) == scorer.count_texts(REFERENCES[:2], HYPOTHESES[:2])
-    assert (
-        scorer.count_texts(REFERENCES[:1], HYPOTHESES[:1]) == 15
-    )  # twice the text and 6 erased words; the segment itself
+    # twice the text and 6 erased words, and the segment itself
+    assert scorer.count_texts(REFERENCES[:1], HYPOTHESES[:1]) == 15
 
 
 def test_a_segment_that_cannot_be_explained_is_named_by_its_number():
@@ -101,9 +95,7 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
     ("given", "said"),
     [
         pytest.param({"explainer": None, "p": 1.0}, "p and w belong to an explainer", id="p alone"),
-        pytest.param(
-            {"explainer": None, "settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="a side"
-        ),
+        pytest.param({"explainer": None, "settings": {"side": "both"}}, "'side' belongs to a boost by p", id="a side"),
         pytest.param({"settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="a side without p"),
         pytest.param({"explainer": "random", "w": 0.0}, "give p\\.", id="no median of p, w of 0 is a w"),
         pytest.param({"settings": {"metric._target_.x": 1}}, "unknown part '_target_'", id="below a text"),
@@ -123,12 +115,8 @@ def test_parts_that_cannot_be_used_are_refused(given, said):
 
 def test_the_seed_and_settings_reach_the_parts():
     texts = (["one two three four five six"], ["two three four seven one eight"])
-    scores = [
-        bmx_grid.load("chrf", "lime", p=1.0, w=0.0, settings={"explainer.num_samples": 9, "seed": seed}).score(*texts)[
-            0
-        ]
-        for seed in (0, 0, 1)
-    ]
+    settings = [{"explainer.num_samples": 9, "seed": seed} for seed in (0, 0, 1)]
+    scores = [bmx_grid.load("chrf", "lime", p=1.0, w=0.0, settings=one).score(*texts)[0] for one in settings]
     assert scores[0] == scores[1] != scores[2]
     scorer = bmx_grid.load("chrf", "erasure", p=2.0, settings={"metric.char_order": 3, "side": "hypothesis"})
     assert (scorer.boost.p, scorer.boost.side, scorer.metric.char_order) == (2.0, "hypothesis", 3)

@@ -1,5 +1,6 @@
 """Explanations of words that are not those between single spaces."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -108,8 +109,6 @@ def test_the_papers_words_keep_the_identity_that_they_always_had():
 
 
 def test_the_engine_is_part_of_identity_and_the_same_in_every_process():
-    import pickle
-
     pytest.importorskip("icu4py", reason="words=unicode with ICU needs icu4py")
     found = PairWords.of_pair("unicode", "zh-en")
     assert (found.engine, found.source, found.target) == ("icu", "zh", "en")

@@ -1,10 +1,13 @@
 """Explanations made elsewhere: every layout, the sign, what has no counterpart, and one sentence for each mistake."""
 
+import io
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from packed import pack
+from pyarrow import parquet
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, ExplainError
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
@@ -37,14 +40,13 @@ ALL = ({"id": 0, "scores": [1, 2, 3]}, {"id": 1, "scores": [4, 5, 6]})
 
 @pytest.fixture
 def read(tmp_path):
-    """read(name, content, tagged=…, **settings) -> the explainer and what it read."""
+    """read(name, content, segments, words, **settings) -> the explainer and what it read."""
 
-    def make(name, content, given=None, words=WHITESPACE, **settings):
+    def make(name, content, of=None, words=WHITESPACE, **settings):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        given = segments() if given is None else given
-        made = Imported(file=str(path), **{"language_pairs": ("xx-yy",), **settings})
-        return made.given(given, words)
+        explainer = Imported(file=str(path), **{"language_pairs": ("xx-yy",), **settings})
+        return explainer.given(of or segments(), words)
 
     return make
 
@@ -87,13 +89,11 @@ def test_a_layout_becomes_attributions_of_the_scored_words(read, name, content, 
     assert found[1].attributed["hypothesis"] == (("the", "cat", "sat."), ("no", "dogs"))
 
 
-def test_a_parquet_file_holds_lists(read, tmp_path):
-    from pyarrow import parquet, table
-
+def test_a_parquet_file_holds_lists(read):
     columns = {"seg": [1, 0], "attr": [[4.0, 5.0, 6.0], [1.0, 2.0, 3.0]], "side": ["target", "target"]}
-    parquet.write_table(table(columns), tmp_path / "made.parquet")
-    named = {"columns": {"id": "seg", "scores": "attr"}}
-    assert rows(read("w.parquet", (tmp_path / "made.parquet").read_bytes(), **named)) == [[1, 2, 3], [4, 6]]
+    parquet.write_table(pa.table(columns), file := io.BytesIO())
+    found = read("w.parquet", file.getvalue(), columns={"id": "seg", "scores": "attr"})
+    assert rows(found) == [[1, 2, 3], [4, 6]]
 
 
 def test_the_files_own_words_are_kept_with_the_end_of_the_sentence(read):
@@ -105,13 +105,10 @@ def test_the_files_own_words_are_kept_with_the_end_of_the_sentence(read):
 
 
 def test_sides_have_rows_of_their_own(read):
-    table = lines(
-        *({"id": at, "side": side, "scores": values} for at, side, values in
-          ((0, "target", [1, 2, 3]), (0, "source", [4, 5]), (1, "target", [6, 7, 8]), (1, "source", [9, 0])))
-    )  # fmt: skip
-    found = read("w.jsonl", table)
+    source = ({"id": 0, "side": "source", "scores": [4, 5]}, {"id": 1, "side": "source", "scores": [9, 0]})
+    found = read("w.jsonl", lines(*source, *({"side": "target", **row} for row in ALL)))
     assert list(found[1].attributions) == ["source", "hypothesis"]
-    assert rows(found, "source") == [[4, 5], [9, 0]]
+    assert (rows(found, "source"), rows(found)) == ([[4, 5], [9, 0]], [[1, 2, 3], [4, 6]])
 
 
 def test_a_text_that_is_not_explained_has_nan_and_is_named(read):

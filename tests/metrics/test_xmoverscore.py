@@ -125,7 +125,7 @@ def truecaser(monkeypatch) -> None:
 
     class TrueCaser:
         def __init__(self) -> None:
-            self.word_casing_lookup = {"mat": {"mat", "Mat", "MAT"}, "cat": {"cat"}}
+            self.word_casing_lookup = {"mat": ["mat", "Mat", "MAT"], "cat": ["cat"]}
 
         def get_true_case(self, sentence: str) -> str:
             known = self.word_casing_lookup
