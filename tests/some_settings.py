@@ -26,6 +26,18 @@ def table_rows(evaluation, result, table):
     return [SimpleNamespace(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
+def changed(setting, human=None, sources=None, **fields):
+    """The setting with other judgements, or other sources and so other clusters, or other fields."""
+    segments = setting.segments
+    if human is not None:
+        segments = dataclasses.replace(segments, judgements=Judgements({"da": np.asarray(human, dtype=float)}))
+    if sources is not None:
+        own = [dataclasses.replace(one, source=text) for one, text in zip(segments.segments, sources, strict=True)]
+        segments = dataclasses.replace(segments, segments=tuple(own))
+        fields["clusters"] = sources
+    return dataclasses.replace(setting, segments=segments, **fields)
+
+
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from fakes import HashMetric, composed
 from some_recipe import recipe
-from some_settings import simulated, table_rows
+from some_settings import changed, simulated, table_rows
 
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.learned import Learned
@@ -16,7 +16,6 @@ from bmx_grid.boosts.recipe import ChosenOn, Fixed, Identity, write_recipe
 from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.datasets.segments import Judgements
 from bmx_grid.evaluations.base import Estimate, Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, contrasts, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
@@ -58,18 +57,6 @@ def rows(results, table="boosts", **wanted):
 def one_row(results, table="boosts", **wanted):
     (found,) = rows(results, table, **wanted)
     return found
-
-
-def changed(setting, human=None, sources=None, **fields):
-    """The setting with other judgements, or other sources and so other clusters, or other fields."""
-    segments = setting.segments
-    if human is not None:
-        segments = dataclasses.replace(segments, judgements=Judgements({"da": np.asarray(human, dtype=float)}))
-    if sources is not None:
-        own = [dataclasses.replace(one, source=text) for one, text in zip(segments.segments, sources, strict=True)]
-        segments = dataclasses.replace(segments, segments=tuple(own))
-        fields["clusters"] = sources
-    return dataclasses.replace(setting, segments=segments, **fields)
 
 
 # The rule ------------------------------------------------------------------------------------------------------------

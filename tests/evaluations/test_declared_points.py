@@ -5,18 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy.stats import pearsonr
-from some_settings import finished
+from some_settings import changed, finished
 
-from bmx_grid.datasets.segments import Judgements, SegmentSet, clusters
+from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.grid import chosen_elsewhere, scores_at
 from bmx_grid.measures.grid import GridSpec
 
 SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))
-
-
-def with_human(setting, human):
-    segments = dataclasses.replace(setting.segments, judgements=Judgements({"da": np.asarray(human, dtype=float)}))
-    return dataclasses.replace(setting, segments=segments)
 
 
 def pairs(count=3, n=60, shared=False):
@@ -71,9 +66,9 @@ def test_clusters_of_the_judged_pair_do_not_take_part():
     with_shared = dataclasses.replace(chooser, clusters=labels)
     before, _ = chosen_elsewhere(SPEC, [settings[0], with_shared])[0]
     human[:30] = 1000 * np.random.default_rng(5).normal(size=30)
-    after, _ = chosen_elsewhere(SPEC, [settings[0], with_human(with_shared, human)])[0]
+    after, _ = chosen_elsewhere(SPEC, [settings[0], changed(with_shared, human)])[0]
     assert point_of(before) == pytest.approx(point_of(after), nan_ok=True)
-    wild, _ = chosen_elsewhere(SPEC, [settings[0], with_human(chooser, human)])[0]
+    wild, _ = chosen_elsewhere(SPEC, [settings[0], changed(chooser, human)])[0]
     assert point_of(known) != point_of(wild), "the case can tell"
 
 
@@ -84,4 +79,4 @@ def test_a_metric_alone_and_a_single_pair_have_no_point_elsewhere():
 def test_a_pair_that_nothing_else_chooses_for_leaves_the_points_of_the_next():
     """Only the first pair has defined correlations: it chooses for the second, and the second not for it."""
     first, second = pairs(2)
-    assert list(chosen_elsewhere(SPEC, [first, with_human(second, np.ones(60))])) == [1]
+    assert list(chosen_elsewhere(SPEC, [first, changed(second, np.ones(60))])) == [1]

@@ -46,11 +46,8 @@ def ones(count):
         pytest.param(
             lambda: compute_grid(GridSpec(), ones(1), rows(1), rows(1), ones(2)), "1 base .* 2 human", id="people"
         ),
-        *(
-            pytest.param(lambda adjust=adjust, p=p: adjust(p), "p value", id=f"{adjust.__name__} of {p}")
-            for adjust in (holm,)
-            for p in ([-0.1], [[0.5]])
-        ),
+        pytest.param(lambda: holm([-0.1]), "p value", id="p below 0"),
+        pytest.param(lambda: holm([[0.5]]), "p value", id="p in rows"),
     ],
 )
 def test_what_cannot_be_is_refused(call, said):

@@ -3,7 +3,6 @@
 BMX_KILLS=10 tries each loss of a whole sweep at ten random moments.
 """
 
-import io
 import json
 import os
 import random
@@ -12,31 +11,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import jobs
 import pytest
-from clusters import PATHS, begun, chunks, command, ended, planned, tables
+from clusters import begun, chunks, ended, planned, tables
 from started import start, wait_for, wait_until_alone
 
-from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.sweep.executors.base import Job
 from bmx_grid.sweep.executors.dask import Dask, workers_of
 
 pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("fakes_everywhere")]
 MOMENTS = int(os.environ.get("BMX_KILLS", "1"))
 LONGEST = 8.0  # seconds; the sweep takes a little more with two workers
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fakes():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BMX_ALLOWED_PACKAGES", "fakes")
-        patch.setenv("PYTHONPATH", PATHS)
-        yield
 
 
 @contextmanager
@@ -108,22 +98,13 @@ def test_a_scheduler_without_workers_is_said_after_the_timeout(tmp_path):
             list(Dask(address=address, timeout=2).run(squares(1)))
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The tables of executor=sequential, and how many texts it planned."""
-    folder = tmp_path_factory.mktemp("whole")
-    with redirect_stdout(io.StringIO()) as shown:
-        assert compose_and_run(command(folder, "executor=sequential", seconds=0)[3:]) == 0
-    return tables(folder), planned(shown.getvalue())
-
-
 def with_a_chunk(folder, running: subprocess.Popen) -> subprocess.Popen:
     """A sweep whose first chunk is stored."""
     wait_for(lambda: chunks(folder) >= 1 or running.poll() is not None)
     return running
 
 
-def test_a_sweep_goes_on_without_a_lost_worker_and_after_a_lost_scheduler(tmp_path, whole):
+def test_a_sweep_goes_on_without_a_lost_worker_and_after_a_lost_scheduler(tmp_path, by_one_process):
     draw = random.Random(3)
     for number in range(MOMENTS):
         folder = tmp_path / str(number)
@@ -144,5 +125,5 @@ def test_a_sweep_goes_on_without_a_lost_worker_and_after_a_lost_scheduler(tmp_pa
             os.kill(workers[0].pid, signal.SIGTERM)  # as a batch system ends a job: first it asks
             status, out, err = ended(again)
         assert (status, err) == (0, ""), out
-        assert planned(out) < whole[1]
-        assert tables(folder) == whole[0]
+        assert planned(out) < by_one_process[1]
+        assert tables(folder) == by_one_process[0]

@@ -11,7 +11,7 @@ from functools import partial
 
 import jobs
 import pytest
-from clusters import PATHS, begun, chunks, ended, planned, tables
+from clusters import begun, chunks, ended, planned, tables
 from started import wait_for, wait_until_alone
 
 from bmx_grid.core.errors import UnavailableError
@@ -19,30 +19,13 @@ from bmx_grid.core.terminal import RESUMES
 from bmx_grid.sweep.executors.base import Job
 from bmx_grid.sweep.executors.slurm import Slurm
 
-pytestmark = pytest.mark.processes
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fakes():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BMX_ALLOWED_PACKAGES", "fakes")
-        patch.setenv("PYTHONPATH", PATHS)
-        yield
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("fakes_everywhere")]
 
 
 @pytest.fixture(scope="module")
 def keys(slurm) -> tuple[str, ...]:
     """Overrides that choose SLURM, with two jobs."""
     return ("executor=slurm", *(f"executor.{key}={json.dumps(value)}" for key, value in slurm.items()))
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory, slurm):
-    """The tables of executor=sequential, and how many texts it planned."""
-    folder = tmp_path_factory.mktemp("whole")
-    status, out, err = ended(begun(folder, "executor=sequential", seconds=0))
-    assert status == 0, out + err
-    return tables(folder), planned(out)
 
 
 def in_queue() -> list[str]:
@@ -52,16 +35,16 @@ def in_queue() -> list[str]:
     return [number for number, name, state in rows if name.startswith("bmx_grid-") and state != "COMPLETING"]
 
 
-def test_the_tables_are_those_of_one_process_and_no_job_is_left(tmp_path, keys, whole):
+def test_the_tables_are_those_of_one_process_and_no_job_is_left(tmp_path, keys, by_one_process):
     status, out, err = ended(begun(tmp_path, *keys, seconds=0))
     assert status == 0, out + err
-    assert tables(tmp_path) == whole[0]
+    assert tables(tmp_path) == by_one_process[0]
     assert in_queue() == []
     assert len(list((tmp_path / "out" / "slurm").glob("bmx_grid-*.err"))) == 2  # the logs stay
 
 
 @pytest.mark.parametrize("number", [1, 2], ids=["one of two", "all"])
-def test_a_job_that_is_cancelled_costs_nothing(tmp_path, keys, whole, number):
+def test_a_job_that_is_cancelled_costs_nothing(tmp_path, keys, by_one_process, number):
     running = begun(tmp_path, *keys)
     wait_for(lambda: chunks(tmp_path) >= 3)
     found = in_queue()
@@ -69,14 +52,14 @@ def test_a_job_that_is_cancelled_costs_nothing(tmp_path, keys, whole, number):
     subprocess.run(["scancel", *found[:number]], check=True)
     status, out, err = ended(running)
     assert status == 0, out + err
-    assert tables(tmp_path) == whole[0]
+    assert tables(tmp_path) == by_one_process[0]
     assert in_queue() == []
     if number == 2:  # submitted again, or nobody would have finished
         assert len(list((tmp_path / "out" / "slurm").glob("*.err"))) > 2
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_an_interrupt_leaves_no_job_and_the_same_command_goes_on(tmp_path, keys, whole, signum):
+def test_an_interrupt_leaves_no_job_and_the_same_command_goes_on(tmp_path, keys, by_one_process, signum):
     running = begun(tmp_path, *keys)
     wait_for(lambda: chunks(tmp_path) >= 3)
     (os.killpg if signum == signal.SIGINT else os.kill)(running.pid, signum)
@@ -86,11 +69,11 @@ def test_an_interrupt_leaves_no_job_and_the_same_command_goes_on(tmp_path, keys,
     assert wait_until_alone(running.pid) == []
     status, out, err = ended(begun(tmp_path, *keys, seconds=0))
     assert status == 0, out + err
-    assert tables(tmp_path) == whole[0]
-    assert 0 < planned(out) < whole[1]
+    assert tables(tmp_path) == by_one_process[0]
+    assert 0 < planned(out) < by_one_process[1]
 
 
-def test_jobs_end_by_themselves_when_the_sweep_is_killed(tmp_path, keys, whole):
+def test_jobs_end_by_themselves_when_the_sweep_is_killed(tmp_path, keys, by_one_process):
     running = begun(tmp_path, *keys)
     wait_for(lambda: chunks(tmp_path) >= 3)
     os.kill(running.pid, signal.SIGKILL)
@@ -98,7 +81,7 @@ def test_jobs_end_by_themselves_when_the_sweep_is_killed(tmp_path, keys, whole):
     wait_for(lambda: in_queue() == [], seconds=180)
     status, out, err = ended(begun(tmp_path, "executor=sequential", seconds=0))
     assert status == 0, out + err
-    assert tables(tmp_path) == whole[0]
+    assert tables(tmp_path) == by_one_process[0]
 
 
 def made(folder, **settings: object) -> Slurm:
