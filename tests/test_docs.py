@@ -1,5 +1,6 @@
 """The documentation: its Python runs as it stands there, its notebook runs, its site builds, every key is explained."""
 
+import importlib
 import inspect
 import json
 import os
@@ -78,10 +79,14 @@ def test_notebooks_are_committed_without_outputs():
         assert cells and all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
 
 
-def test_every_page_made_from_code_has_every_option_and_column():
-    sys.path.insert(0, str(ROOT / "docs" / "site"))
-    import reference
+@pytest.fixture
+def reference(monkeypatch):
+    """What makes the pages of the site that are made from code."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "site"))
+    return importlib.import_module("reference")
 
+
+def test_every_page_made_from_code_has_every_option_and_column(reference):
     shown = reference.configuration()
     for group in groups():
         for name in options(group):
@@ -93,11 +98,8 @@ def test_every_page_made_from_code_has_every_option_and_column():
 
 
 @pytest.mark.parametrize(("group", "name"), [(group, name) for group in groups() for name in options(group)])
-def test_every_key_of_an_option_is_explained(group, name):
+def test_every_key_of_an_option_is_explained(reference, group, name):
     """By a comment beside it, or by name in the docstring of its class."""
-    sys.path.insert(0, str(ROOT / "docs" / "site"))
-    import reference
-
     cls = reference.class_of(group, name)
     if cls is None:
         pytest.skip("a combination of options, or of keys that are explained beside it")

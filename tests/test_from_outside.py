@@ -99,27 +99,12 @@ def folder(tmp_path_factory) -> Path:
     return place
 
 
-def test_an_evaluation_writes_the_table_it_declares(folder):
+def test_a_sweep_uses_all_of_them(folder):
+    """tests/analysis/test_questions.py asks a question of a finished sweep."""
     table = pd.read_parquet(folder / "out" / "tables" / "per_system.parquet")
     assert list(table.columns) == ["dataset", "language_pair", "metric", "explainer", "system", "mean", "human", "n"]
     assert table.groupby("metric", observed=True).n.sum().to_dict() == {"chrf": 9}
-
-
-def test_an_executor_runs_the_jobs(folder):
     assert set((folder / "jobs.txt").read_text().split()) == {"job"}
-
-
-@pytest.fixture
-def allowed(folder, monkeypatch):
-    """The folder, in it, with its package importable and named as one that is trusted."""
-    monkeypatch.chdir(folder)
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "ext")
-    return folder
-
-
-def test_a_question_is_answered_at_the_end_of_a_sweep(folder):
-    """tests/analysis/test_questions.py asks one of a finished sweep."""
     assert "How far a grid gets from its baseline" in (folder / "out" / "report.html").read_text()
 
 
@@ -131,8 +116,10 @@ def test_a_question_is_answered_at_the_end_of_a_sweep(folder):
         pytest.param(sweep, ("questions=[ext.question]", "dry_run=true"), "BMX_ALLOWED_PACKAGES", id="of a sweep"),
     ],
 )
-def test_nothing_outside_runs_unless_its_package_is_named(allowed, command, arguments, said, monkeypatch, capsys):
-    monkeypatch.delenv("BMX_ALLOWED_PACKAGES")
+def test_nothing_outside_runs_unless_its_package_is_named(folder, command, arguments, said, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delenv("BMX_ALLOWED_PACKAGES", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "ext"]:
         monkeypatch.delitem(sys.modules, name)
     assert command(arguments) == 2

@@ -43,9 +43,9 @@ BOOSTS = BoostEvaluation(grid=GRID, boosts={"grid": OWN_GRID}, draws=1, resample
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en")
 
 
-def together(settings, evaluation=BOOSTS):
-    """The results of a sweep, in the order of its settings."""
-    return evaluation.evaluate(settings)
+def together(settings, **changes):
+    """The results of a sweep, in the order of its settings. changes: to the evaluation."""
+    return dataclasses.replace(BOOSTS, **changes).evaluate(settings)
 
 
 def rows(results, table="boosts", **wanted):
@@ -187,8 +187,7 @@ def test_a_boost_has_one_verdict_at_its_declared_point_and_further_questions(pai
 def test_questions_are_families_of_their_own():
     settings = [simulated("noise", pair, n=40, dataset=name) for name in ("a", "b") for pair in PAIRS[:4]]
     other = [dataclasses.replace(one, metric_name="other") for one in settings]
-    found = rows(together([*settings, *other], dataclasses.replace(BOOSTS, boosts={"grid": OWN_GRID, "mean": MEAN})),
-                 "verdicts")  # fmt: skip
+    found = rows(together([*settings, *other], boosts={"grid": OWN_GRID, "mean": MEAN}), "verdicts")
     tried = {(row["dataset"] == ALL, row["language_pair"] == ALL, row["point"]): row["tried"] for row in found}
     per_scope = {"elsewhere": 2 * 2, "other_datasets": 2 * 2, "published": 2}  # 2 metrics x 2 boosts, of which 1 has it
     scopes = {(False, False): 8, (False, True): 2, (True, True): 1}
@@ -270,7 +269,7 @@ def recipe_of(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def of_shared(shared, recipe_of):
-    return together(shared, dataclasses.replace(BOOSTS, boosts={"grid": OWN_GRID, "recipe": recipe_of()}))
+    return together(shared, boosts={"grid": OWN_GRID, "recipe": recipe_of()})
 
 
 @pytest.mark.parametrize("point", ["published", "cross_fitted", "elsewhere", "other_datasets", "fixed"])
@@ -291,13 +290,13 @@ def test_gains_are_those_of_plain_loops(point, shared, of_shared):
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
 def test_the_gain_within_a_source_is_the_mean_over_sources(kind):
     measure = {"pearson": scipy.stats.pearsonr, "kendall": scipy.stats.kendalltau}
-    evaluation = dataclasses.replace(BOOSTS, grid=dataclasses.replace(GRID, correlation=kind), boosts={"mean": MEAN})
+    asked = {"grid": dataclasses.replace(GRID, correlation=kind), "boosts": {"mean": MEAN}}
     setting = simulated("signal", n=175, systems=5)
     human = setting.segments.human_scores.copy()
     human[:5] = 1.0  # nothing to correlate with
     human[[5, 6, 7]] = NAN  # two translations are left
-    result = together([changed(setting, human=human)], evaluation)
-    scores, base = evaluation.segment_columns(result[0])["boost_mean"], setting.scores.base_scores
+    result = together([changed(setting, human=human)], **asked)
+    scores, base = BOOSTS.segment_columns(result[0])["boost_mean"], setting.scores.base_scores
 
     def gain(own):
         return measure[kind](scores[own], human[own]).statistic - measure[kind](base[own], human[own]).statistic
@@ -308,7 +307,7 @@ def test_the_gain_within_a_source_is_the_mean_over_sources(kind):
     assert one_row(result, against="metric", **wanted)["gain"] == pytest.approx(gain(np.isfinite(human)), abs=1e-12)
     assert not rows(together([simulated("signal", n=60)]), against="metric within source"), "one system"
     apart = changed(setting, sources=[f"source {row}" for row in range(175)])
-    assert not rows(together([apart], evaluation), against="metric within source"), "of different sources"
+    assert not rows(together([apart], **asked), against="metric within source"), "of different sources"
 
 
 def test_resamples_of_the_gain_within_sources_draw_the_items_of_their_clusters():
@@ -332,9 +331,8 @@ def test_reassigned_attributions_count_by_the_mean_of_their_draws():
     expected = np.mean([r(one, human) for one in reassigned]) - r(base, human)
     assert found.reassigned_gain == pytest.approx(expected)
     wanted = {"boost": "mean", "against": "reassigned", "point": "cross_fitted"}
-    means = dataclasses.replace(BOOSTS, boosts={"mean": MEAN})
-    once, twice = (dataclasses.replace(means, draws=draws) for draws in (1, 2))
-    gains = {one_row(together([simulated("signal", n=60)], one), **wanted)["gain"] for one in (once, twice)}
+    results = [together([simulated("signal", n=60)], boosts={"mean": MEAN}, draws=draws) for draws in (1, 2)]
+    gains = {one_row(result, **wanted)["gain"] for result in results}
     assert len(gains) == 2, "each draw is another one"
 
 
@@ -349,7 +347,7 @@ def test_reassigned_attributions_count_by_the_mean_of_their_draws():
     ],
 )  # fmt: skip
 def test_a_recipe_for_something_else_is_not_judged(recipe_of, shared, fields, refused, said):
-    results = together(shared[:3], dataclasses.replace(BOOSTS, boosts={"recipe": recipe_of(**fields), "mean": MEAN}))
+    results = together(shared[:3], boosts={"recipe": recipe_of(**fields), "mean": MEAN})
     found = {row["language_pair"]: row["because"] for row in rows(results, "verdicts", boost="recipe")}
     assert set(found) == set(PAIRS[:3])
     assert {pair for pair, because in found.items() if because.startswith("not judged")} == refused
@@ -366,7 +364,7 @@ def test_a_boost_that_reads_a_side_without_attributions_has_a_reason_and_takes_n
         nothing = {**setting.scores.by_role, "source": Ragged.from_rows([np.empty(0)] * 60)}
         one_sided.append(dataclasses.replace(setting, scores=dataclasses.replace(setting.scores, by_role=nothing)))
     boosts = {"hypothesis": FeatureMix(feature="spread", side="hypothesis"), "learned": LEARNED}
-    results = together(one_sided, dataclasses.replace(BOOSTS, boosts=boosts))
+    results = together(one_sided, boosts=boosts)
     assert {row["n"] for row in rows(results, boost="hypothesis", pairs=1)} == {60}
     for pair in PAIRS[:2]:
         lacking = one_row(results, "verdicts", boost="learned", language_pair=pair)
@@ -382,7 +380,7 @@ def test_a_missing_attribution_takes_its_segment_out_for_all_boosts():
     values[rows_of.offsets[3]] = NAN
     by_role = {**setting.scores.by_role, "source": Ragged(values, rows_of.offsets)}
     setting = dataclasses.replace(setting, scores=dataclasses.replace(setting.scores, by_role=by_role))
-    (result,) = together([setting], dataclasses.replace(BOOSTS, boosts={"grid": OWN_GRID, "mean": MEAN}))
+    (result,) = together([setting], boosts={"grid": OWN_GRID, "mean": MEAN})
     assert {row["n"] for row in rows([result])} == {59}
     for scores in BOOSTS.segment_columns(result).values():
         assert np.flatnonzero(np.isnan(scores)).tolist() == [3]
@@ -441,7 +439,7 @@ def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
         boosts = {name: {"grid": OWN_GRID, "mean": MEAN, "learned": LEARNED}[name] for name in names}
         found = {}
         for table in BOOSTS.ROWS:
-            for row in rows(together(settings, dataclasses.replace(BOOSTS, boosts=boosts)), table):
+            for row in rows(together(settings, boosts=boosts), table):
                 key = tuple(row.get(name) for name in ("dataset", "language_pair", "boost", "against", "point"))
                 found[(table, *key)] = [value for value in row.values() if isinstance(value, float)]
         return found
