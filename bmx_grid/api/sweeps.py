@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 PARTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
-SETTINGS = "settings.csv"
 MOST_ROWS, MOST_SHOWN = 20, 5  # rows of a table, and segments with their words, that a notebook shows
 Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
 
@@ -203,16 +202,11 @@ class Run:
         tables = self._tables()
         if name not in tables:
             raise DataMissingError(f"{self.folder}: {unknown('table', name, tables)} Choose its evaluation.")
-        if name != "settings":
-            return read_frame(tables[name])
-        import pandas as pd
-
-        return pd.read_csv(tables[name])
+        return read_frame(tables[name])
 
     def _tables(self) -> dict[str, Path]:
         """Name -> file."""
-        files = [*self.folder.glob("*.parquet"), *self.folder.glob("tables/*.parquet"), *self.folder.glob(SETTINGS)]
-        return {file.stem: file for file in files}
+        return {file.stem: file for place in ("*.parquet", "tables/*.parquet") for file in self.folder.glob(place)}
 
     settings = _table("settings", "One row per setting with a grid: the metric alone, best point, gain, their basis.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")

@@ -23,23 +23,22 @@ MOST_ANSWERS = 12  # metrics and explainers that have a line
 FEWEST_WORDS = 3  # per text, on average
 
 
-def terminal_width(width: int | None = None) -> int:
-    """Characters per line: `width`, or those of the terminal, but not too few and not too many to be read."""
-    wide = shutil.get_terminal_size((80, 24)).columns if width is None else width
-    return max(min(wide, WIDEST), NARROWEST)
+def terminal_width() -> int:
+    """Characters per line: those of the terminal, but not too few and not too many to be read."""
+    return max(min(shutil.get_terminal_size((80, 24)).columns, WIDEST), NARROWEST)
 
 
-def fitted(text: str, width: int | None = None) -> str:
+def fitted(text: str) -> str:
     """A sentence in lines that fit the terminal."""
-    return wrapped(text, terminal_width(width), "  ")
+    return wrapped(text, terminal_width(), "  ")
 
 
-def sentences(lines: Iterable[str], width: int | None = None) -> str:
+def sentences(lines: Iterable[str]) -> str:
     """Sentences that begin on a line each."""
-    return "\n".join(fitted(line, width) for line in lines)
+    return "\n".join(map(fitted, lines))
 
 
-def failures(failed: Sequence[Refused], width: int | None = None) -> str:
+def failures(failed: Sequence[Refused]) -> str:
     """How many settings failed, then a line for all that failed for the same reason; "" where none did."""
     if not failed:
         return ""
@@ -47,7 +46,7 @@ def failures(failed: Sequence[Refused], width: int | None = None) -> str:
     for refused in failed:
         by_reason.setdefault(refused.reason, []).append(refused.label)
     lines = [f"  {named(labels, 3, '; ')}: {reason}" for reason, labels in by_reason.items()]
-    return "\n".join([f"failed: {len(failed)}", *(wrapped(line, terminal_width(width), "    ") for line in lines)])
+    return "\n".join([f"failed: {len(failed)}", *(wrapped(line, terminal_width(), "    ") for line in lines)])
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:

@@ -7,7 +7,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.table import columns_of
-from bmx_grid.report.terminal import WIDEST, cautions, failures, fitted, sentences
+from bmx_grid.report.terminal import WIDEST, cautions, failures, sentences
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions, Refused
 
@@ -58,16 +58,16 @@ def test_of_many_parts_five_are_named(tmp_path):
     assert "ru-en are 3 and 2 more; a correlation" in line and "tr-en" not in line
 
 
-def test_failures_for_one_reason_are_one_line_that_cannot_command_a_terminal():
+def test_failures_for_one_reason_are_one_line_that_cannot_command_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     refused = [Refused(name, "no model") for name in "abcde"] + [Refused("f\nb\x1b[2J", "c\x07")]
     told = ["failed: 6", "  a; b; c and 2 more: no model", "  f\\nb\\x1b[2J: c\\x07"]
-    assert failures(refused, 80).splitlines() == told and failures([]) == ""
+    assert failures(refused).splitlines() == told and failures([]) == ""
 
 
 @pytest.mark.parametrize("width", [40, 80, 300])
 def test_every_line_fits_the_terminal(width, monkeypatch):
-    lines = sentences(["LIME on chrF: " + "word " * 60, "短い " * 60], width)
-    told = f"{lines}\n{failures([Refused('d', 'the reason of it ' * 20)], width)}"
-    assert max(map(columns_of, told.splitlines())) <= 2 * min(width, WIDEST)
     monkeypatch.setenv("COLUMNS", str(width))
-    assert fitted("word " * 60) == fitted("word " * 60, width)
+    lines = sentences(["LIME on chrF: " + "word " * 60, "短い " * 60])
+    told = f"{lines}\n{failures([Refused('d', 'the reason of it ' * 20)])}"
+    assert max(map(columns_of, told.splitlines())) <= 2 * min(width, WIDEST)
