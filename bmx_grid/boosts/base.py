@@ -109,9 +109,9 @@ class Boost(Component, ABC):
 def mean_gain(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> float:
     """The gain in correlation over the base, averaged over the parts that decide; NaN where one is undefined."""
     gains = [
-        correlate(kind, fitted.scores(one.base, one.features), one.human) - correlate(kind, one.base, one.human)
-        for one in parts
-        if one.decides
+        correlate(kind, fitted.scores(part.base, part.features), part.human) - correlate(kind, part.base, part.human)
+        for part in parts
+        if part.decides
     ]
     return float(np.mean(gains)) if gains else math.nan
 

@@ -68,24 +68,24 @@ def fit_average(metrics: tuple[str, ...], kind: Kind, parts: Sequence[Part]) -> 
     of those to choose from, and need not be chosen; alone it is "no boost". Of equal subsets the first counts, smaller
     ones before larger ones, in the order of the names with the own one first.
     """
-    used = [one for one in parts if one.decides]
+    used = [part for part in parts if part.decides]
     alone = Linear.alone(metrics)
     if not used or not metrics:
         return alone
-    columns = [np.column_stack([one.base, one.features]) for one in used]
-    means = np.mean([one.mean(axis=0) for one in columns], axis=0)
-    sds = np.array([within_sd([one[:, metric] for one in columns]) for metric in range(columns[0].shape[1])])
+    columns = [np.column_stack([part.base, part.features]) for part in used]
+    means = np.mean([scores.mean(axis=0) for scores in columns], axis=0)
+    sds = np.array([within_sd([scores[:, metric] for scores in columns]) for metric in range(columns[0].shape[1])])
     sizes = range(1, min(MOST, len(sds)) + 1)
     every = itertools.chain.from_iterable(itertools.combinations(range(len(sds)), size) for size in sizes)
     subsets = [some for some in every if (sds[list(some)] > 0).all() and some != (0,)]
     if not (sds[0] > 0 and subsets):
         return alone
     gains = np.zeros(len(subsets))
-    for one, raw in zip(used, columns, strict=True):
+    for part, raw in zip(used, columns, strict=True):
         standard = np.divide(raw - means, sds, out=np.zeros_like(raw), where=sds > 0)
         averages = (standard[:, list(some)].mean(axis=1) for some in subsets)
-        gains += [correlate(kind, average, one.human) for average in averages]
-        gains -= correlate(kind, one.base, one.human)
+        gains += [correlate(kind, average, part.human) for average in averages]
+        gains -= correlate(kind, part.base, part.human)
     gains /= len(used)
     best = int(first_within_rounding(gains[None, :, None])[0])
     if best < 0 or not beats(gains[best]):

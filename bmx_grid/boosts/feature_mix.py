@@ -84,8 +84,8 @@ class FeatureMix(Boost):
 
     def fingerprint(self) -> dict[str, Any]:
         """The weights of the linear mix are none of the z mix."""
-        found = super().fingerprint()
-        return found if self.mix == "linear" else {key: value for key, value in found.items() if key != "w"}
+        known = super().fingerprint()
+        return known if self.mix == "linear" else {key: value for key, value in known.items() if key != "w"}
 
     def names(self) -> tuple[str, ...]:
         name = self.feature if self.p is None else f"M_{self.p:g}"
@@ -106,14 +106,14 @@ class FeatureMix(Boost):
                 columns.append(statistic(self.feature, side_rows(side, truth, hypothesis)))
             else:
                 columns.append(power_means(side, truth, hypothesis, np.array([self.p]))[:, 0])
-        found = np.column_stack(columns)
-        found[np.isnan(found).any(axis=1)] = np.nan
-        return found
+        features = np.column_stack(columns)
+        features[np.isnan(features).any(axis=1)] = np.nan
+        return features
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
         if self.mix == "linear":
             return AtPoint(best_mixture(kind, parts, self.w)[0])
-        return _fit_z(kind, [one for one in parts if one.decides], len(self.names()))
+        return _fit_z(kind, [part for part in parts if part.decides], len(self.names()))
 
     def restored(self, constants: Mapping[str, Any]) -> Fitted:
         if self.mix == "linear":
@@ -126,25 +126,25 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     alone = ZMixed(1.0, (0.0,) * k, (0.0,) * k, (1.0,) * k)
     if not parts:
         return alone
-    base_sd = within_sd([one.base for one in parts])
-    sds = np.array([within_sd([one.features[:, column] for one in parts]) for column in range(k)])
+    base_sd = within_sd([part.base for part in parts])
+    sds = np.array([within_sd([part.features[:, column] for part in parts]) for column in range(k)])
     if not (base_sd > 0 and (sds > 0).any()):
         return alone
-    own, weights = fit_term(kind, [(one.base, one.features, one.human) for one in parts])
+    own, weights = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
     weights, own = weights * sds, own * base_sd
     size = float(np.sqrt(weights @ weights))
     if size == 0:
         return alone
     ratios = weights / own if size < FAR * own else weights * (FAR / size)
-    means = np.mean([one.features.mean(axis=0) for one in parts], axis=0)
-    found = ZMixed(base_sd, tuple(ratios.tolist()), tuple(means.tolist()), tuple(np.where(sds > 0, sds, 1.0).tolist()))
+    means = np.mean([part.features.mean(axis=0) for part in parts], axis=0)
+    mixed = ZMixed(base_sd, tuple(ratios.tolist()), tuple(means.tolist()), tuple(np.where(sds > 0, sds, 1.0).tolist()))
     # fit_term has found a gain already, unless the feature had to be held back
-    return found if size < FAR * own or gains(kind, parts, found) else alone
+    return mixed if size < FAR * own or gains(kind, parts, mixed) else alone
 
 
 def within_sd(columns: Sequence[Floats]) -> float:
     """The standard deviation within parts, which count the same; exactly 0 where every part is constant."""
-    return float(np.sqrt(np.mean([0.0 if np.ptp(one) == 0 else one.var() for one in columns])))
+    return float(np.sqrt(np.mean([0.0 if np.ptp(column) == 0 else column.var() for column in columns])))
 
 
 def share_negative(rows: Ragged) -> Floats:
@@ -189,10 +189,10 @@ def statistic(name: str, rows: Ragged) -> Floats:
 
     Its words are taken in ascending order, so that their order in the text changes nothing, not even rounding.
     """
-    found = np.full(len(rows), np.nan)
+    values = np.full(len(rows), np.nan)
     usable = defined_rows(rows)
-    found[usable] = STATISTICS[name](_ascending(take_rows(rows, usable)))
-    return found
+    values[usable] = STATISTICS[name](_ascending(take_rows(rows, usable)))
+    return values
 
 
 def _ascending(rows: Ragged) -> Ragged:

@@ -75,7 +75,7 @@ class Learned(Boost):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.penalties or not all(0 < one < np.inf for one in self.penalties):
+        if not self.penalties or not all(0 < penalty < np.inf for penalty in self.penalties):
             raise ConfigError(f"penalties must be finite numbers above 0, at least one, got {list(self.penalties)}.")
         object.__setattr__(self, "penalties", tuple(sorted(set(map(float, self.penalties)))))
 
@@ -86,9 +86,9 @@ class Learned(Boost):
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         """float64[N, 14]; a row is NaN where one of the two sides has no word or an attribution that is not finite."""
         columns = [statistic(name, rows) for rows in (truth, hypothesis) for name in STATISTICS]
-        found = np.column_stack([log_words(truth.lengths, hypothesis.lengths), *columns])
-        found[np.isnan(found).any(axis=1)] = np.nan
-        return found
+        features = np.column_stack([log_words(truth.lengths, hypothesis.lengths), *columns])
+        features[np.isnan(features).any(axis=1)] = np.nan
+        return features
 
     def of_attributions(self) -> tuple[bool, ...]:
         """All but the lengths."""
@@ -108,16 +108,16 @@ class Learned(Boost):
 def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part]) -> tuple[Linear, float]:
     """The regression with the penalty that predicts other clusters best, and that penalty; infinity for no boost."""
     alone = Linear.alone(spec.names()), np.inf
-    used = [one for one in parts if one.decides]
+    used = [part for part in parts if part.decides]
     if not used:
         return alone
     columns, means, sds = _standard(kind, used)
-    clusters = codes(np.concatenate([one.clusters for one in used]))
-    fold_of = np.split(clusters % spec.folds, np.cumsum([len(one) for one in columns])[:-1])
+    clusters = codes(np.concatenate([part.clusters for part in used]))
+    fold_of = np.split(clusters % spec.folds, np.cumsum([len(rows) for rows in columns])[:-1])
     penalty = _chosen_penalty(spec, columns, fold_of, min(spec.folds, number_of(clusters)))
     if penalty == np.inf:
         return alone
-    gram = _covariances([(one.T @ one)[None] for one in columns])
+    gram = _covariances([(rows.T @ rows)[None] for rows in columns])
     weights, gram = _solved(gram, np.array([penalty]))[0], gram[0, :-1, :-1]
     spread, own = float(np.sqrt(weights @ gram @ weights)), float(np.sqrt(gram[0, 0]))
     if not (spread > 0 and own > 0):
@@ -136,15 +136,15 @@ def _standard(kind: Kind, parts: Sequence[Part]) -> tuple[list[Floats], Floats, 
     For each part float64[n, 1 + m]: ones, then base, features and human score with mean 0 and, within parts, standard
     deviation 1. A constant column is 0, and its standard deviation 1.
     """
-    raw = [np.column_stack([one.base, one.features]) for one in parts]
-    centres, varies = [one.mean(axis=0) for one in raw], [np.ptp(one, axis=0) > 0 for one in raw]
-    variance = np.mean([np.where(some, one.var(axis=0), 0.0) for one, some in zip(raw, varies, strict=True)], axis=0)
+    raw = [np.column_stack([part.base, part.features]) for part in parts]
+    centres, varies = [rows.mean(axis=0) for rows in raw], [np.ptp(rows, axis=0) > 0 for rows in raw]
+    variance = np.mean([np.where(some, rows.var(axis=0), 0.0) for rows, some in zip(raw, varies, strict=True)], axis=0)
     sds = np.sqrt(np.where(variance > 0, variance, 1.0))
     columns = []
-    for one, own, centre, some in zip(parts, raw, centres, varies, strict=True):
-        target = one.human if kind == "pearson" else average_ranks(one.human)
-        standard = np.where(some, (own - centre) / sds, 0.0)
-        columns.append(np.column_stack([np.ones(len(own)), standard, (target - target.mean()) / target.std()]))
+    for part, rows, centre, some in zip(parts, raw, centres, varies, strict=True):
+        target = part.human if kind == "pearson" else average_ranks(part.human)
+        standard = np.where(some, (rows - centre) / sds, 0.0)
+        columns.append(np.column_stack([np.ones(len(rows)), standard, (target - target.mean()) / target.std()]))
     return columns, np.mean(centres, axis=0), sds
 
 
@@ -161,8 +161,7 @@ def _covariances(sums: Sequence[Floats]) -> Floats:
         level = products[:, 0, 1:] * share[:, None]
         total += products[:, 1:, 1:] * share[:, None, None] - level[:, :, None] * level[:, None, :]
         count += known
-    found: Floats = total / np.maximum(count, 1.0)[:, None, None]
-    return found
+    return np.asarray(total / np.maximum(count, 1.0)[:, None, None])
 
 
 def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[Ints], folds: int) -> float:
@@ -170,8 +169,8 @@ def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[
     if folds < 2:
         return np.inf
     of_folds = [
-        np.array([one[rows == fold].T @ one[rows == fold] for fold in range(folds)])
-        for one, rows in zip(columns, fold_of, strict=True)
+        np.array([rows[place == fold].T @ rows[place == fold] for fold in range(folds)])
+        for rows, place in zip(columns, fold_of, strict=True)
     ]
     left, others = _covariances(of_folds), 1.0 - np.eye(folds)
     inside = _covariances([np.tensordot(others, sums, axes=1) for sums in of_folds])

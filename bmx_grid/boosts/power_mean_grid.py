@@ -92,10 +92,10 @@ class PowerMeanGrid(Boost):
         if self.shift == "none":
             return power_means(self.side, truth, hypothesis, np.array(self.spec.p))
         everyone = np.zeros(len(hypothesis))
-        given = grid_inputs(self.spec, everyone, truth, hypothesis, everyone)
-        found = np.full((len(hypothesis), len(self.spec.p)), np.nan)
-        found[given.used] = given.means
-        return found
+        inputs = grid_inputs(self.spec, everyone, truth, hypothesis, everyone)
+        features = np.full((len(hypothesis), len(self.spec.p)), np.nan)
+        features[inputs.used] = inputs.means
+        return features
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> AtPoint:
         w, column = best_mixture(kind, parts, self.w)
@@ -138,16 +138,16 @@ def power_means(side: str, truth: Ragged, hypothesis: Ragged, p: Floats) -> Floa
     kept = take_rows(rows, usable)
     wrong = kept.values <= 0
     if wrong.any():
-        at = int(np.argmax(wrong))
-        row = int(np.flatnonzero(usable)[np.searchsorted(kept.offsets, at, side="right") - 1])
+        word = int(np.argmax(wrong))
+        row = int(np.flatnonzero(usable)[np.searchsorted(kept.offsets, word, side="right") - 1])
         raise DataError(
-            f"row {row}: a word score of {kept.values[at]:g} of the {SIDE_IN_WORDS[side]} is not above 0, and a power "
-            "mean without shift is defined for positive word scores only, such as token probabilities; for "
+            f"row {row}: a word score of {kept.values[word]:g} of the {SIDE_IN_WORDS[side]} is not above 0, and a "
+            "power mean without shift is defined for positive word scores only, such as token probabilities; for "
             "attributions with a sign choose shift=paper, or another feature."
         )
-    found = np.full((len(rows), len(p)), np.nan)
-    found[usable] = PowerMean().aggregate(kept, p)
-    return found
+    means = np.full((len(rows), len(p)), np.nan)
+    means[usable] = PowerMean().aggregate(kept, p)
+    return means
 
 
 def side_rows(side: str, truth: Ragged, hypothesis: Ragged) -> Ragged:

@@ -74,7 +74,7 @@ def plain(value: Any) -> Any:
         cls = type(value)
         return {TARGET: f"{cls.__module__}.{cls.__qualname__}", **plain(value.settings())}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+        return {item.name: plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -125,7 +125,7 @@ class HeldOut:
     @classmethod
     def of(cls, value: float, low: float, high: float, how: str) -> HeldOut:
         """NaN becomes null."""
-        numbers = [float(one) if math.isfinite(one) else None for one in (value, low, high)]
+        numbers = [float(number) if math.isfinite(number) else None for number in (value, low, high)]
         return cls(numbers[0], numbers[1], numbers[2], how)
 
     def __str__(self) -> str:
@@ -265,11 +265,11 @@ def recipes_in_words() -> str:
     """The embedded recipes, one line each, with what they gain; a sentence where there are none."""
     lines = []
     for name in embedded():
-        one = read_recipe(FOLDER / f"{name}.json")
-        data = ", ".join(dict.fromkeys(part.dataset for part in one.chosen_on))
+        recipe = read_recipe(FOLDER / f"{name}.json")
+        data = ", ".join(dict.fromkeys(part.dataset for part in recipe.chosen_on))
         lines.append(
-            f"{name}: {one.metric.name} boosted by {one.explainer.name} with {one.boost_name}, chosen on {data}; "
-            f"{one.verdict}, gain {one.gain}, beyond score and length {one.beyond} ({one.gain.how})"
+            f"{name}: {recipe.metric.name} boosted by {recipe.explainer.name} with {recipe.boost_name}, chosen on "
+            f"{data}; {recipe.verdict}, gain {recipe.gain}, beyond score and length {recipe.beyond} ({recipe.gain.how})"
         )
     return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."
 
