@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bmx_grid.api.inputs import drawn, plain
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.core.wording import counted, first_line, number, point_in_words, with_interval
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.measures.correlation import FEWEST
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from bmx_grid.measures.grid import Words
     from bmx_grid.measures.significance import Comparison
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Rows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
 DRAWS = 3  # of reassigned attributions

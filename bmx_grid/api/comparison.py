@@ -32,10 +32,11 @@ import numpy as np
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import ALPHA
 from bmx_grid.api.frames import Columns, Roles, frame_table, numbers, roles_of, segment_sets
-from bmx_grid.api.inputs import Floats, Function, drawn, keyed, listed
+from bmx_grid.api.inputs import Function, drawn, keyed, listed
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.segments import NO_PAIR, clusters

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.api.inputs import Floats, keyed, listed, path
+from bmx_grid.api.inputs import keyed, listed, path
 from bmx_grid.api.sweeps import Run, swept
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity, runtime
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import parse_number

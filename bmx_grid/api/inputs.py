@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.attribution.scorer import SURROGATE, Scorer
 from bmx_grid.core.configure import MOST, check_seed, convert
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, identity, runtime
+from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
     from bmx_grid.boosts.recipe import Recipe
 
-Floats = NDArray[np.float64]
 PARAMETERS: Mapping[str, Role] = {"sources": "source", "references": "reference", "hypotheses": "hypothesis"}
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 CONVENTION = "a metric's parameters say what it reads: f(hypotheses, references), f(hypotheses, sources) or all three"

@@ -13,16 +13,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.measures.correlation import FEWEST, Kind, beats, correlate
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

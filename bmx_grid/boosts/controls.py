@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.boosts.base import Fitted, Floats, Part
+from bmx_grid.boosts.base import Fitted, Part
 from bmx_grid.boosts.feature_mix import within_sd
 from bmx_grid.boosts.learned import Linear
+from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import Kind, beats, correlate, first_within_rounding
 from bmx_grid.measures.nuisance import CurveTerms, fit_term
 from bmx_grid.measures.resampling import codes, number_of

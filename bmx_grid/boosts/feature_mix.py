@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, gains, restore
+from bmx_grid.boosts.base import Boost, Fitted, Part, gains, restore
 from bmx_grid.boosts.power_mean_grid import AtPoint, best_mixture, power_means, side_rows
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ragged, defined_rows, take_rows
+from bmx_grid.core.ragged import Floats, Ragged, defined_rows, take_rows
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec

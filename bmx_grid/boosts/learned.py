@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Floats, Ints, Part, gains, restore
+from bmx_grid.boosts.base import Boost, Fitted, Part, gains, restore
 from bmx_grid.boosts.feature_mix import STATISTICS, statistic
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind, average_ranks
 from bmx_grid.measures.nuisance import log_words

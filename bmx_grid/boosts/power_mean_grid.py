@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Floats, Part, restore
+from bmx_grid.boosts.base import Boost, Fitted, Part, restore
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ragged, concatenate_rows, defined_rows, take_rows
+from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point_that_gains
 from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, grid_inputs

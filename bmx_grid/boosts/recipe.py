@@ -11,11 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.boosts.base import Boost, Fitted, Floats, Part
+from bmx_grid.boosts.base import Boost, Fitted, Part
 from bmx_grid.core.configure import build, convert, load_option, options
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
