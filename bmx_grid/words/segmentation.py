@@ -27,14 +27,13 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Segmentation:
-    """A rule for words. name: of the option; engine: what applies it, with its version where that changes results.
+    """A rule for words. engine: what applies it, with its version where that changes results.
 
     pieces: divides a text into segments that join to it again, blanks among them; punctuation marks are words of their
     own, white space is none. None: words are separated by single spaces, as in the paper (`split_words`), and runs
     of spaces give empty words.
     """
 
-    name: str
     engine: str
     pieces: Callable[[str], Iterable[str]] | None = None
 
@@ -57,10 +56,6 @@ class Segmentation:
                 gaps[-1] += piece
         return tuple(words), tuple(gaps)
 
-    def fingerprint(self) -> dict[str, str]:
-        """Name and engine."""
-        return {"words": self.name, "engine": self.engine}
-
 
 def segmentation(name: Name = "whitespace", language: str = "", engine: Engine = "auto") -> Segmentation:
     """The segmentation of this name.
@@ -74,15 +69,17 @@ def segmentation(name: Name = "whitespace", language: str = "", engine: Engine =
     if name not in get_args(Name):
         raise ConfigError("words: " + unknown("segmentation", name, get_args(Name)))
     if name == "whitespace":
-        return Segmentation(name, "single spaces")
-    if engine == "characters":
-        return _characters()
-    try:
-        return _icu(language)
-    except ImportError as error:
-        if engine == "icu":
-            raise UnavailableError(f"{INSTALL}.") from error
-        return _characters()
+        return Segmentation("single spaces")
+    if engine != "characters":
+        try:
+            return _icu(language)
+        except ImportError as error:
+            if engine == "icu":
+                raise UnavailableError(f"{INSTALL}.") from error
+    import regex
+
+    boundary = regex.compile(r"\b", regex.WORD | regex.V1)  # by Annex 29; scripts without spaces break everywhere
+    return Segmentation(f"characters (regex {importlib.metadata.version('regex')})", boundary.split)
 
 
 def _icu(language: str) -> Segmentation:
@@ -90,16 +87,8 @@ def _icu(language: str) -> Segmentation:
 
     locale = language or "root"
     # Iterated: `segments()` counts UTF-16 units, not characters.
-    return Segmentation(
-        "unicode", f"icu4py {importlib.metadata.version('icu4py')} ({locale})", lambda text: WordBreaker(text, locale)
-    )
-
-
-def _characters() -> Segmentation:
-    import regex
-
-    boundary = regex.compile(r"\b", regex.WORD | regex.V1)  # by Annex 29; scripts without spaces break everywhere
-    return Segmentation("unicode", f"characters (regex {importlib.metadata.version('regex')})", boundary.split)
+    version = importlib.metadata.version("icu4py")
+    return Segmentation(f"icu4py {version} ({locale})", lambda text: WordBreaker(text, locale))
 
 
 @dataclass(frozen=True)
@@ -143,7 +132,8 @@ class PairWords:
         """What the words of both languages depend on; None for the paper's, so that what was cached stays valid."""
         if self.plain:
             return None
-        return {"source": self.of("source").fingerprint(), "target": self.of("hypothesis").fingerprint()}
+        engines = {"source": self.of("source").engine, "target": self.of("hypothesis").engine}
+        return {side: {"words": self.name, "engine": engine} for side, engine in engines.items()}
 
 
 _known = functools.lru_cache(maxsize=64)(segmentation)
