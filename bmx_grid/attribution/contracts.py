@@ -134,16 +134,11 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
 
     Raises ComponentError for another number of them, and for a NaN of a metric that promises none.
     """
-    checked = scores_of(metric, scores, len(items))
+    checked = real_numbers(metric, "scores", scores, len(items))
     lacking = np.flatnonzero(np.isnan(checked))
     if len(lacking) and not metric.may_be_undefined:
         raise ComponentError(f"{metric.signature}: no score for {described(items[lacking[0]])}.")
     return checked
-
-
-def scores_of(metric: Metric, values: object, *shape: int) -> Floats:
-    """A metric's scores as float64 of this shape, NaN among them. Raises ComponentError, as `real_numbers`."""
-    return real_numbers(metric, "scores", values, *shape)
 
 
 def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
@@ -156,7 +151,7 @@ def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
 
 def combined(metric: Metric, sums: Floats) -> Floats:
     """`Metric.combine`. Raises ComponentError unless it gives one real number per row of sums."""
-    return scores_of(metric, metric.combine(sums), *np.shape(sums)[:-1])
+    return real_numbers(metric, "scores", metric.combine(sums), *np.shape(sums)[:-1])
 
 
 def whole_number(component: Metric | Explainer, count: object) -> int:

@@ -14,7 +14,7 @@ from bmx_grid.attribution.contracts import (
     combined,
     explained,
     plans_of,
-    scores_of,
+    real_numbers,
     statistics_of,
     whole_number,
 )
@@ -22,16 +22,17 @@ from bmx_grid.core.errors import ComponentError, ExplainError
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Plan, Request, Role, split_words
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 
-_SHARE_AT_ONCE: dict[Cost, int] = {"light": 1, "model": 10}  # a tenth of the texts is enough work for a large model
-
 
 def texts_at_once(metric: Metric, most: int) -> int:
-    """How many texts to score before progress is reported and results are saved; `most` for a light metric."""
-    return max(most // _SHARE_AT_ONCE[metric.cost], 1)
+    """How many texts to score before progress is reported and results are saved; `most` for a light metric.
+
+    A tenth of them is enough work for a large model.
+    """
+    return most if metric.cost == "light" else max(most // 10, 1)
 
 
 def in_parts(sizes: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[list[Item], int]]:
@@ -82,7 +83,7 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
     if len(scored) != len(asked):
         raise ComponentError(f"{metric.signature}: score_masked: expected {len(asked)} arrays, got {len(scored)}.")
     for index, values in zip(asked, scored, strict=True):
-        scores[index] = scores_of(metric, values, len(requests[index].plan))
+        scores[index] = real_numbers(metric, "scores", values, len(requests[index].plan))
     return scores
 
 

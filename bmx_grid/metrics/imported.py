@@ -34,15 +34,13 @@ class Imported(FromFile, Metric):
     ROLES: ClassVar[tuple[str, ...]] = SCORE_ROLES
     PART: ClassVar[str] = "level"
 
+    reads: ClassVar[tuple[Role, ...]] = ("hypothesis",)
+
     scores: str = identity("")
 
     def recipe_fingerprint(self) -> dict[str, Any]:
         """Which metric it is, not its scores of single segments."""
         return {"type": "Imported", "version": self.VERSION, "name": self.name}
-
-    @property
-    def reads(self) -> tuple[Role, ...]:
-        return ("hypothesis",)
 
     @property
     def signature(self) -> str:
