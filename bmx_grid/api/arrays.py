@@ -215,7 +215,7 @@ def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
     sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
     if not {"hypothesis"} <= sides.keys() <= set(SIDES):
         raise ConfigError(f"attributions: sides {', '.join(map(str, sides))}; give hypothesis, and ground_truth.")
-    made = []
+    ragged = []
     for side in SIDES:
         rows: Any = sides.get(side, [()] * count)
         if not isinstance(rows, Sequence | np.ndarray) or getattr(rows, "ndim", 1) == 0:
@@ -223,8 +223,8 @@ def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
         if len(rows) != count:
             raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
         of = f"attributions of the {side}, row"
-        made.append(Ragged.from_rows([_vector(row, f"{of} {place}") for place, row in enumerate(rows)]))
-    return made[0], made[1]
+        ragged.append(Ragged.from_rows([_vector(row, f"{of} {place}") for place, row in enumerate(rows)]))
+    return ragged[0], ragged[1]
 
 
 def _vector(values: ArrayLike, what: str, count: int | None = None) -> Floats:

@@ -334,19 +334,19 @@ def _grouped_tests(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare the columns of a file; the exit status (see above)."""
-    made = parser("compare", __doc__)
-    made.add_argument("table", metavar="TABLE", help="the file")
-    made.add_argument("--metrics", nargs="+", metavar="COLUMN", help="columns of scores")
-    made.add_argument("--human", metavar="COLUMN", help="the column of human scores")
-    made.add_argument("--by", choices=get_args(Grouping), default="none", help="grouping of segments")
-    made.add_argument("--level", choices=get_args(Level), default="segment", help="default: segment")
-    made.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
-    made.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
-    made.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
-    made.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
-    made.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
-    made.add_argument("--json", action="store_true", help="print JSON")
-    parsed = made.parse_args(arguments)
+    cli = parser("compare", __doc__)
+    cli.add_argument("table", metavar="TABLE", help="the file")
+    cli.add_argument("--metrics", nargs="+", metavar="COLUMN", help="columns of scores")
+    cli.add_argument("--human", metavar="COLUMN", help="the column of human scores")
+    cli.add_argument("--by", choices=get_args(Grouping), default="none", help="grouping of segments")
+    cli.add_argument("--level", choices=get_args(Level), default="segment", help="default: segment")
+    cli.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
+    cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
+    cli.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
+    cli.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
+    cli.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
+    cli.add_argument("--json", action="store_true", help="print JSON")
+    parsed = cli.parse_args(arguments)
     return command(lambda: print(_printed(parsed)))
 
 

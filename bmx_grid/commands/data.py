@@ -52,13 +52,13 @@ SEGMENT = ("id", "system", "language_pair")  # what a segment is known by
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status (see above)."""
-    made = parser("data", __doc__)
-    made.add_argument("command", choices=COMMANDS, help="; ".join(map(": ".join, COMMANDS.items())))
-    made.add_argument(
+    cli = parser("data", __doc__)
+    cli.add_argument("command", choices=COMMANDS, help="; ".join(map(": ".join, COMMANDS.items())))
+    cli.add_argument(
         "settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets, and settings (below); show: also a table"
     )
-    made.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN")
-    parsed = made.parse_args(arguments)
+    cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN")
+    parsed = cli.parse_args(arguments)
 
     def run() -> int:
         columns = [f"columns.{role}={quoted(name)}" for role, name in named_roles(parsed.columns).items()]

@@ -58,38 +58,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser("score", __doc__)
+    cli = parser("score", __doc__)
     metrics = ", ".join(name for name in options("metric") if name != READ_FROM_FILES)
-    made.add_argument("--metric", metavar="NAME", help=f"{metrics}; needed without a recipe")
+    cli.add_argument("--metric", metavar="NAME", help=f"{metrics}; needed without a recipe")
     explainers = ", ".join(name for name in options("explainer") if name != READ_FROM_FILES)
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
-    made.add_argument("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
+    cli.add_argument("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
     known = ", ".join(embedded()) or "none yet"
-    made.add_argument(
+    cli.add_argument(
         "--recipe", metavar="FILE|NAME", help=f"boost as a recipe says; embedded: {known}; {LIST} shows them"
     )
-    made.add_argument(
+    cli.add_argument(
         "-p",
         type=float,
         help="boost by the power mean with this power, -p=-inf for the smallest (default with -w: the paper's median)",
     )
-    made.add_argument(
+    cli.add_argument(
         "-w", type=float, help="share of the metric itself in that boost, 0 to 1 (default with -p: likewise)"
     )
     needed = "; needed where the metric reads it"
     several = f"one reference per line{needed}; several files are several references of each segment"
     files: dict[str, Any] = {"metavar": "FILE", "action": "extend", "default": []}
-    made.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
-    made.add_argument("-r", "--reference", nargs="+", help=several, **files)
-    made.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
-    made.add_argument("--json", action="store_true", help="print JSON, with all digits")
-    made.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
+    cli.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
+    cli.add_argument("-r", "--reference", nargs="+", help=several, **files)
+    cli.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
+    cli.add_argument("--json", action="store_true", help="print JSON, with all digits")
+    cli.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
     of_thresholds = "of a sweep with evaluation=[levels]: how often people agree with a difference of two systems"
-    made.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
-    made.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
-    made.add_argument("--words", action="store_true", help="add the attribution of each word")
-    made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
-    return made
+    cli.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
+    cli.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
+    cli.add_argument("--words", action="store_true", help="add the attribution of each word")
+    cli.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
+    return cli
 
 
 def _run(parsed: argparse.Namespace) -> str:

@@ -51,24 +51,24 @@ def as_text(table: Table, width: int | None = None) -> str:
     width: characters per line; a wider table is written in blocks of columns, the names repeated in each.
     """
     header = [visible(name) for name in table.header]
-    marked = [any(row[at].marked for row in table.rows) for at in range(len(header))]
+    marked = [any(row[column].marked for row in table.rows) for column in range(len(header))]
     groups = [[[_marked(*cell) for cell in zip(row, marked, strict=True)] for row in group] for group in table.groups]
     every = [header, *(row for rows in groups for row in rows)]
-    widths = [max(columns_of(row[at]) for row in every) for at in range(len(header))]
+    widths = [max(columns_of(row[column]) for row in every) for column in range(len(header))]
     lines = [visible(table.title)]
     blocks = _blocks(widths, table.names, width)
     for block in blocks:
-        rule = "-" * (sum(widths[at] for at in block) + len(GAP) * (len(block) - 1))
+        rule = "-" * (sum(widths[column] for column in block) + len(GAP) * (len(block) - 1))
         lines += [_text_row(header, block, widths, table.names), rule]
         for rows in groups:
-            shown = [row for row in rows if len(blocks) == 1 or any(row[at] for at in block[table.names :])]
+            shown = [row for row in rows if len(blocks) == 1 or any(row[column] for column in block[table.names :])]
             lines += [_text_row(row, block, widths, table.names) for row in shown] + [rule] * bool(shown)
     return "\n".join([*lines, *(wrapped(note, width or WIDTH) for note in table.notes)]) + "\n"
 
 
 def as_markdown(table: Table) -> str:
     """A pipe table. The first row of a group follows on the one before."""
-    names = ["---" if at < table.names else "---:" for at in range(len(table.header))]
+    names = ["---" if column < table.names else "---:" for column in range(len(table.header))]
     lines = [_markdown_row(markdown(name) for name in table.header), _markdown_row(names)]
     lines += [_markdown_row(map(_markdown, row)) for row in table.rows]
     return "\n\n".join([f"**{markdown(table.title)}**", "\n".join(lines), *map(markdown, table.notes)]) + "\n"
@@ -162,21 +162,21 @@ def _blocks(widths: Sequence[int], names: int, width: int | None) -> list[list[i
     first, others = list(range(names)), list(range(names, len(widths)))
     if width is None or not others:
         return [[*first, *others]]
-    room = width - sum(widths[at] for at in first) - len(GAP) * (names - 1)
+    room = width - sum(widths[column] for column in first) - len(GAP) * (names - 1)
     blocks: list[list[int]] = []
     left = -1
-    for at in others:
-        needed = widths[at] + len(GAP)
+    for column in others:
+        needed = widths[column] + len(GAP)
         if needed > left:
             blocks.append(list(first))
             left = room
-        blocks[-1].append(at)
+        blocks[-1].append(column)
         left -= needed
     return blocks
 
 
 def _text_row(cells: Sequence[str], block: Sequence[int], widths: Sequence[int], names: int) -> str:
-    return GAP.join(padded(cells[at], widths[at], left=at < names) for at in block).rstrip()
+    return GAP.join(padded(cells[column], widths[column], left=column < names) for column in block).rstrip()
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
