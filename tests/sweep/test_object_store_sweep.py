@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from clusters import PATHS
-from fakes import ROOT, composed
+from fakes import composed
+from started import start
 
 from bmx_grid.commands.sweep import run
 from bmx_grid.core.terminal import command
@@ -20,7 +20,8 @@ KILLS = int(os.environ.get("BMX_KILLS", "1"))
 CHUNK = 60  # texts in one chunk
 ALONE = ("executor=sequential",)
 WORKERS = ("executor=loky", "executor.devices=[]", "executor.n_jobs=2")
-PROGRAM = "import sys; from test_object_store_sweep import sweep; sys.exit(sweep(*sys.argv[1:]))"
+PROGRAM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); "
+PROGRAM += "from test_object_store_sweep import sweep; sys.exit(sweep(*sys.argv[1:]))"
 
 
 def sweep(folder: str, cache: str, *executor: str) -> int:
@@ -46,7 +47,7 @@ def s3(monkeypatch):
     host, port = server.get_host_and_port()
     keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "geheim", "AWS_DEFAULT_REGION": "us-east-1"}
     own = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "BMX_ALLOWED_PACKAGES": "fakes"}
-    for name, value in {**keys, **own, "PYTHONPATH": f"{PATHS}{os.pathsep}{Path(__file__).parent}"}.items():
+    for name, value in {**keys, **own}.items():
         monkeypatch.setenv(name, value)
     boto3.client("s3").create_bucket(Bucket="bucket")
     s3fs.S3FileSystem.clear_instance_cache()  # each was made with the settings of its time
@@ -55,18 +56,14 @@ def s3(monkeypatch):
     server.stop()
 
 
-def start(folder: Path, cache: str, *executor: str) -> subprocess.Popen:
-    folder.mkdir(parents=True, exist_ok=True)
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(folder), cache, *executor], cwd=ROOT,
-        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+def begun(folder: Path, cache: str, *executor: str) -> subprocess.Popen:
+    return start([sys.executable, "-c", PROGRAM, str(folder), cache, *executor], folder)
 
 
 def finished(running: subprocess.Popen) -> str:
-    said, _ = running.communicate(timeout=300)
-    assert running.returncode == 0, said
-    return said
+    out, err = running.communicate(timeout=300)
+    assert running.returncode == 0, out + err
+    return out
 
 
 def scored(folder: Path) -> int:
@@ -89,21 +86,20 @@ def test_killed_and_beside_another_sweep_it_loses_nothing_and_computes_hardly_an
     draw = random.Random(3)
     for attempt in range(KILLS):
         folder, cache = tmp_path / str(attempt), f"s3://bucket/kills/{attempt}"
-        running = start(folder, cache, *WORKERS)
+        running = begun(folder, cache, *WORKERS)
         until = draw.randrange(0, whole // 2)
         while running.poll() is None and scored(folder) <= until:
             time.sleep(0.002)
         assert running.poll() is None, "the sweep ends before it can be killed"
         os.killpg(running.pid, signal.SIGKILL)
         running.communicate()
-        both = [start(folder, cache, *ALONE), start(tmp_path / "beside", cache, *WORKERS)]
+        both = [begun(folder, cache, *ALONE), begun(tmp_path / "beside", cache, *WORKERS)]
         for running in both:
             finished(running)
         assert tables(folder) == tables(tmp_path / "beside") == expected
         # A killed chunk is scored again: CHUNK texts of each worker, and the rest of its last segment.
         assert scored(folder) <= whole + 4 * CHUNK
-        (tmp_path / "again").mkdir(exist_ok=True)
-        assert "2 cached" in finished(start(tmp_path / "again", cache, *ALONE))
+        assert "2 cached" in finished(begun(tmp_path / "again", cache, *ALONE))
         assert scored(tmp_path / "again") == 0 and tables(tmp_path / "again") == expected
 
 

@@ -14,11 +14,10 @@ import warnings
 from contextlib import contextmanager, nullcontext
 
 import pytest
-from fakes import ROOT, composed
+from fakes import ROOT
 from some_results import make_result
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, started, track
 
-from bmx_grid.commands.sweep import run
 from bmx_grid.sweep.tracking import MlflowTracker
 
 
@@ -86,15 +85,14 @@ def test_a_server_that_answers_wrongly_is_named(tmp_path, monkeypatch, answer, s
     ],
 )
 def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
-    listening, said, tmp_path, monkeypatch, capsys
+    listening, said, swept, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     chosen = ("metric=[sentence_bleu]", "explainer=[erasure]", "limit=3", "dataset.sample.language_pairs=[de-en]")
-    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", "executor=sequential")
     with listening() as port:
-        store = (f"tracking.uri=http://me:secret@127.0.0.1:{port}", "tracking.timeout=1")
+        store = ("tracking=mlflow", f"tracking.uri=http://me:secret@127.0.0.1:{port}", "tracking.timeout=1")
         with pytest.warns(UserWarning, match=re.escape(said)) as caught:
-            assert run(composed("+sweep=quickstart", *chosen, *folders, *store, "analysis=false")) == 0
+            assert swept("+sweep=quickstart", *chosen, *store) == 0
     shown = capsys.readouterr().out
     assert "not tracked: MLflow cannot use" in shown and said in shown
     assert len([entry for entry in caught if said in str(entry.message)]) == 1
