@@ -26,11 +26,6 @@ def asked(**frames):
     return result, list(correlations.tables(result))
 
 
-def order(rows, ranking=()):
-    _, (brief, _) = asked(correlations=rows, **({"ranking": ranking} if ranking else {}))
-    return [row[1].value for row in brief.rows]
-
-
 @pytest.mark.parametrize(
     ("values", "ranks", "expected"),
     [
@@ -47,7 +42,9 @@ def order(rows, ranking=()):
 )
 def test_the_order_of_metrics(values, ranks, expected):
     rows = [correlation(name, value) for name, value in values.items()]
-    assert order(rows, [rank(*one) for one in ranks.items()]) == expected
+    ranking = {"ranking": [rank(*one) for one in ranks.items()]} if ranks else {}
+    _, (brief, _) = asked(correlations=rows, **ranking)
+    assert [row[1].value for row in brief.rows] == expected
 
 
 def test_rows_that_are_not_shown():

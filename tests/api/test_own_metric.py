@@ -33,11 +33,8 @@ COLUMNS = {"reference": "Vorlage", "hypothesis": "Ausgabetext", "score": "Güte"
 
 def overlap(hypotheses, references):
     CALLS.append(len(hypotheses))
-    return [WEIGHT * _shared(h, r) for h, r in zip(hypotheses, references, strict=True)]
-
-
-def _shared(hypothesis: str, reference: str) -> float:
-    return len({*hypothesis.split()} & {*reference.split()}) / len(reference.split())
+    pairs = [(h.split(), r.split()) for h, r in zip(hypotheses, references, strict=True)]
+    return [WEIGHT * len({*h} & {*r}) / len(r) for h, r in pairs]
 
 
 def test_the_walk_of_a_new_user(frame, tmp_path, monkeypatch, capsys, recwarn):

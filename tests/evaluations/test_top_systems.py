@@ -25,14 +25,14 @@ BEST = ["A", "C", "B", "D"]
 CHANGED = {"A": 0, "B": 2, "C": 1, "D": 3}  # words that a system gets wrong
 
 
-def segment_set() -> SegmentSet:
+def segment_set(human: dict[str, float] = HUMAN) -> SegmentSet:
     rows = []
     for system, wrong in CHANGED.items():
         for number, reference in enumerate(REFERENCES):
             words = reference.split(" ")
             words[1 : 1 + wrong] = ["nobody"] * wrong
             rows.append(Segment(str(number), " ".join(words), "s", reference, system))
-    judged = Judgements({"da": np.full(len(rows), np.nan)}, systems={"da": HUMAN})
+    judged = Judgements({"da": np.full(len(rows), np.nan)}, systems={"da": human})
     return SegmentSet("toy", "de-en", tuple(rows), judged)
 
 
@@ -44,11 +44,6 @@ def finished(metric: Metric) -> Finished:
     scores = AttributionSet(metric.combine(statistics), {}, statistics)
     clusters = [segment.id for segment in segments.segments]
     return Finished(segments, "m", "none", metric, None, items, scores, clusters)
-
-
-def judged_by(setting: Finished, human: dict[str, float]) -> Finished:
-    judged = Judgements({"da": np.full(len(setting.items), np.nan)}, systems={"da": human})
-    return dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=judged))
 
 
 def by_cell(result):
@@ -99,8 +94,8 @@ def test_a_metric_that_is_fitted_once_or_on_systems_that_others_find_best_is_not
     settings = {"model": tiny_model("bert"), "layer": 2, "device": "cpu"}
     once = TopSystemsEvaluation(resamples=0).evaluate([finished(DifficultyBertScore(**settings))])[0]
     assert {row.fitted for row in once["top_systems"]} == {AS_SCORED}
-    turned = {name: -score for name, score in HUMAN.items()}
-    setting = judged_by(finished(DifficultyBertScore(**settings, best=True)), turned)
+    turned = segment_set({name: -score for name, score in HUMAN.items()})
+    setting = dataclasses.replace(finished(DifficultyBertScore(**settings, best=True)), segments=turned)
     found = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]["top_systems"]
     assert {(row.systems, row.fitted) for row in found} == {(3, AS_SCORED), (4, AS_SCORED), (4, ON_THESE)}
 

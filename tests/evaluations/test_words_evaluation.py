@@ -18,12 +18,10 @@ OF_LABELS = ["f1_ok", "f1_bad", "f1_mult", "mcc", "phrase_f1_ok", "phrase_f1_bad
 MEASURES = [*OF_SCORES, "spearman_sum", *OF_LABELS, "seqcor_max"]
 
 
-def found(setting, evaluation=WORDS, side="target"):
-    return by_measure(evaluation.evaluate([setting])[0], side)
-
-
-def by_measure(result, side="target"):
-    return {row.measure: row for row in table_rows(WORDS, result, "words") if row.side == side}
+def found(setting):
+    """The rows of the target by measure."""
+    rows = table_rows(WORDS, WORDS.evaluate([setting])[0], "words")
+    return {row.measure: row for row in rows if row.side == "target"}
 
 
 def with_tags(setting, words, bad, role="hypothesis"):

@@ -25,15 +25,11 @@ def shifted_row(words: int) -> np.ndarray:
     return np.concatenate([[1e-9], 1e-9 + np.random.default_rng(words).uniform(0, 0.1, words - 1)])
 
 
-def exact_sum(row: np.ndarray, power: mpmath.mpf) -> mpmath.mpf:
-    return mpmath.fsum(mpmath.mpf(float(x)) ** power for x in row)
-
-
 def exact_power_mean(row: np.ndarray, p: float) -> mpmath.mpf:
     if p == 0:
         return mpmath.exp(mpmath.fsum(mpmath.log(mpmath.mpf(float(x))) for x in row) / len(row))
     power = mpmath.mpf(float(p))
-    return (exact_sum(row, power) / len(row)) ** (1 / power)
+    return (mpmath.fsum(mpmath.mpf(float(x)) ** power for x in row) / len(row)) ** (1 / power)
 
 
 def relative_errors(got: np.ndarray, exact: list[mpmath.mpf]) -> np.ndarray:

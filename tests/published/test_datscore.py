@@ -58,14 +58,11 @@ OTHER = PARTS + RNG.normal(size=(60, 3))
 NAMES = ["a", "b", "c"]
 
 
-def rows_of(kind="pearson"):
-    return {(one.kind, one.name): one for one in ablations({"entropy": PARTS, "uniform": OTHER}, NAMES, HUMAN, kind)}
-
-
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
 def test_every_variant_by_hand(kind):
     of = functools.partial(correlate, kind)
-    found = rows_of(kind)
+    rows = ablations({"entropy": PARTS, "uniform": OTHER}, NAMES, HUMAN, kind)
+    found = {(one.kind, one.name): one for one in rows}
     weights = one_vs_rest(PARTS, NAMES)[0]
     whole = of(weighted(PARTS, weights), HUMAN)
     assert found["whole", "all"].correlation == whole

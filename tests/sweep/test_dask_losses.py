@@ -98,19 +98,14 @@ def test_a_scheduler_without_workers_is_said_after_the_timeout(tmp_path):
             list(Dask(address=address, timeout=2).run(squares(1)))
 
 
-def with_a_chunk(folder, running: subprocess.Popen) -> subprocess.Popen:
-    """A sweep whose first chunk is stored."""
-    wait_for(lambda: chunks(folder) >= 1 or running.poll() is not None)
-    return running
-
-
 def test_a_sweep_goes_on_without_a_lost_worker_and_after_a_lost_scheduler(tmp_path, by_one_process):
     draw = random.Random(3)
     for number in range(MOMENTS):
         folder = tmp_path / str(number)
         with cluster(folder, None, None) as (address, scheduler, workers):
             dask_here = ("executor=dask", f"executor.address={address}", "executor.timeout=60")
-            running = with_a_chunk(folder, begun(folder, *dask_here))
+            running = begun(folder, *dask_here)
+            wait_for(lambda folder=folder, running=running: chunks(folder) or running.poll() is not None)
             os.killpg(workers[0].pid, signal.SIGKILL)
             time.sleep(draw.uniform(0, LONGEST / 3))
             os.kill(scheduler.pid, signal.SIGKILL)
