@@ -115,11 +115,26 @@ class GridTable:
         return sorted({getattr(setting, factor) for setting in self.settings})
 
 
+NO_SETTINGS = GridTable((), np.zeros(1), np.ones(1), np.empty((0, 1, 1)), "both")
+
+
 @dataclass(frozen=True, eq=False)
-class Frames:
-    """frames: the tables of a sweep, by name (see analysis.load): all that questions about metrics alone read."""
+class Given:
+    """Tables of a sweep, its grids among them, and how they are analysed.
+
+    frames: the other tables, by name (see analysis.load), all that questions about metrics alone read. Empty for a
+    results table alone: a question that reads one says why it has nothing to say without it.
+    table: the grids of all settings; none of metrics alone.
+    select_from: the table whose medians are evaluated; None for the analysed table itself.
+    fixed: (p, w) by explainer; they take precedence over medians.
+    seed: of the bootstrap of clusters, data set x language pair, behind intervals across settings.
+    """
 
     frames: Mapping[str, pd.DataFrame]
+    table: GridTable = NO_SETTINGS
+    select_from: GridTable | None = None
+    fixed: Mapping[str, Point] = field(default_factory=dict)
+    seed: int = 0
     _answers: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def ask(self, compute: Callable[[Self], Answer]) -> Answer:
@@ -132,22 +147,6 @@ class Frames:
         """What all settings share: their "correlation" or "aggregation". None where they differ or it is not known."""
         values = set(self.frames["settings"][name]) if "settings" in self.frames else set()
         return str(values.pop()) if len(values) == 1 else None
-
-
-@dataclass(frozen=True, eq=False)
-class Given(Frames):
-    """A results table and how it is analysed. frames is empty for a results table alone: a question that reads one
-    says why it has nothing to say without it.
-
-    table: all settings. select_from: the table whose medians are evaluated; None for the analysed table itself.
-    fixed: (p, w) by explainer; they take precedence over medians.
-    seed: of the bootstrap of clusters, data set x language pair, behind intervals across settings.
-    """
-
-    table: GridTable
-    select_from: GridTable | None = None
-    fixed: Mapping[str, Point] = field(default_factory=dict)
-    seed: int = 0
 
     @cached_property
     def real(self) -> GridTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import PAIR, Column, Frames, Table
+from bmx_grid.analysis.base import PAIR, Column, Given, Table
 from bmx_grid.core.wording import file_stem, named
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ OF_DIFFERENCES = (
 OF_WORDS = ("Difficulty: 1 less the mean, over the systems, of the token's best cosine with a token of their output.",)
 
 
-def compute(given: Frames) -> dict[str, Any]:
+def compute(given: Given) -> dict[str, Any]:
     """What the evaluations `top_systems` and `difficulty` found, by the names of their tables; nothing without them.
 
     Each metric once, from its first explainer: rows are of the metric alone. Of a metric that is fitted on the systems

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import PAIR, Column, Frames, Table
+from bmx_grid.analysis.base import PAIR, Column, Given, Table
 from bmx_grid.core.wording import UNDEFINED, file_stem
 from bmx_grid.evaluations.base import BASE
 
@@ -51,7 +51,7 @@ OF_CEILINGS = (
 )
 
 
-def compute(given: Frames) -> dict[str, Any]:
+def compute(given: Given) -> dict[str, Any]:
     """correlations: of each metric alone with the primary human score, a row per data set, language pair and metric.
 
     systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach.
@@ -87,7 +87,7 @@ def _primary(frame: pd.DataFrame, human: str) -> pd.DataFrame:
     return alone[alone[human] == alone.groupby(PAIR)[human].transform("first")]
 
 
-def _correlations(given: Frames) -> pd.DataFrame:
+def _correlations(given: Given) -> pd.DataFrame:
     """The columns of STATISTICS with _low and _high, and ranks by level (NaN without), the best of a pair first."""
     import pandas as pd
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import PAIR, Column, Frames, Table
+from bmx_grid.analysis.base import PAIR, Column, Given, Table
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import file_stem, named, setting_label, written
 from bmx_grid.evaluations.base import BASE
@@ -34,7 +34,7 @@ OF_PEOPLE = (
 )
 
 
-def compute(given: Frames) -> dict[str, Any]:
+def compute(given: Given) -> dict[str, Any]:
     """placebos: each metric and boost against each placebo; unbeaten, a sentence on those that beat none or not all.
 
     thresholds, task_ranking, human_ranking, outliers: of the metrics alone, as their evaluations wrote them.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import CONTROL, FACTORS, PAIR, Column, Frames, Given, Table, interval
+from bmx_grid.analysis.base import CONTROL, FACTORS, PAIR, Column, Given, Table, interval
 from bmx_grid.analysis.gains import declared
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named
@@ -63,20 +63,20 @@ NOTES = (
 )
 
 
-def compute(given: Frames) -> dict[str, Any]:
+def compute(given: Given) -> dict[str, Any]:
     """words: means over the settings of each explainer and side, the target first, the highest AUC (of labels MCC)
     first; metrics that are controls are left out. words_by_setting: of each setting. words_in_words: one sentence.
 
     plausibility: the relation of AUC and gain by explainer and of all. All empty without tags.
     """
     words = given.ask(means_by_explainer)
-    plausible = given.ask(plausibility) if isinstance(given, Given) else None
+    plausible = given.ask(plausibility)
     return {
         "words": words,
         "words_by_setting": _wide(_rows(given), [*FACTORS, "side"]),
         "words_in_words": _sentence(words) if len(words) else [],
         "plausibility": plausible,
-        "plausibility_in_words": [] if plausible is None or not len(plausible) else [_relation_in_words(plausible)],
+        "plausibility_in_words": [_relation_in_words(plausible)] if len(plausible) else [],
     }
 
 
@@ -99,7 +99,7 @@ def _measure(name: str) -> Column:
     return Column(name, MEASURES[name], FORM, (f"{name}_low", f"{name}_high"))
 
 
-def _rows(given: Frames) -> pd.DataFrame:
+def _rows(given: Given) -> pd.DataFrame:
     """The rows of words.parquet, without the random metric."""
     import pandas as pd
 
@@ -108,7 +108,7 @@ def _rows(given: Frames) -> pd.DataFrame:
     return frame[frame["metric"] != CONTROL]
 
 
-def means_by_explainer(given: Frames) -> pd.DataFrame:
+def means_by_explainer(given: Given) -> pd.DataFrame:
     """The means over the settings of each explainer, the random one among them: a row per explainer and side."""
     rows = _wide(_rows(given), ["explainer", "side"])
     if not len(rows):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import shared_task
-from bmx_grid.analysis.base import CONTROL, FACTORS, Frames
+from bmx_grid.analysis.base import CONTROL, FACTORS, Given
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
@@ -78,7 +78,7 @@ def analyse_sweep(
 
 def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalysis:
     """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
-    given = Frames(frames_of(tables))
+    given = Given(frames_of(tables))
     shown = [table for question in OF_METRICS for table in question.tables(given.ask(question.compute))]
     if not shown:
         return (None, [], "")

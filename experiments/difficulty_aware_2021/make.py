@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
 from bmx_grid.analysis import best_systems  # noqa: E402
-from bmx_grid.analysis.base import Frames  # noqa: E402
+from bmx_grid.analysis.base import Given  # noqa: E402
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.report.canvas import COLUMN, DASHES, LINES, MARKERS, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
@@ -61,7 +61,7 @@ def read(folder: Path) -> dict[str, Any]:
     missing = [str(paths[name]) for name in NEEDED if not paths[name].is_file()]
     if missing:
         raise DataError(f"{' and '.join(missing)} missing; give the output folder of +sweep={SWEEP}.")
-    return best_systems.compute(Frames({name: pd.read_parquet(path) for name, path in paths.items() if path.is_file()}))
+    return best_systems.compute(Given({name: pd.read_parquet(path) for name, path in paths.items() if path.is_file()}))
 
 
 def draw(found: Mapping[str, Any], folder: Path) -> list[Path]:

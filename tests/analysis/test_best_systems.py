@@ -3,7 +3,7 @@
 import pandas as pd
 
 from bmx_grid.analysis import best_systems
-from bmx_grid.analysis.base import Frames
+from bmx_grid.analysis.base import Given
 
 PLACE = {"dataset": "toy", "language_pair": "de-en", "explainer": "none", "human_name": "da"}
 
@@ -25,7 +25,7 @@ def rows():
 
 
 def asked(**frames):
-    given = Frames({name: pd.DataFrame(found) for name, found in frames.items()})
+    given = Given({name: pd.DataFrame(found) for name, found in frames.items()})
     return list(best_systems.tables(best_systems.compute(given)))
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bmx_grid.analysis import correlations
-from bmx_grid.analysis.base import Frames
+from bmx_grid.analysis.base import Given
 
 PLACE = {"dataset": "toy", "language_pair": "de-en"}
 
@@ -22,7 +22,7 @@ def rank(metric, value, level="segment"):
 
 
 def asked(**frames):
-    result = correlations.compute(Frames({name: pd.DataFrame(rows) for name, rows in frames.items()}))
+    result = correlations.compute(Given({name: pd.DataFrame(rows) for name, rows in frames.items()}))
     return result, list(correlations.tables(result))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bmx_grid.analysis.base import Frames
+from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.shared_task import compute, tables
 
 PAIR = {"dataset": "d", "language_pair": "de-en"}
@@ -43,14 +43,14 @@ def row_of(compared, against, difference, p, test="perm_inputs", family="segment
 def test_what_beats_no_placebo_is_named(rows, said):
     others = [row_of("chrf", "bleu", -0.1, 0.9, family="segment: metric against metric")]
     frame = pd.DataFrame([*(row_of(*row) for row in rows), *(row_of(*row, test="williams") for row in rows), *others])
-    found = compute(Frames({"tests": frame}))
+    found = compute(Given({"tests": frame}))
     assert found["unbeaten"] == said
     (table,) = tables(found)
     assert len(table.rows) == len(rows)
 
 
 def test_tables_of_a_sweep_without_these_evaluations_are_none():
-    assert list(tables(compute(Frames({})))) == []
+    assert list(tables(compute(Given({})))) == []
 
 
 def test_systems_and_metrics_have_a_table_each():
@@ -64,7 +64,7 @@ def test_systems_and_metrics_have_a_table_each():
     ranks = [{"metric": name, "value": 0.5, "rank": 1, "tasks": "one, two", "n_left_out": 1} for name in "xy"]
     r = {"systems": "b", "n_systems": 3, "n_outliers": 1, "pearson": 0.9, "pearson_without": 0.1}
     given = {"human_ranking": systems, "outliers": pd.DataFrame([{**PAIR, "metric": "x", **r}])}
-    found = {table.stem: table for table in tables(compute(Frames({**given, "task_ranking": pd.DataFrame(ranks)})))}
+    found = {table.stem: table for table in tables(compute(Given({**given, "task_ranking": pd.DataFrame(ranks)})))}
     assert list(found) == ["task_ranking", "outliers", "people_d_de-en"]
     assert [[cell.shown for cell in row[:3]] for row in found["people_d_de-en"].rows] == [
         ["a", "1-1", ""],

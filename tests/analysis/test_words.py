@@ -9,7 +9,7 @@ from some_frames import NAMES, frames
 from some_tables import peaked, table
 
 from bmx_grid.analysis import words
-from bmx_grid.analysis.base import Frames
+from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.questions import analyse
 
 
@@ -20,7 +20,7 @@ def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metr
 
 
 def asked(*rows):
-    given = Frames({"words": pd.DataFrame(rows)} if rows else {})
+    given = Given({"words": pd.DataFrame(rows)} if rows else {})
     result = words.compute(given)
     return result, list(words.tables(result))
 
