@@ -183,11 +183,6 @@ class SegmentSet:
         return self.judgements.scores[self.judgements.primary]
 
     @property
-    def human_name(self) -> str:
-        """The name of the primary human score."""
-        return self.judgements.primary
-
-    @property
     def rated(self) -> int:
         """The number of segments that have a primary human score."""
         return int(np.isfinite(self.human_scores).sum())

@@ -317,8 +317,8 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     scores, alone, human = setting.points[point], setting.scores.base_scores, segments.human_scores
     if statistic not in AGREEMENTS:
         return Scores(scores, alone, human, of.clusters, of.systems if len(segments.systems) > 1 else None)
-    if statistic == "pairwise_accuracy" and segments.human_name in segments.judgements.systems:
-        published = SystemLevel(setting, BASE, segments.human_name).human
+    if statistic == "pairwise_accuracy" and segments.judgements.primary in segments.judgements.systems:
+        published = SystemLevel(setting, BASE, segments.judgements.primary).human
     scores, alone = (np.where(of.named, setting.direction * values, np.nan) for values in (scores, alone))
     return Scores(scores, alone, human, of.clusters, of.systems, of.items, published)
 
@@ -329,7 +329,7 @@ def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
         scores = _of_point(setting, point, statistic)
         turned = scores.x if statistic in AGREEMENTS else setting.direction * scores.x
         return replace(scores, x=turned, y=turned)
-    systems = SystemLevel(setting, point, setting.segments.human_name)
+    systems = SystemLevel(setting, point, setting.segments.judgements.primary)
     return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)
 
 

@@ -184,7 +184,7 @@ class TasksEvaluation(Evaluation):
 
 def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
     """A row per system, by its segments' primary human scores."""
-    codes, human, name = setting.codes, setting.segments.human_scores, setting.segments.human_name
+    codes, human, name = setting.codes, setting.segments.human_scores, setting.segments.judgements.primary
     level = SystemLevel(setting, BASE, name)
     far, found = outliers(level.human), ranges_by_wins(codes.table(human))
     for at, system in enumerate(codes.names):
@@ -195,7 +195,7 @@ def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
 
 
 def _without_outliers(setting: Finished) -> WithoutOutliers:
-    level = SystemLevel(setting, BASE, setting.segments.human_name)
+    level = SystemLevel(setting, BASE, setting.segments.judgements.primary)
     known = np.isfinite(level.scores) & np.isfinite(level.human)
     far = known & outliers(level.human)
     with_all, without = (correlate("pearson", level.scores[rows], level.human[rows]) for rows in (known, known & ~far))

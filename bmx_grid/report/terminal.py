@@ -119,7 +119,7 @@ def cautions(plan: SweepPlan) -> list[str]:
         rated = np.isfinite(segments.human_scores)
         scores = segments.human_scores[rated]
         if len(scores) < FEWEST:
-            whole = segments.judgements.systems.get(segments.human_name) is not None
+            whole = segments.judgements.systems.get(segments.judgements.primary) is not None
             if not whole or setting.explainer is not None:  # the system level needs no rated segment
                 few_rated.append(f"{part} has {counted(len(scores), 'rated segment')}")
             continue

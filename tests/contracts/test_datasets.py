@@ -28,9 +28,9 @@ def test_pairs_are_read_with_texts_and_scores(reader, data_dir):
         segments = read(data_dir, reader.name, pair)
         assert (segments.dataset, segments.language_pair) == (reader.name, pair)
         assert len(segments) == len(segments.human_scores) >= 40
-        assert segments.rated >= 40 or len(segments.judgements.systems[segments.human_name]) >= 4
+        assert segments.rated >= 40 or len(segments.judgements.systems[segments.judgements.primary]) >= 4
         assert segments.human_scores.dtype == np.float64
-        assert segments.human_name == segments.judgements.aspects[0]
+        assert segments.judgements.primary == segments.judgements.aspects[0]
         for name, raters in segments.judgements.raters.items():
             # What the raters gave is what the score was made from.
             np.testing.assert_allclose(np.nanmean(raters, axis=1), segments.judgements.scores[name], atol=1e-6)

@@ -44,7 +44,7 @@ def test_pairs_are_those_with_human_scores(reader, tree):
     assert made.pairs(tree) == ("cs-uk", "en-de"), "en-zh has texts, but no human scores"
     found = made.read(tree, "cs-uk")
     assert not found.has("reference")
-    assert found.human_name == "da-sqm"
+    assert found.judgements.primary == "da-sqm"
 
 
 SEG, SYS = "human-scores/en-de.mqm.seg.score", "human-scores/en-de.mqm.sys.score"

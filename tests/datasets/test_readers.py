@@ -187,7 +187,7 @@ def test_eval4nlp_with_and_without_tags(read):
 def test_wmt22_words_has_tags(read):
     found = read("wmt22_words")
     assert tagged(found) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
-    assert (found.human_name, found.human_scores.tolist()) == ("mqm_z", [0.5, -1])
+    assert (found.judgements.primary, found.human_scores.tolist()) == ("mqm_z", [0.5, -1])
 
 
 def wmt17(rows):

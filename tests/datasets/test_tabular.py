@@ -79,7 +79,7 @@ def test_formats_agree(write, reader, tmp_path, name, content):
 
 def test_invisible_signs_around_column_names_do_not_count(read):
     found = read("\ufeffsource\xa0\thypothesis\u200b\t score\na\tb\t1\n", language_pairs=["de-en"])
-    assert (found.human_name, found.human_scores.tolist()) == ("score", [1.0])
+    assert (found.judgements.primary, found.human_scores.tolist()) == ("score", [1.0])
 
 
 def test_some_of_the_pairs(write, reader, tmp_path):
@@ -273,7 +273,7 @@ def test_a_wmt_style_table_with_several_human_scores_and_references(read):
     assert [(one.name, one.document) for one in found.segments] == [("1:A", "d"), ("1:B", None), ("1", None)]
     assert [one.reference for one in found.segments] == ["ra"] * 3
     assert [one.further_references for one in found.segments] == [("rb",), (), ()]
-    assert (found.human_name, found.judgements.aspects) == ("mqm", ("mqm", "da"))
+    assert (found.judgements.primary, found.judgements.aspects) == ("mqm", ("mqm", "da"))
     np.testing.assert_array_equal(found.judgements.scores["da"], [0.5, np.nan, np.nan])
 
 

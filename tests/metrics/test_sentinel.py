@@ -69,9 +69,9 @@ def test_a_sweep_has_a_sentinel_of_each_kind(tmp_path):
 def test_a_segment_is_not_predicted_from_its_own_human_score(tmp_path):
     segments = Sample(name="sample").read(tmp_path, "de-en")
     items = segments.items(SENTINEL.reads)
-    other = segments.judgements.scores[segments.human_name].copy()
+    other = segments.judgements.scores[segments.judgements.primary].copy()
     other[0] += 1000
-    judgements = dataclasses.replace(segments.judgements, scores={segments.human_name: other})
+    judgements = dataclasses.replace(segments.judgements, scores={segments.judgements.primary: other})
     changed = dataclasses.replace(segments, judgements=judgements)
     first, second = (SENTINEL.fitted(of).score(items) for of in (segments, changed))
     assert first[0] == second[0]
