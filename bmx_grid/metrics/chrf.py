@@ -103,8 +103,7 @@ class Chrf(Counted):
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    shares: Floats = np.divide(part, whole, out=np.full(part.shape, _EPSILON), where=whole > 0)
-    return shares
+    return np.asarray(np.divide(part, whole, out=np.full(part.shape, _EPSILON), where=whole > 0))
 
 
 @functools.cache

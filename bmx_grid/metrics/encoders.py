@@ -224,8 +224,7 @@ class SentenceEmbedding(NearestReference):
         texts, truths, hypotheses = distinct_texts(pairs_of(items, self.ground_truth))
         embeddings = self.embedded(texts)
         embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
-        scores: Floats = np.einsum("nd,nd->n", embeddings[truths], embeddings[hypotheses])
-        return scores
+        return np.asarray(np.einsum("nd,nd->n", embeddings[truths], embeddings[hypotheses]))
 
     def embedded(self, texts: Sequence[str]) -> Floats:
         """float64[n, d] sentence vectors."""
