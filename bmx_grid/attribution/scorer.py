@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
-from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ PLURAL: Mapping[Role, str] = {"source": "sources", "reference": "references", "h
 SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character: no UTF-8 file holds it, and no model reads it
 DEFAULT_EXPLAINER = "lime"
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
-Option = Any  # a name, a mapping with a `_target_`, or an object
+Option = Any  # a name, a mapping with a `_target_`, or an object; None for none, ... for the usual explainer
 Report = Callable[[int], None]
 
 
@@ -154,8 +153,8 @@ class Scorer:
 
 
 def make_scorer(
-    metric: Option | None,
-    explainer: Option | EllipsisType | None,
+    metric: Option,
+    explainer: Option,
     p: float | None,
     w: float | None,
     settings: Mapping[str, Any],
@@ -197,12 +196,7 @@ def make_scorer(
 
 
 def _check_arguments(
-    metric: Option | None,
-    explainer: Option | EllipsisType | None,
-    settings: Mapping[str, Any],
-    recipe: Recipe | None,
-    *,
-    by_point: bool,
+    metric: Option, explainer: Option, settings: Mapping[str, Any], recipe: Recipe | None, *, by_point: bool
 ) -> None:
     """Raise ConfigError for arguments that do not go together."""
     if recipe is None and metric is None:
@@ -226,7 +220,7 @@ def _check_arguments(
             raise ConfigError(f"'{key}' belongs to a boost by p and w, which there is not: give both, or leave it out.")
 
 
-def _called(given: Option | EllipsisType | None, own: str) -> str:
+def _called(given: Option, own: str) -> str:
     if isinstance(given, Mapping):
         return str(given.get("_target_", "")).rpartition(".")[2]
     return given if isinstance(given, str) else own
