@@ -34,9 +34,9 @@ def sample(count):
     return Sample(means, X, HUMAN, [0.0, 0.5, 1.0], clusters(count))
 
 
-def grouped(function, count):
-    one_group = np.zeros(N, dtype=np.int64)
-    return function(one_group, clusters(count), DRAWN["resamples"], DRAWN["seed"])
+def grouped(count):
+    """All segments in one group, and the draws."""
+    return np.zeros(N, dtype=np.int64), clusters(count), DRAWN["resamples"], DRAWN["seed"]
 
 
 def over_systems(n_systems, n_clusters):
@@ -79,12 +79,10 @@ INTERVALS = {
     "kappa": lambda count: annotators.uniform_kappa(GRADES[:count], 9, **DRAWN).low,
     "a mean of settings": lambda count: resampling.cluster_mean(X, clusters(count))["low"],
     "its kind": lambda count: float(resampling.interval_kind(count) != "") or math.nan,
-    "correlations of segments": lambda count: grouped(
-        lambda *given: levels.grouped_correlations(["pearson"], X[:, None], HUMAN, *given)[0]["pearson"][1], count
-    ),
-    "accuracy of segments": lambda count: grouped(
-        lambda *given: levels.grouped_acc_eq(X[:, None], HUMAN, *given)[0][0][1], count
-    ),
+    "correlations of segments": lambda count: levels.grouped_correlations(
+        ["pearson"], X[:, None], HUMAN, *grouped(count)
+    )[0]["pearson"][1],
+    "accuracy of segments": lambda count: levels.grouped_acc_eq(X[:, None], HUMAN, *grouped(count))[0][0][1],
     "systems, by their clusters of segments": lambda count: resampling.interval(over_systems(5, count), count)[0],
     "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,
     "cross-fitted scores": lambda count: cross_fit(sample(count))[0],

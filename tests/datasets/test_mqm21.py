@@ -119,20 +119,19 @@ def test_mqm_says_what_is_wrong(mqm, reader, tmp_path, rows, averages, reason):
         reader("mqm21").read(tmp_path, "en-de")
 
 
-@pytest.mark.parametrize(
-    ("targets", "message"),
-    [
-        (["</v>a<v>"], "more than one <v> and </v> in '</v>a<v>'"),
-        (["abc", "<v>xyz</v>"], "the text 'xyz' is not that of"),
-    ],
-)
-def test_mistakes_in_marks(targets, message):
-    with pytest.raises(ValueError, match=message):
-        annotated([MQM_HEADER, *(mqm_row("hyp.S", "d", 1, "src", target, "X", "Major") for target in targets)])
+def marked(*targets):
+    """What a file says whose rows give the same segment these marks."""
+    return annotated([MQM_HEADER, *(mqm_row("hyp.S", "d", 1, "src", text, "X", "Minor") for text in targets)])
+
+
+def test_mistakes_in_marks():
+    with pytest.raises(ValueError, match="more than one <v> and </v> in '</v>a<v>'"):
+        marked("</v>a<v>")
+    with pytest.raises(ValueError, match="the text 'xyz' is not that of"):
+        marked("abc", "<v>xyz</v>")
 
 
 def test_spans_of_later_rows_are_carried_to_the_text_of_the_first():
-    targets = (" a <v>b</v>  c", "a b <v>c</v>", "a <v>b  c")
-    found = annotated([MQM_HEADER, *(mqm_row("hyp.S", "d", 1, "src", text, "X", "Minor") for text in targets)]).iloc[0]
+    found = marked(" a <v>b</v>  c", "a b <v>c</v>", "a <v>b  c").iloc[0]
     assert (found.system, found.number, found.target, found.points) == ("S", 1, "a b  c", 3.0)
     assert [found.target[span.start : span.end] for span in found.spans["target"]] == ["b", "c", "b  c"]

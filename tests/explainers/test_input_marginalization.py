@@ -105,14 +105,7 @@ def test_it_agrees_with_a_plain_loop(any_model, words, weights):
 
 
 @pytest.mark.parametrize("no_candidate", ["best", "zero"])
-@pytest.mark.parametrize(
-    "delta",
-    [
-        pytest.param(1e-4, id="nearly the whole vocabulary"),
-        pytest.param(0.2, id="few candidates"),
-        pytest.param(0.999, id="hardly ever a candidate"),
-    ],
-)
+@pytest.mark.parametrize("delta", [1e-4, 0.2, 0.999], ids=["nearly all tokens", "few candidates", "hardly ever one"])
 def test_it_agrees_with_a_plain_loop_at_any_threshold(bert, delta, no_candidate):
     explainer = marginalization(bert, delta=delta, no_candidate=no_candidate)
     plan, found = explained(explainer, SENTENCE)

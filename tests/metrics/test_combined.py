@@ -90,9 +90,8 @@ def test_explanations_of_a_sum_are_the_sum_of_explanations():
     (found,) = explain(metric, Erasure(), TEXTS[:1], 0)
     (left,), (right,) = (explain(one, Erasure(), TEXTS[:1], 0) for one in (SentenceBleu(), Chrf()))
     for role, values in found.attributions.items():
-        assert values.tolist() == pytest.approx(
-            (0.25 * left.attributions[role] + 0.75 * right.attributions[role]).tolist()
-        )
+        weighted = 0.25 * left.attributions[role] + 0.75 * right.attributions[role]
+        assert values.tolist() == pytest.approx(weighted.tolist())
 
 
 @pytest.fixture

@@ -260,9 +260,8 @@ def test_the_expectation_is_over_the_tokens_of_the_scale(judge):
     ],
 )
 def test_what_is_read_from_an_answer(score, text, expected):
-    assert Prompt("p", "{source}{hypothesis}", score=score).score_of(Answer(text)) == pytest.approx(
-        expected, nan_ok=True
-    )
+    found = Prompt("p", "{source}{hypothesis}", score=score).score_of(Answer(text))
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 def test_repeated_scores_are_kept_and_the_first_counts(judge):

@@ -66,18 +66,15 @@ def test_score_of_counts_by_hand():
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Makes a stand-in for Java that answers each line with `answer`, and notes what it was asked."""
+    """Makes a stand-in for Java that answers each line with `answer`."""
 
     def make(answer: str):
         java = tmp_path / "java"
-        java.write_text(
-            f"#!/bin/sh\nwhile read -r line; do echo \"$line\" >> {tmp_path}/asked; echo '{answer}'; done\n"
-        )
+        java.write_text(f"#!/bin/sh\nwhile read -r line; do echo '{answer}'; done\n")
         java.chmod(java.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setattr(meteor, "_jar", lambda: tmp_path / "meteor.jar")
         monkeypatch.setattr(meteor, "_java", lambda: java)
         meteor._program.cache_clear()
-        return tmp_path / "asked"
 
     yield make
     meteor._program.cache_clear()

@@ -83,14 +83,9 @@ def test_no_explainer_is_asked_about_a_sentinel(tmp_path):
     from bmx_grid.commands.run import compose_and_run
 
     small = ["dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=12", "tracking=none", "analysis=false"]
-    chosen = [
-        "metric=[chrf,sentinel]",
-        "leave_out=['*/*/sentinel_[!l]*/*']",
-        "explainer=[erasure]",
-        "evaluation=[grid]",
-    ]
+    parts = ["metric=[chrf,sentinel]", "leave_out=['*/*/sentinel_[!l]*/*']", "explainer=[erasure]", "evaluation=[grid]"]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", "executor=sequential"]
-    assert compose_and_run([*small, *chosen, *folders]) == 0
+    assert compose_and_run([*small, *parts, *folders]) == 0
     log = (tmp_path / "out" / "log.txt").read_text()
     assert "sentinel_lengths · none" in log
     assert "sentinel_lengths · erasure" not in log
