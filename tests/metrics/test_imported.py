@@ -20,6 +20,9 @@ def segments_of(pair="en-de", dataset="some", systems=(None,), count=3):
     return SegmentSet(dataset, pair, segments, Judgements({"da": np.zeros(len(segments))}))
 
 
+SETS = [segments_of(), segments_of("en-cs")]
+
+
 def lines(*scores):
     return "".join(f"{score}\n" for score in scores)
 
@@ -48,7 +51,7 @@ def test_several_files_are_metrics_of_their_own(files):
     files({"comet.txt": lines(1, 2), "wide.tsv": "id\tlp\tgemba\tkiwi\n0\ten-de\t4\t7\n1\ten-de\t5\t8\n"})
     named = {"comet": "comet.txt", "gemba": "wide.tsv", "kiwi": "wide.tsv"}
     made = Imported(files=named, columns={"language_pair": "lp"}, language_pairs=("en-de",))
-    members = made.members("imported", [segments_of(), segments_of("en-cs")])
+    members = made.members("imported", SETS)
     scores = {name: one.given(segments_of(count=2)).segments.tolist() for name, one in members.items()}
     assert scores == {"comet": [1, 2], "gemba": [4, 5], "kiwi": [7, 8]}
 
@@ -72,7 +75,7 @@ def test_names_come_from_the_paths(files, pattern, names):
             "en-de/Team X + LIME  - 12 submission/predictions.txt": submission,
         }
     )
-    assert list(Imported(file=pattern).members("imported", [segments_of(), segments_of("en-cs")])) == names
+    assert list(Imported(file=pattern).members("imported", SETS)) == names
 
 
 def test_each_pair_and_data_set_has_its_file(files):
@@ -88,11 +91,9 @@ def test_each_pair_and_data_set_has_its_file(files):
 
 def test_two_files_that_fit_are_named(files):
     files({"T - 1 submission/x.txt": lines(1, 2, 3), "T - 2 submission/x.txt": lines(1, 2, 3)})
-    member = Imported(file="{metric} - * submission/x.txt", language_pairs=("en-de",)).members(
-        "imported", [segments_of(), segments_of("en-cs")]
-    )["T"]
+    made = Imported(file="{metric} - * submission/x.txt", language_pairs=("en-de",))
     with pytest.raises(ConfigError, match=r"both T - 1 submission/x\.txt and T - 2 submission/x\.txt fit"):
-        member.given(segments_of())
+        made.members("imported", SETS)["T"].given(segments_of())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_two_files_that_fit_are_named(files):
 )
 def test_settings_that_cannot_be(files, settings, reason):
     with pytest.raises((ConfigError, DataMissingError), match=reason):
-        Imported(**settings).members("imported", [segments_of(), segments_of("en-cs")])
+        Imported(**settings).members("imported", SETS)
 
 
 def test_a_file_must_say_its_language_pair(files):

@@ -24,8 +24,7 @@ def test_a_missing_library_is_named_with_its_command(metric, package, monkeypatc
 def stand_in(name: str, **contents) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__spec__ = importlib.machinery.ModuleSpec(name, None)
-    for key, value in contents.items():
-        setattr(module, key, value)
+    vars(module).update(contents)
     return module
 
 

@@ -17,7 +17,6 @@ from bmx_grid.metrics.words import Rouge, Ter, Wer, WordMatch
 from bmx_grid.words.perturbation import Item
 
 WORDS = ["a", "b", "c", "d", "ab", "abc", "the", "cat", "sat", ".", ",", "mat"]
-COUNTS = [1, 3]
 LIGHT = [
     SentenceBleu(references="all"),
     Chrf(references="all"),
@@ -51,7 +50,7 @@ PAPER = sacrebleu.BLEU(effective_order=True, smooth_method="add-k", smooth_value
 EXP = {"smooth_method": "exp", "tokenize": "intl", "effective_order": False}
 
 
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize(
     ("metric", "library"),
     [
