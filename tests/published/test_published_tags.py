@@ -38,7 +38,7 @@ def test_eval4nlp_has_the_published_numbers_of_errors(data_dir, pair):
 
 @pytest.mark.parametrize("pair", MLQE_PE)
 def test_probabilities_of_words_rank_their_errors(data_dir, pair):
-    """How they correlate with human scores is in tests/commands/test_imported.py."""
+    """How they correlate with human scores is in tests/commands/test_imported_sweep.py."""
     words, errors, auc, other = MLQE_PE[pair]
     folder = data_dir / "mlqe-pe" / "data"
     target = mlqe_pe_test20_tags(folder / "post-editing" / "test" / f"{pair}-test.tar.gz")["hypothesis"]
