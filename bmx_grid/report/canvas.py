@@ -78,14 +78,19 @@ def style() -> Iterator[None]:
         yield
 
 
-def canvas(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure of that many inches with so many axes beside each other, which make room for their labels."""
+def canvas(
+    width: float, height: float, *, columns: int = 1, rows: int = 1, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure of that many inches with `rows` times `columns` axes, which make room for their labels by themselves.
+
+    options: as for `Figure.subplots`.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.03, h_pad=0.03)
-    axes = figure.subplots(1, columns, squeeze=False)
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, list(axes.ravel())
 
 
