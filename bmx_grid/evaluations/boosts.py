@@ -228,7 +228,7 @@ class BoostEvaluation(Evaluation):
                 fitted = boost.known.fitted()
             elif isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
                 spec, point = boost.spec, PUBLISHED
-                place = nearest_point(np.array(spec.p), np.array(spec.w), published.p, published.w)
+                place = nearest_point(spec.p, spec.w, published.p, published.w)
                 fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
             if fitted is not None:
                 yield (name, point), [fitted.scores(member.base, of) for of in member.features_of(name, boost)]

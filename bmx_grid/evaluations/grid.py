@@ -142,7 +142,7 @@ class GridEvaluation(Evaluation):
             return GridOfSetting(spec, metric_alone(spec, base, setting.segments.human_scores), shifted)
         grid = grid_of(spec, setting.inputs(spec))
         asked = self.fixed.get(setting.explainer_name)
-        place = None if asked is None else nearest_point(np.array(spec.p), np.array(spec.w), asked.p, asked.w)
+        place = None if asked is None else nearest_point(spec.p, spec.w, asked.p, asked.w)
         boosted: dict[str, Floats] = {}
         points: list[PointRow] = []
         if place is not None:

@@ -173,12 +173,10 @@ def _differences(
 def _best_first(setting: Finished) -> list[str]:
     """The systems that have a human score and a score, from the best to the worst by people."""
     level = SystemLevel(setting, BASE, setting.segments.judgements.primary)
-    of_human = {
-        name: value
-        for name, score, value in zip(level.names, level.scores.tolist(), level.human.tolist(), strict=True)
-        if name and np.isfinite(score) and np.isfinite(value)
-    }
-    return sorted((name for name in setting.segments.systems if name in of_human), key=lambda name: -of_human[name])
+    scored = np.where(np.isfinite(level.scores), level.human, np.nan)
+    human = dict(zip(level.names, scored.tolist(), strict=True))
+    known = [name for name in setting.segments.systems if name and math.isfinite(human[name])]
+    return sorted(known, key=lambda name: -human[name])
 
 
 def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finished]]:

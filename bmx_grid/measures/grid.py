@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
@@ -23,6 +23,7 @@ from bmx_grid.measures.correlation import (
 )
 
 Words = Literal["both", "hypothesis"]
+Numbers = Floats | Sequence[float]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
 PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -204,7 +205,7 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
     return GridInputs(means, base[used], human[used], words.lengths[used], used, shifted[used], int(rated.sum()))
 
 
-def nearest_point(p_grid: Floats, w_grid: Floats, p: float, w: float) -> tuple[int, int] | None:
+def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple[int, int] | None:
     """Row and column of the grid point at which (p, w) is evaluated; None outside the grid.
 
     p_grid: float64[P] and w_grid: float64[W], ascending. The nearest p and the nearest w are taken, of two equally
@@ -236,11 +237,11 @@ def boosted_scores(
     return scores
 
 
-def _nearest(values: Floats, wanted: float) -> int | None:
+def _nearest(values: Numbers, wanted: float) -> int | None:
     """The index of the nearest of ascending values; None when `wanted` is NaN or beyond their ends."""
     if not len(values) or not values[0] - EQUALLY_NEAR <= wanted <= values[-1] + EQUALLY_NEAR:
         return None
-    distance = np.abs(values - wanted)
+    distance = np.abs(np.asarray(values) - wanted)
     return int(np.flatnonzero(distance <= distance.min() + EQUALLY_NEAR)[0])
 
 

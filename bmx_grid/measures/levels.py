@@ -133,8 +133,7 @@ def grouped_acc_eq(
     pairs = SegmentPairs.of(human, groups, seed=seed)
     calibrated = [pairs.calibrated(column) for column in scores.T]
     shares = [pairs.shares(agree) for _, _, agree in calibrated]
-    by_row = np.array([of_rows for of_rows, _ in shares]).reshape(len(shares), len(human))
-    values = np.array([of_groups for _, of_groups in shares]).reshape(len(shares), number_of(groups))
+    by_row, values = (np.array(columns) for columns in zip(*shares, strict=True))
     by_row = np.where(np.isnan(by_row), values[:, groups], by_row)  # a segment whose pairs were not drawn
 
     def again(rows: Ints, times: Floats) -> Floats:
