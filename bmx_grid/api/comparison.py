@@ -363,7 +363,8 @@ def _printed(parsed: argparse.Namespace) -> str:
     read["unused"] = [name for name in dict.fromkeys(table.names) if not any(name in names for names in read.values())]
     if parsed.json:
         frames = {
-            name: getattr(compared, name).replace({NO_PAIR: None}) for name in ("correlations", "tests", "verdicts")
+            name: getattr(compared, name).replace({"language_pair": {NO_PAIR: None}})
+            for name in ("correlations", "tests", "verdicts")
         }
         rows = {name: json.loads(of.to_json(orient="records", double_precision=15)) for name, of in frames.items()}
         return json.dumps({"table": parsed.table, "read": read, **arguments, **rows}, ensure_ascii=False, indent=1)
