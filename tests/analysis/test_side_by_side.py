@@ -39,6 +39,7 @@ def folder(place: Path, table: pd.DataFrame) -> Path:
 
 def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
     one, other = scores(1), scores(2)
+    other["boosted_published"] += other["human"]  # so that b gains more
     found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", other)], resamples=400)
 
     def r(table, column):

@@ -84,6 +84,8 @@ def test_grouped_tests_compare_the_grouped_correlations(frame, by):
         assert row["low"] < row["difference"] < row["high"]
         assert all(number(row[name], "+.3f") in found._repr_html_() for name in ("difference", "low", "high"))
     assert found.tests["p_holm"].tolist() == holm(found.tests["p"]).tolist()
+    of_documents = bmx.compare(frame.assign(document=frame["seg_id"] // 3), METRICS, by=by, resamples=50).tests
+    assert set(of_documents["clusters"]) == {5}
     weak = dataclasses.replace(found, tests=found.tests.assign(p=0.04, p_holm=0.08))
     assert not any(cell.marked for row in weak.tables()[1].rows for cell in row), "marked is what is corrected"
     assert repr(found) == f"Compared(good one, poor, (v2) ü: segment level, grouping {by}, kendall)"
