@@ -87,6 +87,8 @@ def test_values_are_scipys():
     assert [(row.mean, row.human) for row in systems] == [pytest.approx(pair) for pair in means]
     expected = stats.pearsonr(*zip(*means, strict=True)).statistic
     assert value(found, "system", "none", "pearson").value == pytest.approx(expected)
+    seeds = [rows_of(setting, LevelsEvaluation(resamples=0, seed=seed))[0] for seed in (0, 1)]
+    assert len({value(of_seed, "segment", "none", "acc_eq").held_out for of_seed in seeds}) == 2
 
 
 def test_systems_have_mean_and_corpus_score():

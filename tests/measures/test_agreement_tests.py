@@ -96,6 +96,8 @@ def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
         for mask in (swapped["inputs"] + swapped["systems"]) % 2
     ]
     observed = difference(*metrics)
+    reached = [by_loops(statistic, metric, judged, item, system, once) for metric in metrics]
+    assert (found.x, found.y) == pytest.approx(tuple(reached), abs=1e-9)
     assert found.difference == pytest.approx(observed, abs=1e-9)
     assert found.p == (sum(abs(value) >= abs(observed) - 1e-9 for value in differences) + 1) / 41
     samples = [difference(*metrics, times) for times in draws(drawing, ITEMS, 40)]
