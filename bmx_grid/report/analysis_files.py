@@ -88,9 +88,8 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
     unbeaten = given.ask(shared_task.compute)["unbeaten"]
     path = output_dir / REPORT
     write_metrics_report(path, title=f"Metrics on {datasets}", introduction=[what, *unbeaten], tables=shown)
-    lines: list[str] = []
-    for brief in [table for table in shown if table.brief][:1]:
-        lines = as_text(replace(brief, notes=()), terminal_width()).rstrip().splitlines()
+    brief = next((replace(table, notes=()) for table in shown if table.brief), None)
+    lines = [] if brief is None else as_text(brief, terminal_width()).rstrip().splitlines()
     more = [f"… {counted(len(lines) - MOST_LINES, 'more line')} in {REPORT}"] if len(lines) > MOST_LINES else []
     return None, [path], "\n".join([*lines[:MOST_LINES], *more, *map(fitted, unbeaten)])
 
