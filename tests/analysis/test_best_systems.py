@@ -20,7 +20,8 @@ def rows():
         for statistic in ("pearson", "kendall", "spearman", "pairwise_accuracy"):
             found.append(correlation("bleu", size, statistic, size / 20))
             found.append(correlation("da", size, statistic, 0.1))
-            found.append(correlation("da", size, statistic, size / 15, "on these systems"))
+            if size < 10:
+                found.append(correlation("da", size, statistic, size / 15, "on these systems"))
     return found
 
 
@@ -34,7 +35,7 @@ def test_all_systems_and_the_best_30_percent_with_intervals():
     assert whole.header == ("metric", "systems", "r", "τ", "ρ")
     assert [[cell.shown for cell in row] for row in whole.rows] == [
         ["bleu", "10", *["0.500 [0.400, 0.600]"] * 3],
-        ["da", "10", *["0.667 [0.567, 0.767]"] * 3],
+        ["da", "10", *["0.100 [0.000, 0.200]"] * 3],
         ["bleu", "3", *["0.150 [0.050, 0.250]"] * 3],
         ["da", "3", *["0.200 [0.100, 0.300]"] * 3],  # fitted on these three, not on all
     ]

@@ -8,6 +8,7 @@ import pytest
 from some_attributions import planted
 
 import bmx_grid
+from bmx_grid.attribution.boosted import boosted_by
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
@@ -64,9 +65,11 @@ def test_a_segment_has_one_score_in_any_order_batch_and_part(boost, explainer, m
 
 
 def test_segments_without_words_keep_the_base_score_and_are_named():
-    found = bmx_grid.load(recipe=recipe_of("learned")).explain(REFERENCES, HYPOTHESES)
+    recipe = recipe_of("learned")
+    found = bmx_grid.load(recipe=recipe).explain(REFERENCES, HYPOTHESES)
     assert found.unboosted == (2, 3)  # the second has no words on one of two sides
-    assert found.scores[[2, 3]].tolist() == found.base[[2, 3]].tolist()
+    others = [dataclasses.replace(one, base_score=0.25) for one in found.explanations]  # chrF scores no words with 0
+    assert boosted_by(recipe, Chrf(), others)[0][[2, 3]].tolist() == [0.25, 0.25]
     assert np.isfinite(found.scores).all()
     one_side = recipe_of(FeatureMix(feature="share_negative", side="ground_truth"))
     found = bmx_grid.load(recipe=one_side).explain([*REFERENCES, ""], [*HYPOTHESES, "words of one side"])

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from test_levels_evaluation import translated
 
+from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.evaluations.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import Scores, drawn_agreement
@@ -51,6 +52,9 @@ def test_a_task_without_a_value_is_left_out_and_counted():
     found = TASKS.evaluate([named(translated(Chrf(), human=human), "a"), named(translated(Chrf(), human=human), "b")])
     assert not any("task_ranking" in result for result in found)
     assert {row.rank_high for row in found[0]["human_ranking"]} == {0}
+    nothing = AttributionSet(np.full(120, np.nan), {})
+    found = TASKS.evaluate([settings()[0], named(dataclasses.replace(settings()[1], scores=nothing), "nothing")])
+    assert not any("task_ranking" in result for result in found)
 
 
 def test_wins_and_ranges_are_those_of_wilcoxons_tests():
