@@ -136,3 +136,9 @@ def test_the_nearest_grid_point_is_used(p, w, used, gain):
     found = lime([changed(-1.5, 1.0, 0.5 + 3e-7, peaked(-1.0))])  # rows with w = 1 may differ by rounding
     point = grid_point(found, Point(p, w))
     assert (point.p, point.w, gains_at(found, Point(p, w))[0]) == pytest.approx((*used, gain), nan_ok=True)
+
+
+def test_the_overview_has_the_points_that_are_used():
+    shown = analyse(lime([peaked(0.5)]), fixed={"lime": Point(0.52, 0.4)}).tables()
+    (overview,) = [made for made in shown if made.stem == "overview"]
+    assert [cell.shown for cell in overview.rows[0][:3]] == ["lime", "0.5", "0.5"]

@@ -55,7 +55,7 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
 
 
 def test_a_single_setting_has_its_own_interval_and_two_pairs_none():
-    result, _ = asked(*pairs("lime", 0.6), *pairs("shap", 0.6, 0.7))
+    result, _ = asked(*pairs("lime", 0.6), *pairs("shap", 0.6, 0.7), *pairs("shap", 0.6, 0.7, metric="other"))
     found = result["words"].set_index("explainer")
     assert found.loc["lime", ["auc_low", "auc_high"]].tolist() == pytest.approx([0.58, 0.62])
     assert math.isnan(found.loc["shap", "auc_low"])

@@ -98,7 +98,7 @@ def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
         {"name": "source", "words": words, "attributions": np.linspace(-1.0, 0.5, len(words)), "marked": marked},
         {"name": "hypothesis", "words": (), "attributions": np.empty(0), "marked": ()},
     )
-    scores = {"metric": (0.5, 3.0), "boosted": (0.25, 1.0), "human": (70.0, 2.0)}
+    scores = {"metric": (0.5, 3.0), "boosted": (0.25, 2.0), "human": (70.0, 2.0)}
     return {"segment": segment, "names": names, "w": 0.4, "p": -1.4, "sides": sides, "scores": scores, "n": 9}
 
 
@@ -252,6 +252,8 @@ def test_words_carry_their_sign_without_colour_their_strength_and_what_people_ma
     assert words == [("word down", "--s:1.00"), ("word down", "--s:0.25"), ("word up", "--s:0.50")]
     assert [name for name, _ in spans if name.split()[0] == "token"] == ["token marked", "token", "token"]
     assert {("small", "✗ −1"), ("small", "−0.25"), ("small", "+0.5"), ("em", "no words")} <= set(page.texts)
+    said = " ".join(text for _, text in page.texts)
+    assert "Rises by 1 of 9 ranks" in said and "nearer to its rank by human" in said
 
 
 def analysed(results, folder, **fixed):
