@@ -72,6 +72,12 @@ def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides,
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("dataset", "status"), [("wmt17", 1), ("sample", 0)])
+def test_the_status_says_whether_something_failed(call, tmp_path, dataset, status):
+    parts = ("metric=[chrf]", "explainer=[erasure]", f"dataset=[{dataset}]", f"data_dir={tmp_path}")
+    assert call("+sweep=quickstart", *parts, "dry_run=true")[0] == status
+
+
 def test_a_command_that_does_not_exist_is_answered_with_those_that_do(call):
     status, said = call("analyze")
     assert status == 2 and "Available: analyse, compare, data, run, score" in said

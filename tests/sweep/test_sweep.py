@@ -129,6 +129,17 @@ def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(swept_
     assert [one["id"] for one in scores if np.isnan(one["boosted_published"])] == ["5"]
 
 
+def test_other_judgements_of_the_same_texts_are_evaluated_anew(swept_table, tmp_path, capsys):
+    baselines = []
+    for sign in (1, -1):
+        rows = [f"the cat {n} sat\tthe cat {n % 3}\t{sign * (n % 4)}" for n in range(8)]
+        assert swept_table(["reference\thypothesis\tscore", *rows], *TABLE) == 0
+        (row,) = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()
+        baselines.append(row["baseline"])
+    assert "0 texts scored" in capsys.readouterr().out
+    assert baselines[1] == pytest.approx(-baselines[0]) != 0
+
+
 def test_reference_based_metrics_are_left_out_where_there_are_no_references(swept_table, capsys):
     rows = [f"quelle {n}\thypothesis {n % 3}\t{n}" for n in range(5)]
     assert swept_table(["source\thypothesis\tscore", *rows], *TABLE, "metric=[chrf,random]") == 0
