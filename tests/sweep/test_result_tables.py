@@ -1,17 +1,20 @@
 """Results as tables."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import pearsonr
 from some_results import P, W, grid_table, make_result, with_grid
 from some_settings import finished
 
 from bmx_grid.core.errors import StoreError
 from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.measures.annotators import reliability
+from bmx_grid.sweep.evaluation import _repeat_deviation
 from bmx_grid.sweep.results import Spent, ceilings_table, settings_table, write_csv, write_parquet
 
 
@@ -89,3 +92,15 @@ def test_each_judgement_with_raters_has_a_row_and_others_none():
     assert found[0]["ceiling"] == pytest.approx(expected["icc_k"] ** 0.5)
     assert found[1]["ceiling"] < found[0]["ceiling"], "fewer raters, a less reliable mean"
     assert ceilings_table([finished().segments]) is None, "without raters there is no table"
+
+
+def test_the_deviation_of_a_judge_is_that_of_the_correlations_of_its_repeats():
+    human, *repeats = np.random.default_rng(0).normal(size=(4, 30))
+    statistics = np.stack([repeats[0], np.ones(30), *repeats[1:]], axis=1)  # as `Judge.statistics` has them
+    setting = SimpleNamespace(
+        scores=SimpleNamespace(statistics=statistics), segments=SimpleNamespace(human_scores=human)
+    )
+    expected = np.std([pearsonr(scores, human).statistic for scores in repeats], ddof=1)
+    for repeat, deviation in ((3, expected), (1, np.nan)):
+        setting.metric = SimpleNamespace(repeat=repeat)
+        assert _repeat_deviation(setting, "pearson") == pytest.approx(deviation, nan_ok=True)
