@@ -104,6 +104,12 @@ def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(sweep, tm
     assert (tmp_path / "out" / "tables" / "grid.parquet").is_file()
 
 
+def test_an_unchanged_sweep_fails_again_where_data_are_absent(swept, tmp_path, capsys):
+    absent = ("dataset=[sample,wmt17]", f"data_dir={tmp_path}", "limit=4", "metric=[chrf]", *TABLE, "grid.p.step=5")
+    assert [swept(*absent) for _ in range(2)] == [1, 1]
+    assert "is up to date" in capsys.readouterr().out
+
+
 def test_a_folder_never_holds_tables_of_one_run_and_the_configuration_of_another(sweep, tmp_path, capsys):
     assert sweep("limit=4", "metric=[chrf]", "explainer=[erasure]") == 0
     broken = {"broken": {"_target_": "fakes.BrokenMetric"}}
