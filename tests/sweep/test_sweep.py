@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from fakes import ROOT, composed
+from fakes import ROOT, AbsentMetric, HashMetric, composed
 
 from bmx_grid.commands.sweep import run
 from bmx_grid.core.configure import load_option
@@ -200,6 +200,14 @@ def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, ca
     assert "Traceback" not in shown
     assert "ValueError: boom" in (tmp_path / "out" / "log.txt").read_text()
     assert set(pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").column("metric").to_pylist()) == {"hash"}
+
+
+def test_what_is_cached_needs_no_model(sweep, monkeypatch):
+    few, metrics = ("limit=4", "explainer=[erasure]"), {"hash": {"_target_": "fakes.HashMetric"}}
+    assert sweep(*few, metrics=metrics) == 0
+    monkeypatch.setattr(HashMetric, "check", AbsentMetric.check)
+    assert sweep(*few, "grid.p.step=1.0", metrics=metrics) == 0
+    assert sweep("limit=5", *few[1:], metrics=metrics) == 1, "a further segment needs it"
 
 
 def test_on_error_stop_starts_nothing_after_the_first_failure(sweep, tmp_path):
