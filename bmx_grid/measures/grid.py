@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
@@ -26,7 +27,6 @@ Words = Literal["both", "hypothesis"]
 Numbers = Floats | Sequence[float]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
-PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
 
@@ -73,7 +73,9 @@ class PowerRange:
         return tuple(number / unit for number in range(int(first * unit), int(last * unit), int(stride * unit)))
 
 
-PAPER_P = PowerRange(-30.0, 30.0, 0.1)
+_PAPER = load_option("grid", "paper")  # the only place of the default grid
+PAPER_P = convert(_PAPER["p"], PowerRange, "grid.p")
+PAPER_W = convert(_PAPER["w"], tuple[float, ...], "grid.w")
 
 
 @dataclass(frozen=True)
