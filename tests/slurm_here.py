@@ -70,11 +70,11 @@ def controller(folder: Path) -> Iterator[dict[str, object]]:
     os.environ["SLURM_CONF"] = str(_configured(folder))
     pids = [folder / "slurmd.pid", folder / "slurmctld.pid"]
     try:
+        # It stays: controllers that other processes of the tests started need it, too.
         if subprocess.run(["munge", "-n"], capture_output=True).returncode != 0:
             Path("/run/munge").mkdir(exist_ok=True)
             shutil.chown("/run/munge", "munge", "munge")
             subprocess.run(["runuser", "-u", "munge", "--", "/usr/sbin/munged", "--force"], check=True)
-            pids.append(Path("/run/munge/munged.pid"))
         for daemon in ("slurmctld", "slurmd"):
             subprocess.run([daemon], check=True)
         end = time.monotonic() + 60
