@@ -180,7 +180,8 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mappin
     # Hydra and OmegaConf raise a dozen unrelated types here (AttributeError and TypeError among them) for what a
     # user wrote, and nothing but their own code runs: each is a mistake in the configuration, shown as one.
     except Exception as error:
-        reason = f"the options cannot be composed: {_reason(error)}; correct them, or leave them out."
+        which = ", ".join(shown(override.input_line or "") for override in overrides) or "the options"
+        reason = f"{which} cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
     chosen: dict[str, Any] = {override.key_or_group: override.value() for override in overrides}
     named = {".".join(key.split(".")[:2]) for key in (*chosen, *values)}

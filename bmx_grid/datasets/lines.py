@@ -187,7 +187,9 @@ def text_rows(
 
 
 def published_table(lines: Sequence[str], where: str, separator: str = "\t") -> pd.DataFrame:
-    """The texts of a publisher's table whose first line has the column names."""
+    """The texts of a publisher's table whose first line has the column names. Raises DataError for one without rows."""
+    if len(lines) < 2:
+        raise DataError(f"{where}: holds no rows below the column names; download it again.")
     return text_rows(lines[1:], lines[0].split(separator), where, 2, separator)
 
 
