@@ -61,13 +61,15 @@ def _is_of(table: GridTable, settings: pd.DataFrame) -> bool:
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """A table that a sweep wrote. Raises DataError for a file that is damaged."""
+    """A table that a sweep wrote. Raises DataMissingError where it is not there, DataError where it is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
             return _frame(file.read())
+    except FileNotFoundError as error:
+        raise DataMissingError(f"{path} is not there; name the folder of a finished sweep.") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({first_line(error)}); run the sweep again.") from error
 

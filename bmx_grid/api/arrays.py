@@ -118,7 +118,7 @@ class Boosted:
         gain, verdict = self.gain, self.verdict
         interval = with_interval(gain.difference, gain.low, gain.high, "+.4f")
         alone = f"{self._spec.correlation} {number(gain.x, '.4f')}, the metric alone {number(gain.y, '.4f')}"
-        return f"{verdict.label}: {verdict.because}\n{alone}; gain {interval}, p {number(gain.p, '.3g')}"
+        return f"{verdict.label}: {verdict.because}\n{alone}; gain {interval}"
 
     def __repr__(self) -> str:
         rated = "no human scores" if self.human is None else f"{int(np.isfinite(self.human).sum()):,} rated"

@@ -45,12 +45,15 @@ def drawn(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
 
 
 def listed(name: str, value: Any) -> list[str]:
-    """Names, one or several. Raises ConfigError for anything but a name or an ordered list of names."""
+    """Names, one or several. Raises ConfigError for anything but a name or an ordered list of names, each once."""
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable) or isinstance(value, Mapping | Set):
         raise ConfigError(f"{name}: expected a name or a list of names, got {value!r:.60}.")
-    return [str(item) for item in value]
+    names = [str(item) for item in value]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{name}: {', '.join(names)[:60]}: name each once.")
+    return names
 
 
 def keyed(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -142,7 +142,8 @@ class BoostedMetric(Metric):
         """
         stored = as_arrays(explanations)
         base, ground_truth, hypothesis = stored.base_scores, stored.ground_truth, stored.hypothesis
-        scores = boosted_scores(self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis)
+        arguments = self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis
+        scores = boosted_scores(*arguments, alone=True)
         words = hypothesis.lengths + (ground_truth.lengths if self.side == "both" else 0)
         scores[words == 0] = base[words == 0]
         _refuse(~np.isfinite(scores), self.metric, explanations)

@@ -46,7 +46,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.terminal import command
 from bmx_grid.core.wording import counted, visible
-from bmx_grid.measures.grid import Point
+from bmx_grid.measures.grid import Point, check_points
 from bmx_grid.report.table import FORMATS, as_text, write_table
 from bmx_grid.report.terminal import sentences, terminal_width
 
@@ -85,6 +85,7 @@ def _fixed(values: Mapping[str, str], known: Sequence[str]) -> dict[str, Point]:
         if explainer not in known:
             raise ConfigError(unknown("explainer", explainer, known))
     fixed: dict[str, Point] = convert(points, dict[str, Point], "fixed")
+    check_points(fixed, "fixed")
     return fixed
 
 

@@ -140,9 +140,10 @@ def parse(line: str) -> Override:
     try:
         override: Override = OverridesParser.create().parse_override(line)
     except (HydraException, ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"{shown(line)} cannot be read as KEY=VALUE; quote a value with special characters: KEY='\"VALUE\"'."
-        ) from error
+        way_out = "quote a value with special characters: KEY='\"VALUE\"'"
+        if "=" not in line:
+            way_out = "write KEY=VALUE, a sweep as +sweep=NAME"
+        raise ConfigError(f"{shown(line)} cannot be read as KEY=VALUE; {way_out}.") from error
     return override
 
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished
@@ -26,6 +25,7 @@ from bmx_grid.measures.grid import (
     PowerRange,
     Words,
     boosted_scores,
+    check_points,
     check_size,
     grid_of,
     nearest_point,
@@ -113,11 +113,7 @@ class GridEvaluation(Evaluation):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_size(len(self.spec.p), len(self.spec.w), self.max_points)
-        for name, point in self.fixed.items():
-            try:
-                GridSpec((point.p,), (point.w,))
-            except ConfigError as error:
-                raise ConfigError(f"grid.fixed.{name}: {error}") from error
+        check_points(self.fixed, "grid.fixed")
 
     @cached_property
     def spec(self) -> GridSpec:

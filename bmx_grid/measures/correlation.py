@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION, weighted_sum
-from bmx_grid.measures.ordered import ordered_grid
+from bmx_grid.measures.ordered import ordered_grid, without_rounding
 
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -89,7 +89,7 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     if kind == "pearson":
         return _pearson_grid(means, sums / len(base), base, human, w)
     blend = w != 1
-    result[:, blend] = ordered_grid(kind == "kendall", means, base, human, w[blend], PRECISION)
+    result[:, blend] = ordered_grid(kind == "kendall", without_rounding(means, PRECISION), base, human, w[blend])
     if not blend.all():
         result[:, ~blend] = correlate(kind, base, human)
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, take_rows
-from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
+from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean, shift_positive
 from bmx_grid.measures.correlation import (
     Kind,
     check_kind,
@@ -22,6 +22,7 @@ from bmx_grid.measures.correlation import (
     first_within_rounding,
     plateau_within_no_change,
 )
+from bmx_grid.measures.ordered import without_rounding
 
 Words = Literal["both", "hypothesis"]
 Numbers = Floats | Sequence[float]
@@ -111,6 +112,15 @@ class GridSpec:
         if self.side not in get_args(Words):
             raise ConfigError(unknown("side", self.side, get_args(Words)))
         check_kind(self.correlation)
+
+
+def check_points(points: Mapping[str, Point], where: str) -> None:
+    """Refuse points, by explainer, that no grid could have. Raises ConfigError naming the key below `where`."""
+    for name, point in points.items():
+        try:
+            GridSpec((point.p,), (point.w,))
+        except ConfigError as error:
+            raise ConfigError(f"{where}.{name}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,9 +232,20 @@ def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple
 
 
 def boosted_scores(
-    aggregation: Aggregation, side: Words, p: float, w: float, base: Floats, ground_truth: Ragged, hypothesis: Ragged
+    aggregation: Aggregation,
+    side: Words,
+    p: float,
+    w: float,
+    base: Floats,
+    ground_truth: Ragged,
+    hypothesis: Ragged,
+    *,
+    alone: bool = False,
 ) -> Floats:
     """float64[N] boosted scores w * base + (1 - w) * M_p of one grid point; arguments as for `compute_grid`.
+
+    Means that differ by their rounding are equal, as in the grid. alone: they stay as they are, so that the score of a
+    segment does not depend on the others.
 
     NaN where a segment has no word on the aggregated side or an attribution that is not finite.
     Raises ConfigError for a NaN p or a w outside [0, 1].
@@ -234,8 +255,9 @@ def boosted_scores(
     usable = defined_rows(words)
     positive, _ = shift_positive(words)
     scores = np.full(len(base), np.nan)
-    means = aggregation.aggregate(take_rows(positive, usable), np.array([p]))[:, 0]
-    scores[usable] = w * base[usable] + (1 - w) * means
+    means = aggregation.aggregate(take_rows(positive, usable), np.array([p]))
+    means = means if alone else without_rounding(means, PRECISION)
+    scores[usable] = w * base[usable] + (1 - w) * means[:, 0]
     return scores
 
 

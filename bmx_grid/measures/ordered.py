@@ -18,24 +18,27 @@ import numpy as np
 from bmx_grid.core.ragged import Floats, Ints
 
 
-def ordered_grid(
-    kendall: bool, means: Floats, base: Floats, human: Floats, w: Floats, precision: float = 0.0
-) -> Floats:
+def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
     """float64[P, W] tau-b (kendall) or rho of the scores w * base + (1 - w) * means with the human scores.
 
     means: float64[N, P], base and human: float64[N], w: float64[W], all finite, N >= 2. NaN where the scores,
-    or the human scores, are all equal. precision: means of one p that differ by this share of their size, or less,
-    count as the smallest of them.
+    or the human scores, are all equal. Rounding orders them as any difference does: see `without_rounding`.
     """
     dense = np.unique(human, return_inverse=True)[1].astype(np.int64)
     counts = np.bincount(dense)
     middle = (2 * np.cumsum(counts) - counts - len(human))[dense]  # twice the average rank less the mean
     by_human = np.argsort(dense, kind="stable")
-    by_p = np.array(means.T, order="C")
-    if precision > 0:
-        compiled(_join_near)(by_p, precision)
-    found: Floats = compiled(_grid)(kendall, by_p, base, dense, middle, by_human, w)
+    found: Floats = compiled(_grid)(kendall, np.ascontiguousarray(means.T), base, dense, middle, by_human, w)
     return found
+
+
+def without_rounding(means: Floats, precision: float) -> Floats:
+    """float64[N, P] means, where those of one p that differ by this share of their size, or less, are the smallest."""
+    if not len(means):
+        return means
+    by_p = np.array(means.T, order="C")
+    compiled(_join_near)(by_p, precision)
+    return by_p.T
 
 
 @functools.cache

@@ -40,6 +40,16 @@ def test_gain_and_grid_are_those_of_the_scores():
     assert found.result.n_used == N - 1
 
 
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_means_that_differ_by_rounding_tie_in_grid_gain_and_verdict(kind):
+    rng = np.random.default_rng(0)
+    base, human = rng.random(40), rng.integers(0, 5, size=40).astype(float)
+    rows = [rng.integers(0, 2, size=rng.integers(1, 13)).astype(float) for _ in base]
+    found = bmx.boost(base, rows, human, p=-1, w=0, correlation=kind, resamples=20)
+    of_grid = found.grid.loc[-1.0, 0.0] - found.grid.loc[-1.0, 1.0]
+    assert [found.gain.difference, found.verdict.gain.value] == pytest.approx([of_grid] * 2, abs=1e-12)
+
+
 def test_a_gain_is_of_the_correlation_and_draws_of_the_seed_that_are_asked_for():
     found = [
         bmx.boost(BASE, ROWS, HUMAN, p=1, w=0.4, correlation="kendall", resamples=99, seed=seed) for seed in (0, 1)

@@ -90,6 +90,7 @@ def test_given_points(results, read, capsys):
         pytest.param(["HERE", "HERE", "questions=x"], "questions: several sweeps are compared with", id="of one sweep"),
         pytest.param(["HERE", "fixed.lime.p=-1"], "fixed.lime: w must be given, as fixed.lime.w=VALUE", id="half"),
         pytest.param(["HERE", f"output_dir={__file__}"], "is a file; name a folder", id="a file"),
+        pytest.param(["HERE", "fixed.lime.p=nan", "fixed.lime.w=0.5"], "fixed.lime: a p of the grid is NaN", id="NaN"),
         pytest.param(["HERE", "fixed.lime.q=1"], "fixed.lime: unknown key 'q'", id="no coordinate"),
         pytest.param(
             ["HERE", "fixed.lmie.p=1", "fixed.lmie.w=1"], "unknown explainer 'lmie'. Did you mean 'lime'?", id="name"

@@ -78,9 +78,17 @@ def test_the_status_says_whether_something_failed(call, tmp_path, dataset, statu
     assert call("+sweep=quickstart", *parts, "dry_run=true")[0] == status
 
 
-def test_a_command_that_does_not_exist_is_answered_with_those_that_do(call):
-    status, said = call("analyze")
-    assert status == 2 and "Available: analyse, compare, data, run, score" in said
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        pytest.param(["analyze"], "Available: analyse, compare, data, run, score", id="no command"),
+        pytest.param(["run", "quickstart"], "write KEY=VALUE, a sweep as +sweep=NAME", id="a sweep's name alone"),
+        pytest.param(["+sweep=quickstart", "grid.w=[0,0.5]"], "gains are relative to w = 1", id="no metric alone"),
+    ],
+)
+def test_what_cannot_be_run_is_answered_with_what_can(call, arguments, answer):
+    status, said = call(*arguments)
+    assert status == 2 and answer in said
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_names_are_as_long_as_they_must_be():
         (["good.txt", "poor.txt", "--words"], "one file of hypotheses"),
         (["good.txt", "short.txt"], "short.txt"),
         (["good.txt", "-r", "ref.txt", "--metric", "random"], "random compares with one reference"),
-        (["good.txt", "poor.txt", "--thresholds", "nowhere"], "nowhere: not a readable Parquet file"),
+        (["good.txt", "poor.txt", "--thresholds", "nowhere"], "nowhere is not there; name the folder"),
         (["good.txt", "poor.txt", "--thresholds", "scores"], "no table of thresholds"),
         (["good.txt", "poor.txt", "--thresholds", "other"], "evaluation.levels.system_score=corpus"),
         (["good.txt", "poor.txt", "--thresholds", "other", "-p", "1", "-w", "0.5"], "a metric alone and two systems"),
