@@ -49,7 +49,7 @@ from bmx_grid.evaluations.held_out import rated_of
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import LEGEND, evidence_on, judged
-from bmx_grid.measures.correlation import KINDS, Kind, correlate
+from bmx_grid.measures.correlation import FEWEST, KINDS, Kind, correlate
 from bmx_grid.measures.levels import within_groups
 from bmx_grid.measures.nuisance import log_words
 from bmx_grid.measures.significance import benjamini_hochberg, compare_sums, holm
@@ -105,6 +105,9 @@ class Compared:
             f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {counted(self.n_clusters, 'cluster')} of "
             f"segments (of one id, source, reference or document), {self.resamples:,} resamples."
         ]
+        if frame["value"].isna().any():
+            per_group = "system" if self.level == "segment" and self.grouping == "item" else unit.removesuffix("s")
+            notes.append(f"n/a: a correlation needs {FEWEST} {per_group}s that differ, in scores and by people.")
         title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
         shown = [*pair, Column("metric"), *columns]
         tables = [Table.of("agreement", title, frame, shown, notes, by=["language_pair"], names=len(pair) + 1)]

@@ -119,6 +119,12 @@ def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):
     assert head in " ".join(out.split())
 
 
+@pytest.mark.parametrize(("systems", "is_said"), [("AB", True), ("ABC", False)])
+def test_undefined_correlations_have_their_reason(frame, systems, is_said):
+    said = bmx.compare(frame[frame["sys"].isin([*systems])], METRICS, by="item", resamples=50).summary()
+    assert ("n/a: a correlation needs 3 systems" in said) == is_said
+
+
 def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
     frame.rename(columns={"MQM": "Befund", "sys": "wer"}).to_csv(tmp_path / "t.csv", index=False)
     status, _, err = call(table="t.csv")
