@@ -39,6 +39,7 @@ def is_sweep(command: str) -> bool:
 
 COMMANDS = list(dict.fromkeys(one for page in ("README.md", *PAGES) for one in commands(page)))
 PLANNED = [one for one in COMMANDS if is_sweep(one) and "--help" not in one]
+QUICK = {"dry_run": "true", "limit": "3"}
 SMALL = ("limit=3", "tracking=none", "executor=sequential", "analysis=false", "dataset.sample.language_pairs=[de-en]")
 
 
@@ -70,7 +71,8 @@ def test_a_sweep_of_the_docs_can_be_planned(command, folder, monkeypatch, capsys
     for cls in (Dask, Slurm):  # whether this machine has a cluster is not what the page says
         monkeypatch.setattr(cls, "check", lambda self: None)
     arguments = [os.path.expandvars(one).replace("=s3://", "=memory://") for one in shlex.split(command)[3:]]
-    run_sweep(compose.composed([*arguments, *([] if "dry_run=true" in arguments else ["dry_run=true"])]))
+    keys = {argument.partition("=")[0] for argument in arguments}
+    run_sweep(compose.composed([*arguments, *(f"{key}={of}" for key, of in QUICK.items() if key not in keys)]))
     assert capsys.readouterr().out
 
 

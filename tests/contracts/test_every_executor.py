@@ -121,10 +121,10 @@ def test_closing_ends_the_jobs_that_are_running(in_processes, tmp_path):
 
 def test_kept_it_runs_several_times_and_leaves_no_process(executor):
     with executor.kept() as same:
-        runs = [list(same.run(Job(partial(jobs.where, number)) for number in range(8))) for _ in range(2)]
+        runs = [list(same.run(Job(partial(jobs.where, number)) for number in range(4))) for _ in range(2)]
         assert list(same.run([])) == []
     for found in runs:
-        assert sorted(number for number, *_ in found) == list(range(8))
+        assert sorted(number for number, *_ in found) == list(range(4))
     if type(executor).__name__ == "Loky":
         first, second = ({process for _, process, _ in found} for found in runs)
         assert second <= first, "the second run started processes anew"
