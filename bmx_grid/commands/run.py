@@ -33,7 +33,7 @@ from typing import Any
 from bmx_grid.commands.compose import composed, naming_files, option_names, options_folder, parse, shown
 from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
-from bmx_grid.core.terminal import RESUMES, command
+from bmx_grid.core.terminal import RESUMES, command, say_error
 from bmx_grid.core.wording import masked, masked_address
 
 # Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
@@ -119,7 +119,7 @@ def _run_several(lines: Sequence[str], folder: Path | None) -> int:
             with naming_files(job, folder):
                 status = max(status, 1 if run(config) else 0)
         except BmxError as error:  # the other sweeps still run
-            print(masked_address(f"error: {shown(suffix.lstrip(','))}: {error}"), file=sys.stderr)
+            say_error(f"{shown(suffix.lstrip(','))}: {error}")
             status = 2
     return status
 

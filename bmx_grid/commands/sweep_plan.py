@@ -90,7 +90,7 @@ class Sweep:
     @property
     def grid(self) -> GridEvaluation | None:
         """The grid among the evaluations, which the analysis rests on."""
-        return next((part for part in self.evaluations.values() if isinstance(part, GridEvaluation)), None)
+        return _grid_among(self.evaluations)
 
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
@@ -141,11 +141,15 @@ def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> 
     for table in tables:
         if tables.count(table) > 1:
             raise ConfigError(f"two evaluations, or one and the sweep itself, write the table {table}; leave one out.")
-    grid = next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
+    grid = _grid_among(evaluations)
     if settings.analysis and grid is not None and 1 not in grid.w:
         raise ConfigError("grid.w: gains are relative to w = 1, the metric alone; add 1, or write analysis=false.")
     if settings.seeds and grid is None:
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
+
+
+def _grid_among(evaluations: Mapping[str, Evaluation]) -> GridEvaluation | None:
+    return next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
 
 
 def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[str, str]:

@@ -63,6 +63,11 @@ def command(work: Callable[[], int | None], interrupted: str = "Interrupted.") -
         return status
 
 
+def say_error(sentence: str) -> None:
+    """Say on standard error, in one printable line without secrets, what is wrong."""
+    print(f"error: {printable(masked_address(sentence))}", file=sys.stderr)
+
+
 def _status(work: Callable[[], int | None]) -> int:
     try:
         with plain_warnings():
@@ -71,7 +76,7 @@ def _status(work: Callable[[], int | None]) -> int:
         return status
     except BmxError as error:
         if signalled() is None:
-            print(f"error: {printable(masked_address(str(error)))}", file=sys.stderr)
+            say_error(str(error))
         return 2
     except MemoryError as error:
         if signalled() is None:

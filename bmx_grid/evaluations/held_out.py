@@ -15,7 +15,6 @@ from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import Finished
-from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import FOLDS as FOLDS_PLACE
@@ -198,7 +197,7 @@ def member_of(
         drawn.append(donors(setting.inputs(spec).lengths[used[among]], rated.clusters, rng))
     features = {name: columns if used.all() else columns[used] for name, columns in features.items()}
     if kind != "pearson":  # as in the grid, rounding creates no order
-        features = {name: without_rounding(columns, PRECISION) for name, columns in features.items()}
+        features = {name: without_rounding(columns) for name, columns in features.items()}
     return Member(**vars(rated), setting=setting, features=features, lacking=lacking, donors=tuple(drawn))
 
 

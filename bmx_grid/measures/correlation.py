@@ -89,7 +89,7 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     if kind == "pearson":
         return _pearson_grid(means, sums / len(base), base, human, w)
     blend = w != 1
-    result[:, blend] = ordered_grid(kind == "kendall", without_rounding(means, PRECISION), base, human, w[blend])
+    result[:, blend] = ordered_grid(kind == "kendall", without_rounding(means), base, human, w[blend])
     if not blend.all():
         result[:, ~blend] = correlate(kind, base, human)
     return result

@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, take_rows
-from bmx_grid.measures.aggregation import PRECISION, Aggregation, PowerMean, shift_positive
+from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
 from bmx_grid.measures.correlation import (
     Kind,
     check_kind,
@@ -256,7 +256,7 @@ def boosted_scores(
     positive, _ = shift_positive(words)
     scores = np.full(len(base), np.nan)
     means = aggregation.aggregate(take_rows(positive, usable), np.array([p]))
-    means = means if alone else without_rounding(means, PRECISION)
+    means = means if alone else without_rounding(means)
     scores[usable] = w * base[usable] + (1 - w) * means[:, 0]
     return scores
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.measures.aggregation import PRECISION
 
 
 def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
@@ -32,12 +33,12 @@ def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: F
     return found
 
 
-def without_rounding(means: Floats, precision: float) -> Floats:
-    """float64[N, P] means, where those of one p that differ by this share of their size, or less, are the smallest."""
+def without_rounding(means: Floats) -> Floats:
+    """float64[N, P] means, where those of one p that differ by PRECISION of their size, or less, are the smallest."""
     if not len(means):
         return means
     by_p = np.array(means.T, order="C")
-    compiled(_join_near)(by_p, precision)
+    compiled(_join_near)(by_p, PRECISION)
     return by_p.T
 
 

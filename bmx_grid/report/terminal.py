@@ -81,20 +81,24 @@ def announcement(
     name: str, plan: SweepPlan, spec: GridSpec | None, left_out: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """What a sweep runs and what it leaves out, and warnings. left_out: evaluations and why. spec: as in plan_table."""
-    n_cached = sum(setting.cached for setting in plan.settings)
     has_grid = spec is not None and any(setting.explainer is not None for setting in plan.settings)
     grid = f", {len(spec.p) * len(spec.w):,} grid points each" if spec is not None and has_grid else ""
-    lines = [
-        f"{name}: {counted(len(plan.settings), 'setting')} ({n_cached} cached){grid}, "
-        f"at most {counted(plan.n_texts, 'text')} to score"
-    ]
+    lines = [f"{name}: {_settings(plan)}{grid}, at most {counted(plan.n_texts, 'text')} to score"]
     if plan.repeats:
         seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
         n_repeated = len(plan.repeats) // len(seeds)
         lines.append(f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
     lines += [f"evaluation {evaluation} left out: {reason}" for evaluation, reason in left_out.items()]
-    lines += [f"left out: {refused.label}: {refused.reason}" for refused in plan.left_out]
-    return lines, [*cautions(plan), *(f"failed: {refused.label}: {refused.reason}" for refused in plan.failed)]
+    return lines + _each("left out", plan.left_out), cautions(plan) + _each("failed", plan.failed)
+
+
+def _settings(plan: SweepPlan) -> str:
+    n_cached = sum(setting.cached for setting in plan.settings)
+    return f"{counted(len(plan.settings), 'setting')} ({n_cached} cached)"
+
+
+def _each(what: str, refused: Sequence[Refused]) -> list[str]:
+    return [f"{what}: {part.label}: {part.reason}" for part in refused]
 
 
 def cautions(plan: SweepPlan) -> list[str]:
@@ -150,8 +154,7 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: Gri
         cost = "cached" if setting.cached else f"{setting.n_texts:,}"
         lines.append(f"{len(setting.segments):>8,}  {setting.segments.rated:>6,}  {cost:>11}  {setting.label}")
     lines += ["", *cautions(plan)]
-    lines += [f"left out: {one.label}: {one.reason}" for one in plan.left_out]
-    lines += [f"failed: {one.label}: {one.reason}" for one in plan.failed]
+    lines += _each("left out", plan.left_out) + _each("failed", plan.failed)
     lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
     lines += [f"texts to score with {name}: {texts}" for name, texts in plan.costs().items()]
     sizes = [len(setting.segments) for setting in plan.settings]
@@ -160,9 +163,8 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: Gri
         lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
     p, w = ((), ()) if spec is None else (spec.p, spec.w)
     per_w = len(p) * sum(setting.explainer is not None for setting in plan.settings)
-    n_cached = sum(setting.cached for setting in plan.settings)
     total = (
-        f"{counted(len(plan.settings), 'setting')} ({n_cached} cached), {counted(per_w * len(w), 'correlation')}, "
+        f"{_settings(plan)}, {counted(per_w * len(w), 'correlation')}, "
         f"{per_w * sum(weight != 1 for weight in w):,} of them with w other than 1; at most "
         f"{counted(plan.n_texts, 'text')} to score before repeats are taken out"
     )
