@@ -299,9 +299,9 @@ def _verdicts(settings: Sequence[Finished], kind: Kind, how: Mapping[str, Any]) 
         reached = [correlate(kind, setting.scores.base_scores[used], human[used]) for setting in both]
         better, other = both[::-1] if reached[1] > reached[0] else both
         words = log_words(other.word_counts("hypothesis"))
-        no_systems = np.zeros(len(human), np.int64)  # to rank systems is what metrics are for
+        terms = np.empty((len(human), 0))
         base, scores = other.scores.base_scores, better.scores.base_scores
-        rated = rated_of(kind, base, human, words, of.clusters, of.items, no_systems, used, how["seed"])
+        rated = rated_of(kind, base, human, words, of.clusters, of.items, terms, used, how["seed"])
         names.append({"language_pair": other.pair[1], "compared": better.metric_name, "against": other.metric_name})
         evidence.append(evidence_on(kind, rated, scores[used], (), **how))
     rows = []
