@@ -249,7 +249,7 @@ class SegmentSet:
         return self if len(rows) == len(self) else self.take(rows)
 
     def fingerprint(self) -> str:
-        """SHA-256 of texts, ids, systems, documents and judgements, in order; of domains and raters, if named."""
+        """SHA-256 of texts, ids, systems, documents and judgements, in order; domains and raters are names only."""
         return self._digest
 
     @cached_property  # every setting on these segments asks for it
@@ -258,9 +258,7 @@ class SegmentSet:
             (s.id, s.system, s.document, s.source, s.reference, s.further_references, s.hypothesis)
             for s in self.segments
         ]
-        named = [[s.domain, s.rater] for s in self.segments]
-        further = [named] if any(name is not None for names in named for name in names) else []
-        return digest([self.dataset, self.language_pair, rows, self.judgements.fingerprint(), *further])
+        return digest([self.dataset, self.language_pair, rows, self.judgements.fingerprint()])
 
 
 REPEATED = "every segment needs an id of its own, or one per system where several systems have the same segment."

@@ -159,14 +159,20 @@ def _halves(fold_of: Ints) -> list[Ints]:
 
 
 def _linear(terms: Floats, values: Floats, fold_of: Ints) -> Floats:
-    """float64[n, q] values predicted by least squares with an intercept on the other folds."""
+    """float64[n, q] human scores and scores as predicted by least squares with an intercept on the other folds.
+
+    Curves run off where no segment was fitted: no human score is predicted, and nothing left of a score, that is not
+    seen there.
+    """
     columns = _scaled(np.column_stack([np.ones(len(values)), terms]))
     predicted = np.empty_like(values)
     for fold in range(number_of(fold_of)):
         judged = fold_of == fold
         weights = np.linalg.lstsq(columns[~judged], values[~judged], rcond=COLLINEAR)[0]
-        # Curves run off where no segment was fitted: nothing is predicted that is not seen there.
-        predicted[judged] = _within(columns[judged] @ weights, columns[~judged] @ weights)
+        fitted, ahead = columns[~judged] @ weights, columns[judged] @ weights
+        left = _within(values[judged] - ahead, values[~judged] - fitted)
+        predicted[judged] = values[judged] - left
+        predicted[judged, 0] = _within(ahead[:, 0], fitted[:, 0])
     return predicted
 
 

@@ -49,6 +49,8 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
 
 def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints) -> list[Ints]:
     """For each text int64[words] how often each of its words occurs in texts of other clusters."""
+    if not rows:
+        return []
     numbers: dict[str, int] = {}
     words: list[int] = []
     for row in rows:

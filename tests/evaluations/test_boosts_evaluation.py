@@ -1,6 +1,7 @@
 """Boosts as an evaluation, against plain loops on simulated settings whose truth is known; the rule of verdicts."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -22,7 +23,10 @@ from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
 from bmx_grid.evaluations.held_out import folds_of, rated_of
 from bmx_grid.evaluations.verdicts import (
+    ADDS_NOTHING,
+    CAUSE_NOT_SHOWN,
     EXPLAINED,
+    EXPLAINED_BY_ANY,
     HELPS,
     HURTS,
     NO_GAIN,
@@ -64,6 +68,7 @@ def one_row(results, table="boosts", **wanted):
 SURE = 0.001
 UP, DOWN = Estimate(0.02, 0.01, 0.03, SURE), Estimate(-0.02, -0.03, -0.01, SURE)
 OPEN, WIDE = Estimate(0.004, -0.01, 0.018, 0.5), Estimate(0.02, -0.04, 0.08, 0.4)
+TINY = Estimate(0.001, -0.003, 0.0045, 0.5)
 SMALL, LIKELY = Estimate(0.004, 0.002, 0.006, SURE), Estimate(0.01, 0.002, 0.02, 0.01)
 NO_P, NO_INTERVAL = Estimate(0.02, 0.01, 0.03), Estimate(0.02)
 
@@ -82,10 +87,17 @@ def verdict(given):
         pytest.param(evidence(DOWN, LIKELY, LIKELY), HURTS, "-0.02", id="a loss, whatever it is beyond a curve"),
         pytest.param(evidence(), HELPS, "+0.02", id="a gain, beyond a curve and over reassigned attributions"),
         pytest.param(evidence(over=None), HELPS, "", id="no attributions are known"),
-        pytest.param(evidence(beyond=OPEN), EXPLAINED, "", id="not beyond a curve"),
-        pytest.param(evidence(beyond=Estimate()), EXPLAINED, "", id="beyond a curve is undefined"),
-        pytest.param(evidence(over=OPEN), EXPLAINED, "", id="reassigned attributions do as well"),
-        pytest.param(evidence(beyond=SMALL), EXPLAINED, "0.005", id="too little beyond a curve"),
+        pytest.param(evidence(beyond=OPEN), CAUSE_NOT_SHOWN, "not established beyond score", id="not beyond a curve"),
+        pytest.param(evidence(beyond=Estimate()), CAUSE_NOT_SHOWN, "beyond score", id="beyond a curve is undefined"),
+        pytest.param(evidence(over=OPEN), CAUSE_NOT_SHOWN, "over attributions", id="not over reassigned attributions"),
+        pytest.param(evidence(beyond=TINY), EXPLAINED, "0.005", id="what is left beyond a curve is shown to be small"),
+        pytest.param(evidence(beyond=DOWN), EXPLAINED, "0.005", id="nothing is left beyond a curve"),
+        pytest.param(evidence(over=TINY), EXPLAINED_BY_ANY, "0.005", id="reassigned attributions do as well"),
+        pytest.param(
+            evidence(over_metrics=OPEN, metrics="chrf"), ADDS_NOTHING, "chrf", id="nothing over another metric"
+        ),
+        pytest.param(evidence(over_metrics=UP, metrics="chrf"), HELPS, "", id="something over another metric"),
+        pytest.param(evidence(beyond=SMALL), CAUSE_NOT_SHOWN, "0.005", id="too little beyond a curve"),
         pytest.param(evidence(gain=SMALL), NO_GAIN, "0.005", id="a gain not worth having"),
         pytest.param(evidence(gain=OPEN), NO_GAIN, "", id="an interval with 0, whatever it is beyond a curve"),
         pytest.param(evidence(units=3), TOO_LITTLE, "3 clusters", id="three clusters"),
@@ -100,8 +112,8 @@ def verdict(given):
             evidence(Estimate(0.02, -0.001, 0.03, SURE)), NO_GAIN, "", id="an interval with 0, whatever its p"
         ),
         pytest.param(evidence(NO_P), NO_GAIN, "", id="the gain has no p value"),
-        pytest.param(evidence(beyond=NO_P), EXPLAINED, "", id="beyond a curve there is no p value"),
-        pytest.param(evidence(within_source=DOWN), HELPS, "one source", id="contradicted within sources"),
+        pytest.param(evidence(beyond=NO_P), CAUSE_NOT_SHOWN, "", id="beyond a curve there is no p value"),
+        pytest.param(evidence(within_source=DOWN), CAUSE_NOT_SHOWN, "one source", id="contradicted within sources"),
         pytest.param(evidence(within_source=UP), HELPS, "", id="confirmed within sources"),
     ],
 )
@@ -116,7 +128,7 @@ def test_the_verdict(given, label, said):
 @pytest.mark.parametrize(
     ("gain_p", "beyond_p", "alone", "among_forty"),
     [
-        pytest.param(SURE, 0.03, HELPS, EXPLAINED, id="beyond"),
+        pytest.param(SURE, 0.03, HELPS, CAUSE_NOT_SHOWN, id="beyond"),
         pytest.param(0.03, SURE, HELPS, NO_GAIN, id="the gain"),
         pytest.param(1e-6, 1e-6, HELPS, HELPS, id="both survive"),
     ],
@@ -288,12 +300,13 @@ def test_gains_are_those_of_plain_loops(point, shared, of_shared):
 
 
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
-def test_the_gain_within_a_source_is_the_mean_over_sources(kind):
+def test_the_gain_within_sources_is_that_of_differences_of_their_outputs(kind):
     measure = {"pearson": scipy.stats.pearsonr, "kendall": scipy.stats.kendalltau}
+    as_ranks = {"pearson": np.asarray, "kendall": scipy.stats.rankdata}
     asked = {"grid": dataclasses.replace(GRID, correlation=kind), "boosts": {"mean": MEAN}}
     setting = simulated("signal", n=175, systems=5)
     human = setting.segments.human_scores.copy()
-    human[:5] = 1.0  # nothing to correlate with
+    human[:4] = NAN  # one translation is left
     human[[5, 6, 7]] = NAN  # two translations are left
     result = together([changed(setting, human=human)], **asked)
     scores, base = BOOSTS.segment_columns(result[0])["boost_mean"], setting.scores.base_scores
@@ -301,9 +314,20 @@ def test_the_gain_within_a_source_is_the_mean_over_sources(kind):
     def gain(own):
         return measure[kind](scores[own], human[own]).statistic - measure[kind](base[own], human[own]).statistic
 
+    def pairwise(values):
+        """Pearson's r of the differences of all outputs of one source, or of their ranks."""
+        rated = np.flatnonzero(np.isfinite(human))
+        of_human, of_values = (as_ranks[kind](column[rated]) for column in (human, values))
+        left, right = [], []
+        for i, j in itertools.permutations(range(len(rated)), 2):
+            if rated[i] // 5 == rated[j] // 5:
+                left.append(of_values[i] - of_values[j])
+                right.append(of_human[i] - of_human[j])
+        return r(np.array(left), np.array(right))
+
     wanted = {"boost": "mean", "point": "cross_fitted"}
     found = one_row(result, against="metric within source", **wanted)["gain"]
-    assert found == pytest.approx(np.mean([gain(slice(at, at + 5)) for at in range(10, 175, 5)]), abs=1e-12)
+    assert found == pytest.approx(pairwise(scores) - pairwise(base), abs=1e-12)
     assert one_row(result, against="metric", **wanted)["gain"] == pytest.approx(gain(np.isfinite(human)), abs=1e-12)
     assert not rows(together([simulated("signal", n=60)]), against="metric within source"), "one system"
     apart = changed(setting, sources=[f"source {row}" for row in range(175)])
@@ -314,7 +338,7 @@ def test_resamples_of_the_gain_within_sources_draw_the_items_of_their_clusters()
     base, human, scores = np.random.default_rng(0).normal(size=(3, 93))
     scores[:3] = 1.0  # nothing to correlate with
     items, used = np.arange(93) // 3, np.ones(93, dtype=bool)
-    rated = rated_of("pearson", base, human, np.zeros((93, 1)), items, items, np.zeros(93, dtype=int), used, 0)
+    rated = rated_of("pearson", base, human, np.zeros((93, 1)), items, items, np.empty((93, 0)), used, 0)
     of_items = contrasts("pearson", rated, {("b", "cross_fitted"): [scores]})
     found = of_items.under([np.equal.outer(items, np.arange(31)).astype(float)])  # one item in each resample
     expected = [
@@ -325,8 +349,8 @@ def test_resamples_of_the_gain_within_sources_draw_the_items_of_their_clusters()
 
 def test_reassigned_attributions_count_by_the_mean_of_their_draws():
     base, human, scores, *reassigned = np.random.default_rng(0).normal(size=(5, 60))
-    alike, each, used = np.zeros(60, dtype=int), np.arange(60), np.ones(60, dtype=bool)
-    rated = rated_of("pearson", base, human, np.zeros((60, 1)), each, each, alike, used, 0)
+    nothing, each, used = np.empty((60, 0)), np.arange(60), np.ones(60, dtype=bool)
+    rated = rated_of("pearson", base, human, np.zeros((60, 1)), each, each, nothing, used, 0)
     found = evidence_on("pearson", rated, scores, reassigned, 40, 0)
     expected = np.mean([r(one, human) for one in reassigned]) - r(base, human)
     assert found.reassigned_gain == pytest.approx(expected)

@@ -30,7 +30,7 @@ from planted import (
 )
 
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS
-from bmx_grid.evaluations.verdicts import HELPS, TOO_LITTLE
+from bmx_grid.evaluations.verdicts import CAUSE_NOT_SHOWN, HELPS, TOO_LITTLE
 
 STEP = same(lambda score, log: 2.0 * (score > 0))
 STEP_OF_WORDS = same(lambda score, log: score + 1.5 * (log > 0.3))
@@ -84,8 +84,10 @@ def test_three_clusters_give_no_positive_verdict():
     assert {label for verdicts in found for label, _ in verdicts} == {TOO_LITTLE}
 
 
-def test_knowing_which_sources_are_hard_is_not_telling_translations_apart():
-    found = labels_in(pairs_of(systems, 1), 3)
-    helping = [because for verdicts in found for label, because in verdicts if label == HELPS]
-    assert helping
-    assert all("not shown among the outputs for one source" in because for because in helping)
+@pytest.mark.parametrize("each", [2, 5], ids=["two translations per source", "five"])
+def test_knowing_which_sources_are_hard_is_not_telling_translations_apart(each):
+    verdicts = [verdict for found in labels_in(pairs_of(partial(systems, each=each), 1), 3) for verdict in found]
+    gains = [because for label, because in verdicts if label == CAUSE_NOT_SHOWN]
+    assert not [label for label, _ in verdicts if label.startswith(HELPS)]
+    assert gains
+    assert any("among the outputs for one source" in because for because in gains)

@@ -1,0 +1,91 @@
+"""A placebo: each word's attribution is its log frequency in unrelated text, and knows nothing of any metric.
+
+python experiments/beyond_bmx/word_frequency.py      write the explanations, run the sweep, print its table
+
+The frequencies are those of words in the English sources of MLQE-PE; the sweep is WMT17 with chrF and sentence BLEU,
+whose seven language pairs translate into English. Data sets are read below BMX_DATA_DIR, as in make.py.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
+
+from make import tables  # noqa: E402
+
+from bmx_grid.core.configure import build, load_option  # noqa: E402
+from bmx_grid.core.errors import BmxError  # noqa: E402
+from bmx_grid.datasets.base import DatasetReader  # noqa: E402
+from bmx_grid.datasets.segments import SegmentSet  # noqa: E402
+from bmx_grid.words.perturbation import split_words  # noqa: E402
+
+OUTPUT = ROOT / "outputs" / "beyond_word_frequency"
+UNRELATED = ("en-de", "en-zh")  # pairs of MLQE-PE whose sources are English
+
+
+def main() -> int:
+    """Run the placebo; the exit status."""
+    data = Path(os.environ.get("BMX_DATA_DIR") or ROOT.parent / "shared" / "data")
+    try:
+        counts = frequencies(segment_sets("mlqe_pe", UNRELATED, data))
+        judged = segment_sets("wmt17", (), data)
+    except BmxError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    explanations = OUTPUT.with_suffix(".jsonl")
+    explanations.write_text("\n".join(rows(judged, counts)) + "\n", encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "bmx_grid",
+        "+sweep=beyond_wmt17",
+        f"output_dir={OUTPUT}",
+        "name=beyond_word_frequency",
+    ]
+    command += ["metric=[chrf,sentence_bleu]", "explainer=[imported]", f"explainer.imported.file={explanations}"]
+    command += ["boost=[power_mean_grid,mean,learned]"]
+    status = subprocess.run(command, cwd=ROOT, env={**os.environ, "BMX_DATA_DIR": str(data)}, check=False).returncode
+    if not status:
+        print("\n".join(tables(OUTPUT)))
+    return status
+
+
+def segment_sets(name: str, language_pairs: tuple[str, ...], data: Path) -> list[SegmentSet]:
+    """The segments of these language pairs of a data set, all by default."""
+    reader = build(load_option("dataset", name), DatasetReader, f"dataset.{name}")
+    return [reader.read(data, pair) for pair in language_pairs or reader.pairs(data)]
+
+
+def frequencies(sets: list[SegmentSet]) -> Counter[str]:
+    """How often each word occurs in the sources."""
+    counts: Counter[str] = Counter()
+    for segments in sets:
+        for text in segments.texts("source"):
+            counts.update(text.casefold().split())
+    return counts
+
+
+def rows(sets: list[SegmentSet], counts: Counter[str]) -> Iterator[str]:
+    """A row of explainer=imported for each text of reference and hypothesis."""
+    for segments in sets:
+        for segment in segments.segments:
+            for side, text in (("reference", segment.reference), ("target", segment.hypothesis)):
+                words = split_words(text or "")
+                row = {"language_pair": segments.language_pair, "id": segment.id, "side": side, "words": list(words)}
+                if segment.system is not None:
+                    row["system"] = segment.system
+                yield json.dumps({**row, "scores": [math.log1p(counts[word.casefold()]) for word in words]})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""Pearson's r of pairwise differences within sources, against loops over pairs."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from bmx_grid.measures.pairwise import PairedSources
+
+RNG = np.random.default_rng(8)
+ITEMS = np.repeat(np.arange(12), [1, 2, 3, 4, 2, 1, 5, 2, 3, 2, 2, 3])
+HUMAN = RNG.normal(size=len(ITEMS))
+SCORES = HUMAN[:, None] * [1.0, -0.2] + RNG.normal(size=(len(ITEMS), 2))
+
+
+def by_pairs(scores, human, times):
+    """Over both orders of each pair, each source as often as it counts."""
+    left, right = [], []
+    for item in range(12):
+        rows = np.flatnonzero(item == ITEMS)
+        for i, j in itertools.permutations(rows, 2):
+            left += [scores[i] - scores[j]] * times[item]
+            right += [human[i] - human[j]] * times[item]
+    return np.corrcoef(left, right)[0, 1]
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman"])
+def test_it_is_pearsons_r_of_all_differences_of_outputs_for_one_source(kind):
+    sources = PairedSources.of(kind, HUMAN, ITEMS, ITEMS)
+    assert len(sources.first) == 10, "two sources have one output"
+    times = RNG.integers(0, 3, size=12)
+    drawn = np.column_stack([np.ones(len(ITEMS)), times[ITEMS]]).astype(float)
+    found = sources.correlations(SCORES, drawn)
+    of = (lambda values: values) if kind == "pearson" else rankdata
+    for place, scores in enumerate(SCORES.T):
+        expected = [by_pairs(of(scores), of(HUMAN), counts) for counts in (np.ones(12, dtype=int), times)]
+        np.testing.assert_allclose(found[place], expected, atol=1e-12)
+
+
+def test_what_a_source_has_in_common_cancels():
+    shifted = HUMAN + 100 * ITEMS
+    sources = PairedSources.of("pearson", shifted, ITEMS, ITEMS)
+    assert sources.correlations(HUMAN[:, None], np.ones((len(ITEMS), 1)))[0, 0] == pytest.approx(1)
+    assert np.isnan(sources.correlations(ITEMS[:, None] * 1.0, np.ones((len(ITEMS), 1)))[0, 0])
+
+
+def test_a_source_in_several_clusters_is_left_out():
+    clusters = ITEMS.copy()
+    clusters[ITEMS == 3] = [3, 3, 3, 99]
+    assert len(PairedSources.of("pearson", HUMAN, ITEMS, clusters).first) == 9
