@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.core.errors import BmxError, component_errors, exception_line
+from bmx_grid.core.errors import BmxError, UnavailableError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
+from bmx_grid.core.wording import counted
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting
 from bmx_grid.measures.correlation import Kind, correlate
@@ -71,11 +72,17 @@ def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> O
 def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> tuple[SettingResult, Finished]:
     """The grid of a setting whose explanations are in the store, and what the other evaluations are made from.
 
-    Raises StoreError when some explanations are not in the store.
+    Raises StoreError when some explanations are not in the store, UnavailableError for a metric that scored nothing.
     """
     start = time.perf_counter()
     segments = setting.segments
     finished = setting.finished()
+    if setting.given is None and len(segments) and np.isnan(finished.scores.base_scores).all():
+        setting.slot.discard(setting.keys)  # the next run scores again, with whatever was mended meanwhile
+        unread = "" if spent is None or not spent.unread else f"; answers cannot be read, for example {spent.unread[0]}"
+        raise UnavailableError(
+            f"{setting.metric_name} has no score for any of {counted(len(segments), 'segment')}{unread}."
+        )
     grid = next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
     of_grid = None if grid is None else grid.of_setting(finished)
     finished = replace(finished, of_grid=of_grid)
