@@ -79,6 +79,7 @@ def _handler(of: ChatServer) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
+            of.keys.add(self.headers.get("Authorization"))
             self._send(*((200, {}, of.models.encode()) if isinstance(of.models, str) else of.models))
 
         def do_POST(self) -> None:
