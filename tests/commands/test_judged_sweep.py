@@ -126,3 +126,15 @@ def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_
         status, said, output = swept(tmp_path, *judge)
         assert status == 0 and len(server.seen) == n_before + 2 * limit, said
         assert swept(tmp_path, *judge)[0] == 0 and len(server.seen) == n_before + 2 * limit
+
+
+def test_an_explainer_without_any_explanation_fails(tmp_path):
+    with ChatServer(lambda body, turn: "no errors").running() as server:
+        spans = [f"explainer.spans.base_url={server.url}", "explainer.spans.model=m", "limit=4"]
+        chosen = ("metric=[chrf]", "explainer=[spans]", "dataset.sample.language_pairs=[de-en]")
+        prompt = "explainer.spans.prompt=spans_reference"
+        status, said, _ = swept(tmp_path, *chosen, *spans, prompt)
+        assert status == 1 and "spans has no explanation for any of 4 segments" in said and "'no errors'" in said, said
+        server.answer = lambda body, turn: '{"errors": []}'
+        n_before = len(server.seen)
+        assert swept(tmp_path, *chosen, *spans, prompt)[0] == 0 and len(server.seen) == n_before + 4
