@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import importlib
 import json
 import math
 import os
@@ -19,7 +18,7 @@ import sqlite3
 import threading
 import time
 import warnings
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,12 +29,12 @@ from urllib.parse import urlsplit
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.models.addresses import KEY_VARIABLE, check_address, is_of_this_machine
+from bmx_grid.models.client import limited_client
 from bmx_grid.models.prompts import UNREAD, Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
 MALFORMED = 3  # tries, where a server answers with something that is no answer
 MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
-MOST_BYTES = 8_000_000  # of a reply; the connection is closed where more follows
 MOST_UNREAD = 20  # items in a row whose answers cannot be read, before nothing more is asked
 LIST_RETRIES = 2
 REFUSED = (401, 403)  # statuses of a key that is not accepted
@@ -367,47 +366,17 @@ class ServedModel(Component):
         return shown(text.replace(key, "***") if key else text, 300).strip("'\"")
 
     def _client(self) -> Any:
+        key = self._key() or "none"
+        if not (key.isascii() and key.isprintable()):
+            raise UnavailableError(f"{self.key_variable}: the key holds characters that no key has; set it again.")
         try:
-            import openai
-
-            hooks: dict[str, list[Callable[..., Any]]] = {
-                "request": [self._check_request],
-                "response": [self._limit_reply],
-            }
-            transport = openai.DefaultAioHttpClient(event_hooks=hooks)
+            return limited_client(
+                self.base_url, key=key, timeout=self.timeout, retries=self.retries, in_words=self._said
+            )
         except (ImportError, AttributeError, RuntimeError) as error:
             raise UnavailableError(
                 f"{self.OPTION} needs the package openai with aiohttp: pip install 'bmx-grid[judge]'."
             ) from error
-        key = self._key() or "none"
-        if not (key.isascii() and key.isprintable()):
-            raise UnavailableError(f"{self.key_variable}: the key holds characters that no key has; set it again.")
-        return openai.AsyncOpenAI(
-            base_url=self.base_url,
-            api_key=key,
-            timeout=self.timeout,
-            max_retries=self.retries,
-            http_client=transport,
-            default_headers={"Accept-Encoding": "identity"},  # so that the bytes of a reply are its size
-        )
-
-    async def _check_request(self, request: Any) -> None:
-        """Raise UnavailableError for a request to another server than the user named, as a redirect would make it."""
-        named = type(request.url)(self.base_url)
-        if _origin(request.url) != _origin(named):
-            raise UnavailableError(
-                self._said(
-                    f"{_origin(named)} redirects to {_origin(request.url)}, which would get the texts and is refused; "
-                    "name it in base_url if it may"
-                )
-            )
-
-    async def _limit_reply(self, response: Any) -> None:
-        """Limit what is read of a reply. Raises UnavailableError for a compressed one, whose size is not known."""
-        encoding = response.headers.get("content-encoding", "identity")
-        if encoding.strip().lower() != "identity":
-            raise UnavailableError(self._said(f"its answer is compressed ({encoding}), which was not asked for"))
-        response.stream = _limited(response, self._said(f"its answer is longer than {MOST_BYTES:,} bytes"))
 
     def _warn_of_a_visible_key(self) -> None:
         address = urlsplit(self.base_url)
@@ -474,31 +443,6 @@ def _answer(reply: Any) -> Answer:
         tokens.append([(chosen, float(place["logprob"])), *others])
     readable = (text or "")[:MOST_CHARACTERS].encode(errors="replace").decode()
     return Answer(readable, tokens, choice.get("finish_reason") == "length")
-
-
-def _limited(response: Any, failure: str) -> Any:
-    """The stream of a response, which ends with UnavailableError, saying `failure`, after MOST_BYTES."""
-    library = importlib.import_module(type(response).__module__.partition(".")[0])  # the client's: httpx, or httpx2
-    stream = response.stream
-
-    class Limited(library.AsyncByteStream):  # type: ignore[misc, name-defined]
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            async for piece in stream:
-                size += len(piece)
-                if size > MOST_BYTES:
-                    raise UnavailableError(failure)
-                yield piece
-
-        async def aclose(self) -> None:
-            await stream.aclose()
-
-    return Limited()
-
-
-def _origin(url: Any) -> str:
-    """Scheme, host and port of an address of the client, without the port that is the scheme's own."""
-    return f"{url.scheme}://{url.netloc.decode()}"
 
 
 @contextlib.contextmanager
