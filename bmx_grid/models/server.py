@@ -97,6 +97,11 @@ class ServedModel(Component):
         languages = {"language_pair": self.language_pair} if self.template.names_languages else {}
         return {**super().fingerprint(), "prompt": self.template.digest, **languages}
 
+    @functools.cached_property
+    def _settings_at_server(self) -> str:
+        """What answers that cannot be read are counted by."""
+        return f"{self.base_url} {self.signature}"
+
     @property
     def signature(self) -> str:
         """Model, prompt and sampling."""
@@ -275,7 +280,7 @@ class ServedModel(Component):
 
     def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: _Exchange[Value]) -> None:
         """Keep the answers of which something was read. Raises UnavailableError where too many in a row were not."""
-        place = f"{self.base_url} {self.signature}"
+        place = self._settings_at_server
         if exchange.value is not None:
             _UNREAD_IN_A_ROW[place] = 0
             for number, answer in enumerate(exchange.answers):
