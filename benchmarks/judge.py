@@ -26,7 +26,7 @@ AT_ONCE, DELAY = 32, 0.05
 
 def serve(address: "multiprocessing.Queue[str]") -> None:
     """A server of the tests, until this process is ended."""
-    with ChatServer(delay=DELAY).running() as server:
+    with ChatServer(lambda body, turn: "3", delay=DELAY).running() as server:
         address.put(server.url)
         threading.Event().wait()
 
@@ -53,9 +53,9 @@ if __name__ == "__main__":
     server.start()
     url = queue.get(timeout=60)
     items = [Item(reference=f"a house {n}", hypothesis=f"one house {n}") for n in range(bench.options.texts)]
-    judge = Judge(model="m", prompt="plain", base_url=url, concurrency=AT_ONCE, score_from=r"(\d)")
-    bodies = [json.dumps(judge._body(judge.template.messages(item, "none"), False)).encode() for item in items]
-    ways = {"judge": lambda: judge.ask([judge.template.messages(item, "none") for item in items])}
+    judge = Judge(model="m", prompt="plain", base_url=url, concurrency=AT_ONCE)
+    bodies = [json.dumps(judge._body(judge.template.messages(item, "none"))).encode() for item in items]
+    ways = {"judge": lambda: judge.score(items)}
     bench.compare("texts", {**ways, "bare threads": lambda: bare(url, bodies)}, floor=0.9, clock=time.perf_counter)
     server.kill()
     sys.exit(bench.finish())

@@ -7,12 +7,13 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Reply = str | tuple[int, dict[str, str], bytes]  # the text of an answer, or status, headers and body
+# The text of an answer, or status, headers and body, which is sent in pieces if it is no bytes.
+Reply = str | tuple[int, dict[str, str], bytes | Iterable[bytes]]
 
 
 def score_text(body: dict[str, Any]) -> str:
@@ -20,13 +21,15 @@ def score_text(body: dict[str, Any]) -> str:
     return str(hashlib.sha256(body["messages"][-1]["content"].encode()).digest()[0] % 101)
 
 
-def completion(text: str | None, tokens: list[list[tuple[str, float]]] | None = None) -> bytes:
-    """A chat completion, with the most probable tokens of each place."""
+def completion(
+    text: str | None, tokens: list[list[tuple[str, float]]] | None = None, finish_reason: str = "stop"
+) -> bytes:
+    """A chat completion, with the most probable tokens of each place, that of the text first."""
     places = [
         {"token": top[0][0], "logprob": top[0][1], "top_logprobs": [{"token": a, "logprob": b} for a, b in top]}
         for top in tokens or []
     ]
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
     choice["logprobs"] = {"content": places} if tokens else None
     return json.dumps({"id": "1", "object": "chat.completion", "choices": [choice], "model": "m"}).encode()
 
@@ -45,6 +48,7 @@ class ChatServer:
     keys: set[str | None] = field(default_factory=set)
     url: str = ""
     most_at_once: int = 0
+    n_bytes: int = 0  # sent in pieces
 
     @contextlib.contextmanager
     def running(self) -> Iterator[ChatServer]:
@@ -75,6 +79,7 @@ def _handler(of: ChatServer) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
+            of.keys.add(self.headers.get("Authorization"))
             self._send(*((200, {}, of.models.encode()) if isinstance(of.models, str) else of.models))
 
         def do_POST(self) -> None:
@@ -94,9 +99,12 @@ def _handler(of: ChatServer) -> type[BaseHTTPRequestHandler]:
                 with lock:
                     at_once[0] -= 1
 
-        def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        def _send(self, status: int, headers: dict[str, str], body: bytes | Iterable[bytes]) -> None:
             with contextlib.suppress(OSError):
                 self.send_response(status)
+                if not isinstance(body, bytes):
+                    self._send_pieces(headers, body)
+                    return
                 length = headers.pop("Content-Length", str(len(body)))
                 for name, value in {"Content-Type": "application/json", "Content-Length": length, **headers}.items():
                     self.send_header(name, value)
@@ -105,5 +113,14 @@ def _handler(of: ChatServer) -> type[BaseHTTPRequestHandler]:
                 if int(length) > len(body):
                     self.close_connection = True
                     self.connection.shutdown(2)
+
+        def _send_pieces(self, headers: dict[str, str], body: Iterable[bytes]) -> None:
+            for name, value in {**headers, "Transfer-Encoding": "chunked"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            for piece in body:
+                of.n_bytes += len(piece)
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.write(b"0\r\n\r\n")
 
     return Handler

@@ -121,15 +121,26 @@ class Slot:
             return
         whole = self._chunk(sorted({key for table in tables for key in table.column("key").to_pylist()}))
         _write(whole, in_order(tables), self.identity)
-        try:
-            for file in files:
-                if file != whole:
-                    remove(file)
-        except OSError as error:
-            raise StoreError(
-                f"cannot remove what was merged in {self.parts}: {error.strerror or error}. Fix the folder's "
-                "permissions, or choose another cache_dir."
-            ) from error
+        for file in files:
+            if file != whole:
+                _remove(file)
+
+    def discard(self, keys: Sequence[str]) -> None:
+        """Remove the explanations of `keys`, which are then missing. Raises StoreError."""
+        import pyarrow.compute as pc
+
+        wanted = _texts(keys)
+        for file in listed(self.parts, ".parquet"):
+            try:
+                tables = list(self._read(file))
+            except FileNotFoundError:  # merged by another process
+                continue
+            others = [table.filter(pc.invert(pc.is_in(table.column("key"), value_set=wanted))) for table in tables]
+            remaining = sorted({key for table in others for key in table.column("key").to_pylist()})
+            if remaining:
+                _write(self._chunk(remaining), in_order(others), self.identity)
+            if file != self._chunk(remaining):
+                _remove(file)
 
     def load(self, keys: Sequence[str]) -> AttributionSet:
         """The explanations of `keys`, in that order (a key may repeat).
@@ -331,6 +342,17 @@ def _write(path: Place, tables: Iterable[Any], identity: str) -> None:
             digests.append(_content_digest(table, identity))
         header = {"version": VERSION, "digests": digests, "identity": json.loads(identity)}
         writer.add_key_value_metadata({"bmx_grid": canonical_json(header)})
+
+
+def _remove(file: Place) -> None:
+    """Remove a file whose rows are in another one, or are not kept. Raises StoreError."""
+    try:
+        remove(file)
+    except OSError as error:
+        raise StoreError(
+            f"cannot remove {file}: {error.strerror or error}. Fix the folder's permissions, or choose another "
+            "cache_dir."
+        ) from error
 
 
 def _warn(what: str, error: Exception) -> None:

@@ -19,6 +19,7 @@ from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
+from bmx_grid.models.addresses import check_servers_of_files
 
 TARGET = "_target_"
 
@@ -49,7 +50,11 @@ class Identity:
         return cls(name, signature, fingerprint, settings)
 
     def node(self, group: str) -> dict[str, Any]:
-        """The settings that `configure.build` makes this part of. Raises ConfigError where the option is gone."""
+        """The settings that `configure.build` makes this part of.
+
+        Raises ConfigError where the option is gone, and for a server or a key that a recipe, which is a file, names.
+        """
+        check_servers_of_files(self.settings, frozenset(), group)
         if TARGET in self.settings:
             return dict(self.settings)
         return {**load_option(group, self.name, 0), **self.settings}

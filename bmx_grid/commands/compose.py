@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.core.configure import CONFIGS, folder_path, groups, load_option, options
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
 from bmx_grid.core.wording import masked_address, masked_argument, shortened
+from bmx_grid.models.addresses import check_servers_of_files
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -40,7 +41,23 @@ def composed(
     check_references(values, "settings")
     config = _by_hydra(overrides, place, values or {})
     _check(config, place)
-    return _resolved(config)
+    config = _resolved(config)
+    keys_of_user = set[str]()
+    for override in overrides:
+        keys_of_user.update(_leaves(override.key_or_group, override.value()))
+    for key, value in (values or {}).items():
+        keys_of_user.update(_leaves(key, value))
+    check_servers_of_files(config, keys_of_user)
+    return config
+
+
+def _leaves(key: str, value: Any) -> Iterator[str]:
+    """The keys of the plain values in a value: mappings of the command line are merged into those of files."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _leaves(f"{key}.{name}", inner)
+    else:
+        yield key
 
 
 def options_folder(name: str) -> Path:

@@ -21,6 +21,7 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
+from bmx_grid.models.server import asking_nobody
 from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.output import RUNTIME_KEYS
@@ -119,7 +120,8 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     executor.check()
     if not settings.dry_run:
         check_cache(settings.cache_dir)
-    plan = make_plan(datasets, metrics, explainers, settings)
+    with asking_nobody(dry=settings.dry_run):
+        plan = make_plan(datasets, metrics, explainers, settings)
     plan.costs()
     left_out = _left_out(evaluations, plan)
     evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}

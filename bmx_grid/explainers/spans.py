@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.models.prompts import Answer, first_object
+from bmx_grid.models.prompts import Answer, only_value
 from bmx_grid.models.server import ServedModel
 from bmx_grid.words.perturbation import Item, Plan, Role
 from bmx_grid.words.tags import WEIGHTS, ErrorSpan, tags_of_spans
@@ -32,6 +32,7 @@ class ErrorSpans(ServedModel, Explainer):
     then the segment is not explained.
     """
 
+    VERSION: ClassVar[int] = 2
     OPTION: ClassVar[str] = "explainer.spans"
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Rol
 
 def _spans(item: Item, answer: Answer) -> Spans | None:
     """By role, the spans that an answer names; None where it cannot be read."""
-    errors = (first_object(answer.text) or {}).get("errors")
+    errors = only_value(answer.text, "errors")
     if not isinstance(errors, list):
         return None
     spans: dict[Role, list[ErrorSpan]] = {}

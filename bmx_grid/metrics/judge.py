@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 class Judge(ServedModel, Metric):
     """A score from 0 to 1, read from the answer of a language model to a prompt about an item.
 
-    score_from: how an answer is read, null as the prompt says: a regular expression whose group is the number,
-    `json:FIELD`, or `expectation`: the mean of the numbers among the most probable tokens, weighted by their
-    probabilities, where the scale's numbers are single tokens.
+    score_from: how an answer is read, null as the prompt says: `number`, its only one, the scale's end behind it aside
+    (87/100); a regular expression that matches once, and whose group is the number; `json:FIELD`; or `expectation`: the
+    mean of the scale's numbers among the most probable tokens, weighted by their probabilities, where these are single
+    tokens and the server sends log probabilities.
     repeat: how often an unchanged item is scored; its first score counts, and the others say how far scores vary.
 
-    An answer without a score is asked for once more with a reminder; then the score is NaN. So it is of a refusal.
+    Thoughts (`<think>…</think>`) are no part of an answer. One with several numbers, or with a number beyond the scale,
+    is not read. It is asked for once more with a reminder; then the score is NaN. So it is of a refusal.
     """
 
+    VERSION: ClassVar[int] = 2
     OPTION: ClassVar[str] = "metric.judge"
     cost: ClassVar[Cost] = "model"
     may_be_undefined: ClassVar[bool] = True

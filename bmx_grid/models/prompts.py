@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,11 +22,23 @@ FIELDS = (*ROLES, "references", *LANGUAGES)
 UNREAD: list[str] = []  # answers to this process that could not be read, shortened
 
 
+NUMBER = "number"  # the way in which answers are read by default
+PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+BETWEEN = re.compile(r"""[\s:=<>|*_"'`]+""")  # words of an answer, marks of Markdown, JSON and XML among it
+AROUND = "()[]{}.,;!?"  # a word
+THOUGHT_START = re.compile("<think(?:ing)?>", re.IGNORECASE)
+THOUGHT_END = re.compile("</think(?:ing)?>", re.IGNORECASE)
+
+
 class Answer(NamedTuple):
-    """text: of the first choice, "" where the model refused. tokens: by position the (token, log probability) pairs."""
+    """text: of the first choice, "" where the model refused. cut: whether it ends at `max_tokens`.
+
+    tokens: by position the (token, log probability) pairs, that of the text first, then the most probable others.
+    """
 
     text: str
     tokens: Sequence[Sequence[tuple[str, float]]] = ()
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,7 +52,7 @@ class Prompt:
     name: str
     user: str
     system: str = ""
-    score: str = r"(-?\d+(?:\.\d+)?)"
+    score: str = NUMBER
     lowest: float = 0.0
     highest: float = 100.0
 
@@ -96,7 +107,7 @@ class Prompt:
             wrong = "it must have {hypothesis}, and {source} or {reference}"
         elif not -math.inf < self.lowest < self.highest < math.inf:
             wrong = f"lowest {self.lowest} must be below highest {self.highest}"
-        elif self.score != "expectation" and not self.score.startswith("json:"):
+        elif self.score not in (NUMBER, "expectation") and not self.score.startswith("json:"):
             try:
                 groups = re.compile(self.score).groups
                 wrong = "" if groups == 1 else f"score {self.score!r} has {groups} groups; it needs one, the number"
@@ -144,40 +155,115 @@ class Prompt:
         return (("system", self.system.format(**texts)), user) if self.system else (user,)
 
     def score_of(self, answer: Answer) -> float:
-        """0 to 1; NaN where the answer holds no number of the scale."""
+        """0 to 1; NaN where the answer, without the model's thoughts, does not hold exactly one number of the scale."""
         if self.score == "expectation":
             value = _expectation(answer, self.lowest, self.highest)
+        elif self.score == NUMBER:
+            value = only_number(answer.text, self.highest)
         elif self.score.startswith("json:"):
-            value = _number((first_object(answer.text) or {}).get(self.score.removeprefix("json:")))
+            value = _number(only_value(answer.text, self.score.removeprefix("json:")))
         else:
-            match = re.search(self.score, answer.text)
-            value = _number(match[1]) if match else math.nan
+            value = _matched(self.score, answer.text)
         within = self.lowest <= value <= self.highest
         return (value - self.lowest) / (self.highest - self.lowest) if within else math.nan
 
 
-def first_object(text: str) -> dict[str, Any] | None:
-    """The first JSON object in a text."""
+def without_thoughts(text: str) -> str:
+    """What a text says after its thoughts, `<think>…</think>`; of thoughts that do not end, what stands before them.
+
+    Servers that write `<think>` themselves, as part of the prompt, send its end only.
+    """
+    start, end = _answered(text)
+    return text[start:end]
+
+
+def _answered(text: str) -> tuple[int, int]:
+    """Where a text without its thoughts starts and ends."""
+    start = 0
+    for match in THOUGHT_END.finditer(text):
+        start = match.end()
+    begun = THOUGHT_START.search(text, start)
+    return start, begun.start() if begun else len(text)
+
+
+def only_number(text: str, highest: float) -> float:
+    """The number that a text says, where it is the only one; else NaN.
+
+    The end of the scale may follow it, as in 87/100 and "4 out of 5". Nothing is made of other words with digits, such
+    as 1,000, 1e3, 90%, 80-90 or f(1), so that a text with one of these is not read.
+    """
+    end = re.escape(f"{highest:.15g}")
+    without_end = re.sub(rf"(?:/|\bout\s+of\b)\s*{end}(?![\w%]|[.,]\d)", " ", without_thoughts(text))
+    words = [word.strip(AROUND) for word in BETWEEN.split(without_end) if re.search(r"\d", word)]
+    return _number(words[0]) if len(words) == 1 else math.nan
+
+
+def only_value(text: str, key: str) -> Any:
+    """The value of a key in the only JSON object of a text that has it, thoughts aside; None where there is no such."""
+    objects = [found for found in _objects(without_thoughts(text)) if key in found]
+    return objects[0][key] if len(objects) == 1 else None
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text, without those inside of others."""
     decoder = json.JSONDecoder()
-    for match in re.finditer("{", text):
-        with contextlib.suppress(ValueError, RecursionError):
-            found: dict[str, Any] = decoder.raw_decode(text, match.start())[0]
-            return found
-    return None
+    start = text.find("{")
+    while start >= 0:
+        try:
+            found, end = decoder.raw_decode(text, start)
+            yield found
+        except ValueError:
+            end = start + 1
+        except RecursionError:  # of what is nested so deeply, each part would be tried again
+            return
+        start = text.find("{", end)
 
 
-def _number(text: object) -> float:
+def _matched(expression: str, text: str) -> float:
+    """The number that the group of an expression matches, where it matches once, and no piece of a longer number."""
+    said = without_thoughts(text)
+    matches = [match for match in re.finditer(expression, said) if match[1]]
+    if len(matches) != 1:
+        return math.nan
+    start, end = matches[0].span(1)
+    goes_on = re.match(r"[.,]?\d", said[end:])
+    has_begun = re.search(r"(\d[.,]?|-)\Z", said[max(start - 2, 0) : start])
+    return math.nan if goes_on or has_begun else _number(matches[0][1].strip())
+
+
+def _number(value: object) -> float:
+    """A number, or one in plain digits; else NaN."""
+    if isinstance(value, str):
+        return float(value) if PLAIN_NUMBER.fullmatch(value) else math.nan
     try:
-        return float(text) if isinstance(text, str | int | float) and not isinstance(text, bool) else math.nan
-    except (ValueError, OverflowError):
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
         return math.nan
 
 
 def _expectation(answer: Answer, lowest: float, highest: float) -> float:
-    """The mean of the numbers among the tokens of the first place that has any, weighted by probability (G-Eval)."""
-    for tokens in answer.tokens:
+    """The mean of the scale's numbers at the token that is the answer's number, weighted by probability (G-Eval).
+
+    NaN where no token is the whole number: the 8 of an 87 in two tokens says nothing of it.
+    """
+    number = only_number(answer.text, highest)
+    if not lowest <= number <= highest:
+        return math.nan
+    for tokens in _answered_tokens(answer):
         values = [(_number(token.strip()), math.exp(weight)) for token, weight in tokens]
-        weighted = [(value, weight) for value, weight in values if lowest <= value <= highest]
-        if weighted:
-            return math.fsum(v * w for v, w in weighted) / math.fsum(w for _, w in weighted)
+        if values[0][0] == number:
+            weighted = [(value, weight) for value, weight in values if lowest <= value <= highest]
+            total = math.fsum(weight for _, weight in weighted)
+            return math.fsum(value * weight for value, weight in weighted) / total if total > 0 else math.nan
     return math.nan
+
+
+def _answered_tokens(answer: Answer) -> Iterator[Sequence[tuple[str, float]]]:
+    """The places of an answer's tokens without those of its thoughts, which a server may have taken off its text."""
+    places = [place for place in answer.tokens if place]
+    start, end = _answered("".join(place[0][0] for place in places))
+    position = 0
+    for place in places:
+        if start <= position < end:
+            yield place
+        position += len(place[0][0])

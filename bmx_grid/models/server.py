@@ -2,8 +2,8 @@
 
 The client is the package `openai`, which tries again after 408, 409, 429, 5xx and lost connections, later each time,
 and waits as long as a server asks for (Retry-After); over aiohttp it takes the least time of a processor. An answer is
-kept as soon as it arrives, under the digest of all that it depends on: what was answered is never asked again, however
-a sweep ends.
+kept as soon as it can be read, under the digest of all that it depends on: what was answered is never asked again,
+however a sweep ends. What cannot be read is not kept: the next sweep asks again, of a server that was mended meanwhile.
 """
 
 from __future__ import annotations
@@ -19,24 +19,33 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
+from bmx_grid.models.addresses import KEY_VARIABLE, check_address, is_of_this_machine
+from bmx_grid.models.client import limited_client
 from bmx_grid.models.prompts import UNREAD, Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
 MALFORMED = 3  # tries, where a server answers with something that is no answer
 MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
+MOST_UNREAD = 20  # items in a row whose answers cannot be read, before nothing more is asked
 LIST_RETRIES = 2
+REFUSED = (401, 403)  # statuses of a key that is not accepted
+FILE = "answers.sqlite"
 NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # of what a server sends
 MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
+SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
 Value = TypeVar("Value")
+_dry: ContextVar[bool] = ContextVar("dry", default=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +74,7 @@ class ServedModel(Component):
     temperature: float = identity(0.0, least=0, most=100)
     max_tokens: int = identity(32, least=1, most=1_000_000)
     seed: int = identity(0)
-    key_variable: str = runtime("OPENAI_API_KEY")
+    key_variable: str = runtime(KEY_VARIABLE)
     concurrency: int = runtime(32, least=1, most=1024)
     timeout: float = runtime(60.0, least=0.001, most=86_400)
     retries: int = runtime(6, least=0, most=100)
@@ -74,7 +83,7 @@ class ServedModel(Component):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_address(self.base_url)
+        check_address(self.base_url)
         if self.answers is not None and "://" in self.answers:
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
         self.template.check()
@@ -88,6 +97,11 @@ class ServedModel(Component):
         languages = {"language_pair": self.language_pair} if self.template.names_languages else {}
         return {**super().fingerprint(), "prompt": self.template.digest, **languages}
 
+    @functools.cached_property
+    def _settings_at_server(self) -> str:
+        """What answers that cannot be read are counted by."""
+        return f"{self.base_url} {self.signature}"
+
     @property
     def signature(self) -> str:
         """Model, prompt and sampling."""
@@ -96,36 +110,28 @@ class ServedModel(Component):
         name = type(self).__name__.lower()
         return f"{name}|model:{self.served or self.model}|prompt:{prompt}|{settings}|version:{self.VERSION}"
 
-    def ask(self, asked: Sequence[Messages], turn: int = 0) -> list[Answer]:
-        """The answers to messages, in their order; those that are kept are not asked for again. turn: of repetitions.
-
-        Raises UnavailableError when the server gives no answer; what was answered until then is kept.
-        """
-        bodies = [self._body(messages) for messages in asked]
-        keys = [digest([self.served, body, turn]) for body in bodies]
-        with self._kept() as kept:
-            known = _read(kept, keys)
-            missing = {key: body for key, body in zip(keys, bodies, strict=True) if key not in known}
-            if missing:
-                known |= _awaited(self._answered(missing, kept))
-        return [known[key] for key in keys]
-
     def read(
         self, items: Sequence[Item], read: Callable[[Item, Answer], Value | None], turn: int = 0
     ) -> list[Value | None]:
         """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
 
-        What is left without is warned of, with how many there are and an example.
+        What is left without is warned of, with how many there are and an example. turn: which of the repetitions.
+        Raises UnavailableError when the server gives no answer, or many in a row that cannot be read; what was read
+        until then is kept.
         """
-        asked = [self.template.messages(item, self.language_pair) for item in items]
-        answers = self.ask(asked, turn)
-        values = [read(item, answer) for item, answer in zip(items, answers, strict=True)]
-        left = [row for row, value in enumerate(values) if value is None]
-        reminded = [(*asked[row], ("assistant", answers[row].text or "…"), ("user", REMINDER)) for row in left]
-        again = self.ask(reminded, turn)
-        for row, answer in zip(left, again, strict=True):
-            values[row] = read(items[row], answer)
-        unread = [shown(answer.text) for row, answer in zip(left, again, strict=True) if values[row] is None]
+        exchanges: dict[Item, _Exchange[Value]] = {}
+        missing: dict[Item, Messages] = {}
+        with self._kept() as kept:
+            for item in dict.fromkeys(items):
+                messages = self.template.messages(item, self.language_pair)
+                known = self._remembered(kept, messages, turn, partial(read, item))
+                if known.value is None:
+                    missing[item] = messages
+                else:
+                    exchanges[item] = known
+            if missing:
+                exchanges |= _awaited(self._exchanged(missing, kept, turn, read))
+        unread = [self._example(exchanges[item].answers[-1]) for item in missing if exchanges[item].value is None]
         UNREAD.extend(unread)
         if unread:
             warnings.warn(
@@ -133,7 +139,7 @@ class ServedModel(Component):
                 f"{unread[0]}; they are undefined",
                 stacklevel=3,
             )
-        return values
+        return [exchanges[item].value for item in items]
 
     def check(self) -> None:
         """Raise UnavailableError when the server does not answer, and has not answered before."""
@@ -149,25 +155,41 @@ class ServedModel(Component):
     def named_by_the_server(self) -> str:
         """The name under which the server serves the model: that of its weights, where it tells (vLLM does).
 
-        A process asks once. Of a server that does not answer, the name that it gave before. Raises UnavailableError
-        where there is none, and for a model that is not named or not served.
+        A process asks once. Of a server that does not answer, the name that it gave before; of one that is not asked
+        because the run is dry, that or the model's. Raises UnavailableError where there is none, and for a model that
+        is not named or not served.
         """
         if not self.model:
             raise UnavailableError(f"no model is named: write {self.OPTION}.model=NAME, as the server knows it.")
+        if _dry.get():
+            return self._named_before() or self.model
+        self._warn_of_a_visible_key()
         asked = (self.base_url, self.model, self._key())
         if time.monotonic() > _NAMES.get(asked, (-math.inf,))[0]:
             try:
                 _NAMES[asked] = math.inf, _awaited(self._served_name())
             except UnavailableError as error:
                 _NAMES[asked] = time.monotonic() + SILENT, error
-        name, place = _NAMES[asked][1], digest([self.base_url, self.model])
-        with self._kept() as kept:
-            if isinstance(name, str):
-                _write(kept, place, Answer(name))
-            before = _read(kept, [place])
-        if not before and isinstance(name, UnavailableError):
+        name = _NAMES[asked][1]
+        if isinstance(name, str):
+            with self._kept() as kept:
+                _write(kept, self._place_of_name(), Answer(name))
+            return name
+        before = self._named_before()
+        if before is None:
             raise name
-        return before[place].text
+        return before
+
+    def _place_of_name(self) -> str:
+        return digest([self.base_url, self.model])
+
+    def _named_before(self) -> str | None:
+        """The name that the server gave when it was asked last; None where it never was."""
+        if self.answers is None or not (Path(self.answers).expanduser() / FILE).is_file():
+            return None  # a dry run makes no folder
+        with self._kept() as kept:
+            known = _read(kept, self._place_of_name())
+        return None if known is None else known.text
 
     def budget(self, n_requests: int, n_characters: int) -> str:
         """Requests on so many characters, and their tokens, of four characters each, at most.
@@ -194,16 +216,46 @@ class ServedModel(Component):
         more = {"logprobs": True, "top_logprobs": 20} if self.template.score == "expectation" else {}
         return {"model": self.model, "messages": chat, **settings, **more}
 
-    async def _answered(self, bodies: Mapping[str, dict[str, Any]], kept: sqlite3.Connection) -> dict[str, Answer]:
-        """key -> answer, kept as they arrive. After a failure nothing more is sent, and what was sent is waited for."""
-        waiting, found = list(bodies.items())[::-1], dict[str, Answer]()
+    def _key_of(self, messages: Messages, turn: int) -> str:
+        return digest([self.served, self._body(messages), turn])
+
+    def _remembered(
+        self, kept: sqlite3.Connection, messages: Messages, turn: int, read: Callable[[Answer], Value | None]
+    ) -> _Exchange[Value]:
+        """What can be read of the answers to messages that are kept."""
+        answers: list[Answer] = []
+        value = None
+        for _ in range(2):  # the answer, and that to the reminder
+            answer = _read(kept, self._key_of(_with_reminder(messages, answers), turn))
+            if answer is None:
+                break
+            answers.append(answer)
+            value = read(answer)
+            if value is not None:
+                break
+        return _Exchange(answers, value)
+
+    async def _exchanged(
+        self,
+        asked: Mapping[Item, Messages],
+        kept: sqlite3.Connection,
+        turn: int,
+        read: Callable[[Item, Answer], Value | None],
+    ) -> dict[Item, _Exchange[Value]]:
+        """What the server answers about each item. After a failure no item is begun, and those that are are finished.
+
+        Answers are kept as soon as a value is read. MOST_UNREAD items in a row without one are a failure, too: so many
+        are a matter of settings.
+        """
+        waiting = list(asked.items())[::-1]
+        exchanges: dict[Item, _Exchange[Value]] = {}
 
         async def ask_in_turn() -> None:
             while waiting:
-                key, body = waiting.pop()
+                item, messages = waiting.pop()
                 try:
-                    found[key] = await self._reply(client, body, _answer)
-                    _write(kept, key, found[key])
+                    exchanges[item] = await self._exchange(client, messages, partial(read, item))
+                    self._keep(kept, messages, turn, exchanges[item])
                 except BaseException:
                     waiting.clear()
                     raise
@@ -213,7 +265,47 @@ class ServedModel(Component):
             for failure in await asyncio.gather(*turns, return_exceptions=True):
                 if failure is not None:
                     raise failure
-        return found
+        return exchanges
+
+    async def _exchange(
+        self, client: Any, messages: Messages, read: Callable[[Answer], Value | None]
+    ) -> _Exchange[Value]:
+        """One item's answers: the first, and where it cannot be read the one after a reminder."""
+        first = await self._reply(client, self._body(messages), _answer)
+        value = read(first)
+        if value is not None:
+            return _Exchange([first], value)
+        second = await self._reply(client, self._body(_with_reminder(messages, [first])), _answer)
+        return _Exchange([first, second], read(second))
+
+    def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: _Exchange[Value]) -> None:
+        """Keep the answers of which something was read. Raises UnavailableError where too many in a row were not."""
+        place = self._settings_at_server
+        if exchange.value is not None:
+            _UNREAD_IN_A_ROW[place] = 0
+            for number, answer in enumerate(exchange.answers):
+                _write(kept, self._key_of(_with_reminder(messages, exchange.answers[:number]), turn), answer)
+            return
+        _UNREAD_IN_A_ROW[place] = _UNREAD_IN_A_ROW.get(place, 0) + 1
+        if _UNREAD_IN_A_ROW[place] >= MOST_UNREAD:
+            _UNREAD_IN_A_ROW[place] = 0
+            raise UnavailableError(
+                f"{self.base_url}, model {self.model}: {MOST_UNREAD} answers in a row hold nothing that can be read, "
+                f"for example {self._example(exchange.answers[-1])}. Raise max_tokens where answers are cut; turn off "
+                "the model's thinking, or leave it more of them; score_from=expectation needs a server that sends "
+                f"logprobs (token log probabilities): {SEND_TOKENS}. What was read is kept."
+            )
+
+    def _example(self, answer: Answer) -> str:
+        """An answer that could not be read, in one short line, with what may be the reason."""
+        reasons: list[str] = []
+        if answer.cut:
+            reasons.append(f"cut at max_tokens={self.max_tokens}")
+        if self.template.score == "expectation" and not answer.tokens:
+            reasons.append(f"without token log probabilities: {SEND_TOKENS}")
+        key = self._key()
+        example = shown(answer.text.replace(key, "***") if key else answer.text)
+        return f"{example} ({'; '.join(reasons)})" if reasons else example
 
     async def _reply(
         self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Value], tries: int = MALFORMED
@@ -227,7 +319,7 @@ class ServedModel(Component):
             async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
                 return read(await client.post("/chat/completions", body=dict(body), cast_to=object))
         except (openai.APIError, aiohttp.ClientError, TimeoutError) as error:
-            raise UnavailableError(self._said(_cause(error))) from None
+            raise UnavailableError(self._said(self._cause(error))) from None
         except NO_REPLY as error:
             if tries > 1:
                 return await self._reply(client, body, read, tries - 1)
@@ -247,7 +339,7 @@ class ServedModel(Component):
                 listed = {}
             except (openai.OpenAIError, aiohttp.ClientError, TimeoutError, *NO_REPLY) as error:
                 raise UnavailableError(
-                    f"{self.base_url}: the server does not list its models ({self._keyless(_cause(error))}). "
+                    f"{self.base_url}: the server does not list its models ({self._keyless(self._cause(error))}). "
                     "Start it, or name its address with base_url=URL (up to /v1)."
                 ) from None
             if self.model in listed:
@@ -261,7 +353,14 @@ class ServedModel(Component):
                 ) from None
 
     def _said(self, what: str) -> str:
-        return f"{self.base_url}, model {self.model}: {self._keyless(what)}. What was answered is kept."
+        return f"{self.base_url}, model {self.model}: {self._keyless(what)}. What was read is kept."
+
+    def _cause(self, error: BaseException) -> str:
+        """Why a request failed: the client calls every lost connection a time-out, and its cause says more."""
+        status = getattr(error, "status_code", None)
+        if status in REFUSED:  # what the server says of a key may hold pieces of it, in whatever form
+            return f"Error code: {status}, the server does not take the key; set {self.key_variable}"
+        return str(error.__cause__ or "") or str(error) or type(error).__name__
 
     def _key(self) -> str:
         return os.environ.get(self.key_variable, "").strip()
@@ -272,26 +371,32 @@ class ServedModel(Component):
         return shown(text.replace(key, "***") if key else text, 300).strip("'\"")
 
     def _client(self) -> Any:
+        key = self._key() or "none"
+        if not (key.isascii() and key.isprintable()):
+            raise UnavailableError(f"{self.key_variable}: the key holds characters that no key has; set it again.")
         try:
-            import openai
-
-            transport = openai.DefaultAioHttpClient()
+            return limited_client(
+                self.base_url, key=key, timeout=self.timeout, retries=self.retries, in_words=self._said
+            )
         except (ImportError, AttributeError, RuntimeError) as error:
             raise UnavailableError(
                 f"{self.OPTION} needs the package openai with aiohttp: pip install 'bmx-grid[judge]'."
             ) from error
-        key = self._key() or "none"
-        if not (key.isascii() and key.isprintable()):
-            raise UnavailableError(f"{self.key_variable}: the key holds characters that no key has; set it again.")
-        return openai.AsyncOpenAI(
-            base_url=self.base_url, api_key=key, timeout=self.timeout, max_retries=self.retries, http_client=transport
-        )
+
+    def _warn_of_a_visible_key(self) -> None:
+        address = urlsplit(self.base_url)
+        if self._key() and address.scheme == "http" and not is_of_this_machine(address):
+            warnings.warn(
+                f"{self.base_url}: texts and the key in {self.key_variable} are sent unencrypted to another machine; "
+                f"use https, or unset {self.key_variable} where the server asks for no key",
+                stacklevel=2,
+            )
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[sqlite3.Connection]:
         """The database of answers."""
         folder = Path(self.answers or "").expanduser()
-        file = ":memory:" if self.answers is None else folder / "answers.sqlite"
+        file = ":memory:" if self.answers is None else folder / FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(sqlite3.connect(file, timeout=60, check_same_thread=False)) as database:
@@ -306,14 +411,28 @@ PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
 
 
-def _read(database: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Answer]:
-    rows = (database.execute("SELECT * FROM answers WHERE key = ?", (key,)).fetchone() for key in dict.fromkeys(keys))
-    return {row[0]: Answer(*json.loads(row[1])) for row in rows if row is not None}
+def _read(database: sqlite3.Connection, key: str) -> Answer | None:
+    row = database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+    return None if row is None else Answer(*json.loads(row[0]))
 
 
 def _write(database: sqlite3.Connection, key: str, answer: Answer) -> None:
     with database:
         database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(answer)))
+
+
+class _Exchange(NamedTuple, Generic[Value]):
+    """answers: about an item, at most two. value: what was read of the last one; None for nothing."""
+
+    answers: Sequence[Answer]
+    value: Value | None
+
+
+def _with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
+    """The messages, and where there is an answer, which could not be read, the request for another one."""
+    if not answers:
+        return messages
+    return (*messages, ("assistant", answers[0].text or "…"), ("user", REMINDER))
 
 
 def _answer(reply: Any) -> Answer:
@@ -322,29 +441,29 @@ def _answer(reply: Any) -> Answer:
     text = choice["message"]["content"]
     if text is not None and not isinstance(text, str):
         raise TypeError(f"a {type(text).__name__} for a text")
-    served = (choice.get("logprobs") or {}).get("content") or ()
-    tokens = tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in served)
-    return Answer((text or "")[:MOST_CHARACTERS].encode(errors="replace").decode(), tokens)
+    tokens: list[Sequence[tuple[str, float]]] = []
+    for place in (choice.get("logprobs") or {}).get("content") or ():
+        chosen = place["token"]
+        others = [(top["token"], float(top["logprob"])) for top in place["top_logprobs"] if top["token"] != chosen]
+        tokens.append([(chosen, float(place["logprob"])), *others])
+    readable = (text or "")[:MOST_CHARACTERS].encode(errors="replace").decode()
+    return Answer(readable, tokens, choice.get("finish_reason") == "length")
 
 
-def _check_address(base_url: str) -> None:
-    """Raise ConfigError for an address that is none, or that holds what should be secret."""
+@contextlib.contextmanager
+def asking_nobody(*, dry: bool) -> Iterator[None]:
+    """In a dry run no server is asked in this block, so that no key is read."""
+    before = _dry.set(dry)
     try:
-        address = urlsplit(base_url)
-        fits = address.scheme in ("http", "https") and address.hostname and address.port != 0 and not address.query
-    except ValueError:
-        fits = False
-    if not fits or "@" in base_url:
-        raise ConfigError("base_url: expected http(s)://HOST[:PORT]/v1 without a user name, password and query.")
-
-
-def _cause(error: BaseException) -> str:
-    """Why a request failed: the client calls every lost connection a time-out, and its cause says more."""
-    return str(error.__cause__ or "") or str(error) or type(error).__name__
+        yield
+    finally:
+        _dry.reset(before)
 
 
 # What servers said in this process, by address, model and key: until when it holds, and the name or why there is none.
 _NAMES: dict[tuple[str, str, str], tuple[float, str | UnavailableError]] = {}
+# Items whose answers could not be read since one could be, in this process, by server and settings.
+_UNREAD_IN_A_ROW: dict[str, int] = {}
 
 
 @functools.lru_cache(maxsize=1)

@@ -291,3 +291,15 @@ def test_damage_costs_its_row_group_alone_and_one_that_was_exchanged_is_noticed(
         writer.add_key_value_metadata({"bmx_grid": parquet.metadata.metadata[b"bmx_grid"].decode()})
     with pytest.warns(UserWarning, match="row group 3 of .* do not agree with their digest"):
         assert sorted(KEYS[row] for row in grouped.missing(KEYS)) == sorted(KEYS)[16:24]
+
+
+def test_what_is_discarded_is_missing_and_the_other_rows_stay(place):
+    add(place, range(20), range(20, 40))
+    place.discard([KEYS[index] for index in (3, 25)])
+    assert sorted(place.missing(KEYS)) == [3, 25]
+    check_rows(place, [0, 2, 4, 24, 26, 39])
+    add(place, (3, 25))
+    place.discard([])
+    check_rows(place, list(range(40)))
+    place.discard(KEYS)
+    assert files(place) == [] and len(place.missing(KEYS)) == 40

@@ -15,6 +15,7 @@ from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.recipe import (
     Fixed,
     HeldOut,
+    Identity,
     embedded,
     find_recipe,
     read_recipe,
@@ -231,3 +232,11 @@ def test_its_identity_is_that_of_the_recipe_wherever_it_is(fixed, tmp_path):
     write_recipe(tmp_path / "other.json", recipe("spread"))
     same, other = (Fixed(recipe=str(tmp_path / f"{name}.json")) for name in ("two", "other"))
     assert fixed.fingerprint() == same.fingerprint() != other.fingerprint()
+
+
+@pytest.mark.parametrize("setting", [{"base_url": "http://elsewhere.invalid/v1"}, {"key_variable": "AWS_SECRET"}])
+def test_a_recipe_names_no_server_and_no_key(setting):
+    own = {"model": "m", "prompt": "plain"} | setting
+    for settings in (own, {"_target_": "bmx_grid.metrics.judge.Judge", **own}):
+        with pytest.raises(ConfigError, match=r"metric\.\w+: .* is named by a file"):
+            Identity("judge", "", {}, settings).node("metric")

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from chat_server import ChatServer
 from fakes import ROOT
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
@@ -15,6 +16,7 @@ from bmx_grid.commands import COMMANDS, run
 from bmx_grid.commands.compose import composed
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import BmxError, ConfigError
+from bmx_grid.models.server import ServedModel
 
 QUIET = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]", "limit=3"]
 GLOBAL = "# @package _global_\n"
@@ -315,3 +317,93 @@ def test_an_environment_variable_is_read_each_time(monkeypatch):
     for folder in ("one", "other"):
         monkeypatch.setenv("BMX_CACHE_DIR", folder)
         assert composed([])["cache_dir"] == folder
+
+
+OF_A_STRANGER = "mine: {_target_: bmx_grid.metrics.judge.Judge, model: m, prompt: plain, %s}\n"
+ELSEWHERE = "base_url: 'http://elsewhere.invalid/v1'"
+SECRET = "key_variable: AWS_SECRET_ACCESS_KEY"
+NESTED = "mine: {_target_: bmx_grid.metrics.combined.Combined, metrics: {judge: {%s}, chrf: {}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "chosen"),
+    [
+        pytest.param("metric/mine", OF_A_STRANGER % ELSEWHERE, ["metric=[mine]"], id="a server in a metric"),
+        pytest.param("metric/mine", OF_A_STRANGER % SECRET, ["metric=[mine]"], id="a key in a metric"),
+        pytest.param("metric/mine", NESTED % SECRET, ["metric=[mine]"], id="a key in a metric of several"),
+        pytest.param(
+            "sweep/mine",
+            f"{GLOBAL}defaults: [override /metric: [judge]]\nmetric: {{judge: {{model: m, {ELSEWHERE}}}}}\n",
+            ["+sweep=mine"],
+            id="a server in a sweep",
+        ),
+        pytest.param(
+            "sweep/mine",
+            f"{GLOBAL}defaults: [override /explainer: [spans]]\nexplainer: {{spans: {{model: m, {SECRET}}}}}\n",
+            ["+sweep=mine"],
+            id="a key in the explainer of a sweep",
+        ),
+        pytest.param(
+            "sweep/mine",
+            f"{GLOBAL}defaults: [override /metric: [judge]]\nname: AWS_SECRET_ACCESS_KEY\n"
+            "metric: {judge: {model: m, key_variable: '${name}'}}\n",
+            ["+sweep=mine"],
+            id="a key in another one",
+        ),
+        pytest.param(
+            "metric/mine",
+            OF_A_STRANGER % SECRET,
+            ["metric=[mine]", "metric.mine={prompt: plain}"],
+            id="a mapping of the user's beside the key",
+        ),
+        pytest.param(
+            "metric/mine",
+            OF_A_STRANGER % "base_url: 'http://localhost.elsewhere.invalid/v1'",
+            ["metric=[mine]"],
+            id="a name like this machine's",
+        ),
+    ],
+)
+@pytest.mark.parametrize("mode", [[], ["dry_run=true"], ["--multirun", "seed=1,2"]], ids=" ".join)
+def test_a_file_names_no_server_and_no_key(name, text, chosen, mode, folder, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    write(folder, name, text)
+    with pytest.raises(
+        ConfigError, match="is named by a file, which could send texts and keys anywhere.*BMX_JUDGE_ALLOW"
+    ):
+        run.compose_and_run([*QUIET[:3], "--config-dir", "mine", *chosen, *mode])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "allowed"),
+    [
+        pytest.param(
+            ["metric.mine.base_url=http://elsewhere.invalid/v1", "metric.mine.key_variable=MY_KEY"], "", id="1"
+        ),
+        pytest.param(["metric.mine={base_url: 'http://mine/v1', key_variable: MY_KEY}"], "", id="as a mapping"),
+        pytest.param([], "elsewhere.invalid, MY_KEY", id="by the environment"),
+        pytest.param(["metric.mine.key_variable=MY_KEY"], "elsewhere.invalid", id="by both"),
+    ],
+)
+def test_the_user_says_which_server_gets_which_key(chosen, allowed, folder, monkeypatch):
+    monkeypatch.setenv("BMX_JUDGE_ALLOW", allowed)
+    write(folder, "metric/mine", OF_A_STRANGER % f"{ELSEWHERE}, key_variable: MY_KEY")
+    config = composed(["metric=[mine]", *chosen], folder / "mine")
+    assert config["metric"]["mine"]["key_variable"] == "MY_KEY"
+
+
+@pytest.mark.parametrize("url", ["http://localhost:1/v1", "http://127.0.0.1:1/v1", "http://[::1]:1/v1"])
+def test_a_file_may_name_servers_of_this_machine(url, folder):
+    write(folder, "metric/mine", OF_A_STRANGER % f"base_url: '{url}', key_variable: OPENAI_API_KEY")
+    assert composed(["metric=[mine]"], folder / "mine")["metric"]["mine"]["base_url"] == url
+
+
+def test_a_dry_run_asks_no_server_and_reads_no_key(folder, monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setattr(ServedModel, "_key", lambda judge: pytest.fail("a key is read"))
+    with ChatServer().running() as server:
+        judge = [f"metric.judge.base_url={server.url}", "metric.judge.model=m", "metric.judge.prompt=plain"]
+        sweep = [*QUIET, "dataset=[sample]", "metric=[judge]", *judge, "dry_run=true"]
+        assert run.compose_and_run(sweep) == 0
+    assert "texts to score with judge" in capsys.readouterr().out
+    assert server.keys == set()

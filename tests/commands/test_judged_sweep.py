@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from chat_server import ChatServer, score_text
+from chat_server import ChatServer, completion, score_text
 from started import start, wait_for, wait_until_alone
 from tiny_models import tiny_chat
 
@@ -67,7 +67,7 @@ def served(tmp_path, monkeypatch):
 def test_a_sweep_with_transformers_serve_from_start_to_report(served, tmp_path):
     url, model = served
     judge = (f"metric.judge.base_url={url}", f"metric.judge.model={model}", "metric.judge.prompt=plain")
-    status, said, output = swept(tmp_path, "dataset.sample.language_pairs=[de-en]", *judge, "metric.judge.max_tokens=4")
+    status, said, output = swept(tmp_path, "dataset.sample.language_pairs=[de-en]", *judge, "metric.judge.max_tokens=1")
     assert status == 0, said
     assert "warning" not in said and (output / "report.html").stat().st_size > 10_000
     (row,) = csv.DictReader((output / "settings.csv").open())
@@ -108,3 +108,33 @@ def test_two_sweeps_at_once_share_a_folder_of_answers(tmp_path):
         assert swept(tmp_path / "third", *shared)[0] == 0 and len(server.seen) == n_asked
     tables = {(tmp_path / name / "output" / "settings.csv").read_text() for name in ("first", "second", "third")}
     assert len(tables) == 1
+
+
+@pytest.mark.parametrize("limit", [4, 12], ids=["fewer answers than stop it", "more"])
+def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_mended(tmp_path, limit):
+    def cut(body, turn):
+        return 200, {}, completion("The translation", finish_reason="length")
+
+    small = ("dataset.sample.language_pairs=[de-en]", f"limit={limit}", "explainer=[]", "metric.judge.repeat=2")
+    with ChatServer(cut).running() as server:
+        judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", *small)
+        status, said, output = swept(tmp_path, *judge)
+        assert status == 1 and "cut at max_tokens=32" in said, said
+        assert "'The translation' (cut at max_tokens=32)" in (output / "log.txt").read_text()
+        n_before = len(server.seen)
+        server.answer = lambda body, turn: score_text(body)
+        status, said, output = swept(tmp_path, *judge)
+        assert status == 0 and len(server.seen) == n_before + 2 * limit, said
+        assert swept(tmp_path, *judge)[0] == 0 and len(server.seen) == n_before + 2 * limit
+
+
+def test_an_explainer_without_any_explanation_fails(tmp_path):
+    with ChatServer(lambda body, turn: "no errors").running() as server:
+        spans = [f"explainer.spans.base_url={server.url}", "explainer.spans.model=m", "limit=4"]
+        chosen = ("metric=[chrf]", "explainer=[spans]", "dataset.sample.language_pairs=[de-en]")
+        prompt = "explainer.spans.prompt=spans_reference"
+        status, said, _ = swept(tmp_path, *chosen, *spans, prompt)
+        assert status == 1 and "spans has no explanation for any of 4 segments" in said and "'no errors'" in said, said
+        server.answer = lambda body, turn: '{"errors": []}'
+        n_before = len(server.seen)
+        assert swept(tmp_path, *chosen, *spans, prompt)[0] == 0 and len(server.seen) == n_before + 4

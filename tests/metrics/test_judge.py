@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gzip
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -88,7 +90,9 @@ def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        pytest.param((401, {}, b'{"error": {"message": "bad key secret-key"}}'), "401.*bad key", id="a wrong key"),
+        pytest.param(
+            (401, {}, b'{"error": {"message": "bad key secret-key"}}'), "401.*set OPENAI_API_KEY", id="a wrong key"
+        ),
         pytest.param((500, {"Retry-After": "0.01"}, b"oops"), "500", id="a server error that stays"),
         pytest.param((200, {}, b"<html>"), "its answer is none", id="another service"),
         pytest.param((400, {}, b'{"error": {"message": "\\u001b[31m"}}'), r"\\x1b\[31m", id="control characters"),
@@ -211,9 +215,8 @@ def test_any_text_is_read_kept_and_sent_back_with_the_reminder(judge, text, kept
 
     with ChatServer(answer).running() as server:
         for _ in range(2):
-            assert [one.text for one in judge(server).ask([(("user", "a"),)])] == [kept]
-        assert judge(server, score_from=r"(\d)\Z").score(ITEMS[:1])[0] == 0.25
-        assert server.seen[-1]["messages"][1]["content"] == kept
+            assert judge(server, score_from=r"(\d)\Z").score(ITEMS[:1])[0] == 0.25
+        assert server.seen[-1]["messages"][1]["content"] == kept and len(server.seen) == 2
 
 
 @pytest.mark.parametrize(
@@ -246,22 +249,252 @@ def test_the_expectation_is_over_the_tokens_of_the_scale(judge):
     assert server.seen[0]["logprobs"] is True and server.seen[0]["top_logprobs"] == 20
 
 
+PERCENT = "user: 'Rate {hypothesis} for {reference}'"  # 0 to 100
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("87", 0.87, id="a number"),
+        pytest.param(" 87.5\n", 0.875, id="a fraction"),
+        pytest.param("Score: 87.", 0.87, id="a sentence"),
+        pytest.param("**87**", 0.87, id="Markdown"),
+        pytest.param('{"score": 87}', 0.87, id="JSON that was not asked for"),
+        pytest.param("<score>87</score>", 0.87, id="XML"),
+        pytest.param("I would say (87).", 0.87, id="in parentheses"),
+        pytest.param("100", 1.0, id="the end of the scale"),
+        pytest.param("0", 0.0, id="zero is a number"),
+        pytest.param("87/100", 0.87, id="the scale's end after a slash"),
+        pytest.param("Score: 87 / 100.", 0.87, id="and with blanks"),
+        pytest.param("I give it 87 out of 100!", 0.87, id="and in words"),
+        pytest.param("100/100", 1.0, id="twice the end"),
+        pytest.param("<think>I would say 70 or 80 …</think>\n\n90", 0.9, id="thoughts"),
+        pytest.param("I would say 70 …</think> 90", 0.9, id="thoughts whose start is in the prompt"),
+        pytest.param("<THINKING>70</THINKING>90", 0.9, id="thoughts by another name"),
+        pytest.param("<think>One of 70 and 80: 90", math.nan, id="unfinished thoughts"),
+        pytest.param("<think>70", math.nan, id="one number in unfinished thoughts"),
+        pytest.param("<think>70</think> <think>80", math.nan, id="thoughts again, unfinished"),
+        pytest.param("On a scale from 0 to 100, I would rate this translation 87.", math.nan, id="the scale repeated"),
+        pytest.param("Between 80 and 90", math.nan, id="two numbers"),
+        pytest.param("87. So 87.", math.nan, id="one number twice"),
+        pytest.param("1. 87", math.nan, id="the number of a list"),
+        pytest.param("80-90", math.nan, id="a range"),
+        pytest.param("87/120", math.nan, id="the end of another scale"),
+        pytest.param("87/1000", math.nan, id="a longer one"),
+        pytest.param("101", math.nan, id="beyond the scale"),
+        pytest.param("-5", math.nan, id="below the scale, not 5"),
+        pytest.param("\u22125", math.nan, id="with a true minus"),
+        pytest.param("1e1", math.nan, id="an exponent, not 1"),
+        pytest.param("1,000", math.nan, id="thousands, not 1"),
+        pytest.param("87,5", math.nan, id="a decimal comma, or two numbers"),
+        pytest.param("90%", math.nan, id="per cent, of whatever scale"),
+        pytest.param("v2", math.nan, id="a name"),
+        pytest.param("f(1)", math.nan, id="code"),
+        pytest.param("4\u00bd", math.nan, id="a half more"),
+        pytest.param("9" * 400, math.nan, id="beyond floats"),
+        pytest.param("nan", math.nan, id="no number by name"),
+        pytest.param("eighty-seven", math.nan, id="in words"),
+        pytest.param("", math.nan, id="nothing"),
+    ],
+)
+def test_an_answer_is_read_where_it_says_one_number_of_the_scale(judge, tmp_path, text, expected):
+    (tmp_path / "percent.yaml").write_text(PERCENT)
+    with ChatServer(lambda body, turn: (200, {}, completion(text))).running() as server:
+        metric = judge(server, prompt=str(tmp_path / "percent.yaml"))
+        with contextlib.nullcontext() if math.isfinite(expected) else pytest.warns(UserWarning, match="can be read"):
+            assert metric.score(ITEMS[:1])[0] == pytest.approx(expected, nan_ok=True)
+    assert len(server.seen) == (1 if math.isfinite(expected) else 2)  # with the reminder
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("4", 0.75, id="a digit"),
+        pytest.param("4/5", 0.75, id="of five"),
+        pytest.param("50", math.nan, id="50 is not 5"),
+        pytest.param("101", math.nan, id="101 is not 1"),
+        pytest.param("From 1 to 5: 4", math.nan, id="the scale repeated"),
+        pytest.param("<script>alert(1)</script> no number", math.nan, id="a number in code"),
+    ],
+)
+def test_a_digit_is_read_where_it_is_no_piece_of_a_number(judge, text, expected):
+    with ChatServer(lambda body, turn: text).running() as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert judge(server).score(ITEMS[:1])[0] == pytest.approx(expected, nan_ok=True)
+
+
 @pytest.mark.parametrize(
     ("score", "text", "expected"),
     [
-        pytest.param(r"(-?\d+(?:\.\d+)?)", "Score: 87.5 of 100", 0.875, id="a number in a sentence"),
+        pytest.param(r"(-?\d+(?:\.\d+)?)", "Score: 87.5", 0.875, id="a number in a sentence"),
         pytest.param(r"(\d+)", "150", math.nan, id="beyond the scale"),
+        pytest.param(r"(\d+)", "80 or 90", math.nan, id="two matches"),
+        pytest.param(r"(\d+)", "87.5", math.nan, id="a piece of a fraction"),
+        pytest.param(r"(\d+)", "-5", math.nan, id="a number below the scale"),
+        pytest.param("([1-5])", "50", math.nan, id="the start of a number"),
+        pytest.param(r"(\d)\Z", "87", math.nan, id="the end of a number"),
+        pytest.param(r"Score: (\d+)", "From 0 to 100. Score: 87", 0.87, id="one match among numbers"),
+        pytest.param(r"Score: (\d+)", "<think>Score: 70</think>Score: 87", 0.87, id="thoughts"),
         pytest.param(r"Score: (\d+)", "87", math.nan, id="no match"),
         pytest.param(r"(.*)", "inf", math.nan, id="not finite"),
         pytest.param("json:score", 'Sure: {"errors": [], "score": 40}', 0.4, id="a JSON field"),
+        pytest.param("json:score", '{"errors": []} {"score": "40"}', 0.4, id="in the second object"),
+        pytest.param("json:score", '{"score": 0} {"score": 40}', math.nan, id="the form repeated"),
+        pytest.param("json:score", '<think>{"score": 0}</think> {"score": 40}', 0.4, id="a JSON field after thoughts"),
         pytest.param("json:score", '{"score": true}', math.nan, id="no number"),
+        pytest.param("json:score", '{"score": "1_0"}', math.nan, id="a number of Python's"),
         pytest.param("json:score", "{" * 5000, math.nan, id="broken JSON"),
+        pytest.param("json:score", '{"a":' * 150_000, math.nan, id="JSON nested too deeply"),
         pytest.param("expectation", "87", math.nan, id="no probabilities"),
     ],
 )
 def test_what_is_read_from_an_answer(score, text, expected):
     found = Prompt("p", "{source}{hypothesis}", score=score).score_of(Answer(text))
     assert found == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        pytest.param(["4"], 0.75, id="a token"),
+        pytest.param(["Score", ":", " 4", "."], 0.75, id="in a sentence"),
+        pytest.param(["4", "/", "5"], 0.75, id="before the scale's end"),
+        pytest.param(["<think>", "2", "?</think>", "4"], 0.75, id="after thoughts"),
+        pytest.param(["1", " to ", "5", ": ", "4"], math.nan, id="the scale repeated"),
+        pytest.param(["4", "0"], math.nan, id="a piece of a number"),
+        pytest.param(["9"], math.nan, id="beyond the scale"),
+        pytest.param(["The"], math.nan, id="a word with numbers among its alternatives"),
+    ],
+)
+def test_an_expectation_is_that_of_the_token_of_the_number(judge, tokens, expected):
+    places = [[(token, 0.0), *((alternative, -900.0) for alternative in "15")] for token in tokens]
+    reply = (200, {}, completion("".join(tokens), places))
+    with ChatServer(lambda body, turn: reply).running() as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = judge(server, score_from="expectation").score(ITEMS[:1])
+    assert scores[0] == pytest.approx(expected, nan_ok=True)
+
+
+MANY = [Item(reference=f"a house {n}", hypothesis=f"one house {n}") for n in range(100)]
+CUT = (200, {}, completion("I\x1b[31m would rate " + "this " * 200, finish_reason="length"))
+
+
+def test_a_metric_stops_after_twenty_unread_answers_and_asks_again_when_the_server_is_mended(judge):
+    with ChatServer(lambda body, turn: CUT).running() as server:
+        with pytest.raises(UnavailableError, match="20 answers in a row") as error:
+            judge(server, concurrency=4).score(MANY)
+        said = str(error.value)
+        assert all(word in said for word in ("max_tokens", "thinking", "logprobs", "llama.cpp", "'I\\x1b[31m would"))
+        assert said.isprintable() and len(said) < 700 and len(server.seen) <= 2 * (20 + 4)
+        n_before = len(server.seen)
+        server.answer = plain
+        assert np.isfinite(judge(server).score(MANY)).all() and len(server.seen) == n_before + 100
+
+
+def test_unread_answers_in_a_row_are_counted_over_calls(judge):
+    with ChatServer(lambda body, turn: CUT).running() as server:
+        metric = judge(server, concurrency=1, max_tokens=7)
+        with pytest.warns(UserWarning, match=r"cut at max_tokens=7"):
+            assert np.isnan(metric.score(MANY[:19])).all()
+        server.answer = lambda body, turn: plain(body) if "house 19" in body["messages"][0]["content"] else CUT
+        with pytest.warns(UserWarning, match="19 of 20"):  # one that is read begins the count anew
+            metric.score(MANY[19:39])
+        with pytest.raises(UnavailableError, match="20 answers in a row"):
+            metric.score(MANY[39:40])
+
+
+def test_an_expectation_without_log_probabilities_says_which_servers_send_them(judge):
+    said = "'4' .without token log probabilities: vLLM and llama.cpp's server send them, `transformers serve` does not"
+    with ChatServer(lambda body, turn: "4").running() as server, pytest.warns(UserWarning, match=said):
+        assert np.isnan(judge(server, score_from="expectation").score(ITEMS[:1])[0])
+
+
+def endless(piece):
+    while True:
+        yield piece
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        pytest.param(lambda: (200, {}, endless(b" " * 65536)), "longer than 8,000,000 bytes", id="endless"),
+        pytest.param(lambda: (400, {}, endless(b"x" * 65536)), "longer than 8,000,000 bytes", id="an endless error"),
+        pytest.param(lambda: (500, {}, endless(b"x" * 65536)), "longer than 8,000,000 bytes", id="one to try again"),
+        pytest.param(lambda: (200, {}, b" " * 8_000_001), "longer than 8,000,000 bytes", id="large"),
+        pytest.param(
+            lambda: (200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * 50_000_000)),
+            r"compressed \(gzip\)",
+            id="compressed",
+        ),
+    ],
+)
+def test_an_answer_of_any_size_is_not_read(judge, reply, said):
+    with ChatServer(lambda body, turn: reply(), models=reply()).running() as server:
+        with pytest.raises(UnavailableError, match=said):
+            judge(server).score(ITEMS[:1])
+        with pytest.raises(UnavailableError, match=said):
+            judge(server).check()
+        assert server.n_bytes < 60_000_000 and len(server.seen) == 1
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_a_redirect_to_another_server_is_refused_and_named(judge, monkeypatch, status):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    with ChatServer(plain).running() as other, ChatServer().running() as server:
+        to = (status, {"Location": f"{other.url}/chat/completions"}, b"")
+        server.answer, server.models = lambda body, turn: to, to
+        said = f"{server.url[:-3]} redirects to {other.url[:-3]}, which would get the texts"  # another port
+        with pytest.raises(UnavailableError, match=said):
+            judge(server).score(ITEMS[:1])
+        with pytest.raises(UnavailableError, match=said):
+            judge(server).check()
+        server.answer = lambda body, turn: (status, {"Location": f"https{server.url[4:]}/x"}, b"")
+        with pytest.raises(UnavailableError, match="redirects to https://127.0.0.1"):  # another scheme
+            judge(server).score(ITEMS[:1])
+    assert other.seen == [] and other.keys == set()
+
+
+def test_a_redirect_on_the_same_server_is_followed(judge):
+    again = (307, {"Location": "/v1/chat/completions?again"}, b"")
+    with ChatServer(lambda body, turn: again if turn == 0 else plain(body)).running() as server:
+        assert np.isfinite(judge(server).score(ITEMS[:1])).all() and len(server.seen) == 2
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("said", ["secret, then -key", "c2VjcmV0LWtleQ=="], ids=["in pieces", "Base64"])
+def test_what_a_server_says_of_a_refused_key_is_not_shown(judge, monkeypatch, status, said):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    fault = (status, {}, json.dumps({"error": {"message": f"bad key: {said}"}}).encode())
+    with ChatServer(lambda body, turn: fault, models=fault).running() as server:
+        for ask in (lambda: judge(server).score(ITEMS[:1]), judge(server, retries=0).check):
+            with pytest.raises(UnavailableError, match=f"{status}.*set OPENAI_API_KEY") as error:
+                ask()
+            assert "bad key" not in str(error.value) and said not in str(error.value)
+
+
+def test_a_key_in_an_answer_is_not_shown(judge, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    echo = ChatServer(lambda body, turn: "the secret-key")
+    with echo.running() as server, pytest.warns(UserWarning, match=r"'the \*\*\*'"):
+        judge(server).score(ITEMS[:1])
+
+
+@pytest.mark.parametrize(
+    ("base_url", "key", "warned"),
+    [
+        pytest.param("http://elsewhere.invalid/v1", "secret-key", True, id="http beyond this machine"),
+        pytest.param("http://elsewhere.invalid/v1", "", False, id="without a key"),
+        pytest.param("https://elsewhere.invalid/v1", "secret-key", False, id="https"),
+        pytest.param("http://127.0.0.2:9/v1", "secret-key", False, id="this machine"),
+        pytest.param("http://localhost.elsewhere.invalid/v1", "secret-key", True, id="a name like this machine's"),
+    ],
+)
+def test_a_key_that_others_can_read_is_warned_of(monkeypatch, base_url, key, warned):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with warnings.catch_warnings(record=True) as caught, contextlib.suppress(UnavailableError):
+        warnings.simplefilter("always")
+        Judge(model="m", base_url=base_url, prompt="plain", retries=0, timeout=5).check()
+    assert any("OPENAI_API_KEY are sent unencrypted" in str(one.message) for one in caught) == warned
 
 
 def test_repeated_scores_are_kept_and_the_first_counts(judge):

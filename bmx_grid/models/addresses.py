@@ -1,0 +1,73 @@
+"""Addresses of servers: what is one, which belong to this machine, and which a file of options may name."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from bmx_grid.core.errors import ConfigError, shown
+
+ALLOWED = "BMX_JUDGE_ALLOW"
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+def check_address(base_url: str) -> None:
+    """Raise ConfigError for an address that is none, or that holds what should be secret."""
+    try:
+        address = urlsplit(base_url)
+        fits = address.scheme in ("http", "https") and address.hostname and address.port != 0 and not address.query
+    except ValueError:
+        fits = False
+    if not fits or "@" in base_url:
+        raise ConfigError("base_url: expected http(s)://HOST[:PORT]/v1 without a user name, password and query.")
+
+
+def is_of_this_machine(address: SplitResult) -> bool:
+    """Whether an address is on loopback, so that no other machine sees what is sent there."""
+    host = address.hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return False
+
+
+def check_servers_of_files(config: Any, keys_of_user: AbstractSet[str], where: str = "") -> None:
+    """Refuse servers and variables with keys that a file names, wherever they stand in a configuration.
+
+    A file may come from a stranger, who would get the texts and any secret of the environment. It may name servers of
+    this machine and KEY_VARIABLE, and what the environment variable BMX_JUDGE_ALLOW lists.
+    keys_of_user: whose values the user gave, on the command line or in Python. where: the key of `config`.
+    Raises ConfigError.
+    """
+    if isinstance(config, list | tuple):
+        config = dict(enumerate(config))
+    if not isinstance(config, Mapping):
+        return
+    for name, value in config.items():
+        key = f"{where}.{name}" if where else str(name)
+        if name in ("base_url", "key_variable"):
+            if not (key in keys_of_user or _may_be_in_a_file(str(name), value)):
+                raise ConfigError(
+                    f"{key}: {shown(value)} is named by a file, which could send texts and keys anywhere. If you trust "
+                    f"it, write it on the command line, or list the host or variable in the environment variable "
+                    f"{ALLOWED} (comma-separated)."
+                )
+        else:
+            check_servers_of_files(value, keys_of_user, key)
+
+
+def _may_be_in_a_file(name: str, value: Any) -> bool:
+    allowed = [entry.strip() for entry in os.environ.get(ALLOWED, "").split(",") if entry.strip()]
+    if name == "key_variable":
+        return value == KEY_VARIABLE or value in allowed
+    try:
+        address = urlsplit(value)
+        return is_of_this_machine(address) or address.hostname in allowed
+    except (ValueError, TypeError, AttributeError):  # no address: refused by whatever is built of it
+        return True

@@ -1,0 +1,71 @@
+"""A client of an OpenAI-compatible server that asks no other one, and reads no more than an answer may have."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from bmx_grid.core.errors import UnavailableError
+
+MOST_BYTES = 8_000_000  # of a reply; the connection is closed where more follows
+
+
+def limited_client(base_url: str, *, key: str, timeout: float, retries: int, in_words: Callable[[str], str]) -> Any:
+    """An AsyncOpenAI whose requests raise UnavailableError for redirects to other servers and for replies of any size.
+
+    in_words: the message about what is wrong. Raises ImportError, AttributeError or RuntimeError without the packages.
+    """
+    import openai
+
+    async def check_request(request: Any) -> None:
+        """Redirects are checked as the requests that they make, so that no address is read in two ways."""
+        named = _origin(type(request.url)(base_url))
+        leads_to = _origin(request.url)
+        if leads_to != named:
+            raise UnavailableError(
+                in_words(
+                    f"{named} redirects to {leads_to}, which would get the texts and is refused; name it in base_url "
+                    "if it may"
+                )
+            )
+
+    async def limit_reply(response: Any) -> None:
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding.strip().lower() != "identity":  # a few bytes of it may be of any size
+            raise UnavailableError(in_words(f"its answer is compressed ({encoding}), which was not asked for"))
+        response.stream = _limited(response, in_words(f"its answer is longer than {MOST_BYTES:,} bytes"))
+
+    return openai.AsyncOpenAI(
+        base_url=base_url,
+        api_key=key,
+        timeout=timeout,
+        max_retries=retries,
+        http_client=openai.DefaultAioHttpClient(event_hooks={"request": [check_request], "response": [limit_reply]}),
+        default_headers={"Accept-Encoding": "identity"},
+    )
+
+
+def _origin(url: Any) -> str:
+    """Scheme, host and port of an address of the client, without the port that is the scheme's own."""
+    return f"{url.scheme}://{url.netloc.decode()}"
+
+
+def _limited(response: Any, failure: str) -> Any:
+    """The stream of a response, which ends with UnavailableError, saying `failure`, after MOST_BYTES."""
+    library = importlib.import_module(type(response).__module__.partition(".")[0])  # the client's: httpx, or httpx2
+    stream = response.stream
+
+    class Limited(library.AsyncByteStream):  # type: ignore[misc, name-defined]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for piece in stream:
+                size += len(piece)
+                if size > MOST_BYTES:
+                    raise UnavailableError(failure)
+                yield piece
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Limited()
