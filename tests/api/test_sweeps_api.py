@@ -74,6 +74,36 @@ def test_boosts_of_a_scorers_explanations_have_the_numbers_of_the_sweep(sweep):
     assert found.grid.loc[expected.index, expected.columns].to_numpy() == pytest.approx(expected.to_numpy(), abs=1e-12)
 
 
+@pytest.fixture(scope="module")
+def whole_pair(folder):
+    """A sweep of one whole language pair, the texts of the pair, and its boost at the published point from arrays."""
+    keys = {"metric": ["chrf"], "explainer": ["erasure"], "analysis": False, "tracking": "none"}
+    keys |= {"evaluation": ["grid", "significance", "boosts"], "cache_dir": folder / "cache"}
+    settings = {**STEP, "dataset.sample.language_pairs": ["de-en"]}
+    run = bmx.run("quickstart", output_dir=folder / "pair", settings=settings, quiet=True, **keys)
+    with resources.files("bmx_grid.datasets").joinpath("sample.tsv").open() as file:
+        texts = pd.read_csv(file, sep="\t", quoting=csv.QUOTE_NONE).query("language_pair == 'de-en'")
+    explained = bmx.load("chrf", "erasure").explain(texts["reference"].tolist(), texts["hypothesis"].tolist())
+    point = run.table("points").set_index("point").loc["published"]
+    given = explained.base, explained.explanations, texts["score"]
+    labels = {"clusters": run.scores["cluster"].tolist(), "systems": texts["system"].tolist()}
+    return run, texts, bmx.boost(*given, p=point["p"], w=point["w"], **labels)
+
+
+def test_a_gain_has_one_interval_in_tests_verdicts_and_arrays(whole_pair):
+    run, _, boosted = whole_pair
+    row = run.verdicts.query("point == 'published'").iloc[0]
+    test = run.tests.query("point == 'published' and test == 'perm_inputs'").iloc[0]
+    interval = pytest.approx((row["gain_low"], row["gain_high"]), abs=1e-12)
+    assert (test["low"], test["high"]) == interval
+    assert (boosted.gain.low, boosted.gain.high) == interval
+    for name in ("gain", "beyond", "over_reassigned"):
+        estimate = getattr(boosted.verdict, name)
+        of_sweep = row[[name, f"{name}_low", f"{name}_high"]].tolist()
+        assert [estimate.value, estimate.low, estimate.high] == pytest.approx(of_sweep, abs=1e-9), name
+    assert boosted.summary().count(str(boosted.verdict.gain)) == 1, "said once"
+
+
 @pytest.mark.parametrize("side", ["reference", "hypothesis"])
 def test_the_words_of_a_segment_are_those_that_the_scorer_explains(sweep, side):
     found = sweep.words("de-en", ids=["de-en-001"])
