@@ -104,6 +104,16 @@ def test_a_gain_has_one_interval_in_tests_verdicts_and_arrays(whole_pair):
     assert boosted.summary().count(str(boosted.verdict.gain)) == 1, "said once"
 
 
+def test_compare_of_a_boost_and_its_metric_has_the_numbers_of_the_sweep(whole_pair):
+    run, texts, boosted = whole_pair
+    row = run.verdicts.query("point == 'published'").iloc[0]
+    frame = texts.assign(alone=boosted.base, boosted=boosted.scores)
+    found = bmx.compare(frame, ["alone", "boosted"], human="score").verdicts.iloc[0]
+    assert found["compared"] == "boosted"
+    for name in ("gain", "gain_low", "gain_high", "beyond", "beyond_low", "beyond_high"):
+        assert found[name] == pytest.approx(row[name], abs=1e-9), name
+
+
 @pytest.mark.parametrize("side", ["reference", "hypothesis"])
 def test_the_words_of_a_segment_are_those_that_the_scorer_explains(sweep, side):
     found = sweep.words("de-en", ids=["de-en-001"])
