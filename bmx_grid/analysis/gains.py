@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table
 from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.wording import P_VALUE
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
@@ -48,7 +49,7 @@ SUMMARY = (
     Column("mean_gain", "mean gain", "+.5f", MEAN[1:]),
     Column("clusters", "pairs"),
     Column("clusters_better", "above 0"),
-    Column("sign_p", "sign test p", ".3g"),
+    Column("sign_p", "sign test p", P_VALUE),
 )
 AT_POINT = {  # columns of `declared_points`, by the names that they have beside every setting
     **{"w": "fixed_w", "p": "fixed_p", "low": "fixed_gain_low", "high": "fixed_gain_high"},

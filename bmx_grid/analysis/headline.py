@@ -23,7 +23,7 @@ from bmx_grid.analysis.gains import (
     summarise,
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.core.wording import counted, named, number, setting_label
+from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ def _table_of_tests(tested: pd.DataFrame) -> Iterator[Table]:
         "point",
         Column("baseline", form=".4f"),
         Column("gain", form="+.4f", ends=("low", "high"), marked="survives"),
-        Column("p_value", "p", ".3g"),
-        Column("p_holm", "p (Holm)", ".3g"),
+        Column("p_value", "p", P_VALUE),
+        Column("p_holm", "p (Holm)", P_VALUE),
         Column("n", "segments", ",.0f"),
         Column("clusters", form=",.0f"),
         *spread,
@@ -167,8 +167,8 @@ def _sentences(given: Given) -> list[str]:
         f"At one (w, p) per explainer, {origins}: {all_of['better']} of {counted(all_of['n'], 'setting')} are better, "
         f"{all_of['worse']} equal or worse{between}. Their mean gain in correlation is {mean}. Settings of one "
         f"language pair share its segments: {all_of['clusters_better']} of "
-        f"{counted(all_of['clusters'], 'language pair')} have a mean gain above 0 (one-sided sign test p = "
-        f"{number(all_of['sign_p'], '.3g')})."
+        f"{counted(all_of['clusters'], 'language pair')} have a mean gain above 0 (one-sided sign test "
+        f"{p_in_words(all_of['sign_p'])})."
     ]
     undefined = real[real["fixed_gain"].isna()]
     if len(undefined):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis import gains
 from bmx_grid.analysis.base import Column, Given, Table, interval
 from bmx_grid.analysis.gains import MEAN
-from bmx_grid.core.wording import counted, named, number, point_in_words, written
+from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
@@ -132,7 +132,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         *("dataset", "language_pair", "metric", "explainer", "boost", "verdict"),
         *(Column(name, header, "+.4f", (f"{name}_low", f"{name}_high")) for name, header in COLUMNS.items()),
         Column("best_looks_better", "best point looks better by", "+.4f"),
-        Column("p_helps_holm", "p (Holm)", ".3f"),
+        Column("p_helps_holm", "p (Holm)", P_VALUE),
         Column("tried", "corrected for"),
         Column("chosen_on", "chosen on"),
         "pairs",

@@ -40,7 +40,7 @@ from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import command, parser
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import P_VALUE, counted, visible
 from bmx_grid.datasets.segments import NO_PAIR, clusters
 from bmx_grid.datasets.tables import ROLES, named_roles, open_table
 from bmx_grid.datasets.tables import Table as File
@@ -126,7 +126,7 @@ class Compared:
         tables = [Table.of("agreement", title, frame, shown, notes, by=["language_pair"], names=len(pair) + 1)]
         if len(self.tests):
             columns = [Column(name, name, "+.3f") for name in ("difference", "low", "high")]
-            columns += [Column("p", "p", ".3g"), Column("p_holm", "p holm", ".3g", marked="is_marked")]
+            columns += [Column("p", "p", P_VALUE), Column("p_holm", "p holm", P_VALUE, marked="is_marked")]
             notes = [
                 "p: two-sided, by swapping clusters of segments (or whole systems) between the metrics; p holm: "
                 f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
