@@ -149,6 +149,14 @@ class Given:
         return str(values.pop()) if len(values) == 1 else None
 
     @cached_property
+    def constructed(self) -> tuple[str, ...]:
+        """The data sets whose segments were made up, sorted."""
+        settings = self.frames.get("settings")
+        if settings is None or "constructed" not in settings:  # absent, or of an earlier version
+            return ()
+        return tuple(sorted(set(settings.loc[settings["constructed"], "dataset"])))
+
+    @cached_property
     def real(self) -> GridTable:
         """The settings that are not controls."""
         return self.table.take(~self.table.frame["control"].to_numpy())

@@ -23,7 +23,7 @@ from bmx_grid.analysis.gains import (
     summarise,
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label
+from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label, written
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def compute(given: Given) -> dict[str, Any]:
 
 
 def answer(given: Given, most: int | None = None) -> list[str]:
-    """The answer, said with the same words everywhere: verdicts, placebos, the legend, what to do next, words.
+    """The answer, said with the same words everywhere: verdicts, placebos, the legend, what to do next, words, and
+    whether it is evidence at all.
 
     most: verdicts that are said; all of them for None.
     """
@@ -79,7 +80,14 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     lines = [*answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *found["not_judged"]]
     lines += given.ask(shared_task.compute)["unbeaten"]
     lines += [*found["legend"], *([found["next_steps"]] if found["next_steps"] else [])]
-    return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"]]
+    return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"], *not_evidence(given)]
+
+
+def not_evidence(given: Given) -> list[str]:
+    """A sentence where segments of the sweep were made up."""
+    if not given.constructed:
+        return []
+    return [f"constructed sample: not evidence ({named(list(map(written, given.constructed)))})."]
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:

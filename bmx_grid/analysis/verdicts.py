@@ -104,8 +104,8 @@ def widest(frame: pd.DataFrame) -> pd.DataFrame:
 def compute(given: Given) -> dict[str, Any]:
     """verdicts: see `shown_verdicts`; answers: a line per metric and explainer, of the boost that gains most.
 
-    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence; not_judged: the boosts that
-    cannot be made, a sentence per reason.
+    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
+    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason.
     """
     frame = given.ask(shown_verdicts)
     if not len(frame):
@@ -113,11 +113,12 @@ def compute(given: Given) -> dict[str, Any]:
     rows = frame[frame["question"] == "declared"].to_dict("records")
     left = frame[frame["question"] == NOT_JUDGED].to_dict("records")
     labels = {row["verdict"] for row in rows}
+    no_evidence = {*given.constructed, ALL} if given.constructed else set()
     return {
         "verdicts": frame,
         "answers": [_answer(group, rows) for group in grouped(rows, "metric", "explainer")],
         "legend": [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
-        "next_steps": next_steps(rows),
+        "next_steps": next_steps([row for row in rows if row["dataset"] not in no_evidence]),
         "not_judged": _not_judged(left, rows),
     }
 

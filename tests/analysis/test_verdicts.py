@@ -131,6 +131,24 @@ def test_the_next_step_with_a_metric(rows, step):
     assert found.startswith(f"Next: {step}") and found.endswith(" (m).")
 
 
+@pytest.mark.parametrize(
+    ("constructed", "row", "last"),
+    [
+        pytest.param((), EVERYWHERE, "Next: keep the metric as it is (m).", id="people's scores"),
+        pytest.param(("sample",), pair("a"), "constructed sample: not evidence (sample).", id="advice from d alone"),
+        pytest.param(("sample",), EVERYWHERE, "constructed sample: not evidence (sample).", id="a part of the mean"),
+        pytest.param(("d",), {}, "constructed sample: not evidence (d).", id="nothing else"),
+    ],
+)
+def test_no_advice_comes_from_a_constructed_sample(constructed, row, last):
+    names = ("d", "sample")
+    settings = pd.DataFrame({"dataset": names, "constructed": [name in constructed for name in names]})
+    found = sentences(row, settings=settings)
+    assert found[-1] == last
+    advised = [line for line in found if line.startswith("Next: ")]
+    assert len(advised) == (not constructed or row.get("language_pair") == "a")
+
+
 def test_boosts_are_named_where_there_is_another_than_the_papers_and_metrics_share_a_step():
     papers = {"boost": "power_mean_grid", "gain": 0.01}
     assert sentences(papers)[0].startswith("LIME on m: no gain shown")

@@ -42,6 +42,8 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     assert "settings" in sweep.analysis.data_frames()
     assert repr(sweep) == f"Run({str(sweep.folder)!r}: {len(sweep.names)} tables)"
     first, *_, last = sweep.summary().splitlines()
+    assert sweep.settings["constructed"].all()
+    assert "constructed sample: not evidence (sample)." in sweep.summary() and "Next: " not in sweep.summary()
     assert first.startswith("Erasure on chrF: ") and last.split()[0] in set(sweep.settings["language_pair"])
     row = sweep.settings.set_index("language_pair").loc["de-en"]
     test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]
