@@ -45,7 +45,7 @@ WIDER = pair("b", gain=(0.0, -0.1, 0.1))
 
 
 def test_the_answer():
-    """One line per metric and explainer, further questions, next steps, and what the verdicts mean."""
+    """Per metric and explainer a line of the paper's boost, whatever others gain, and one of its published point."""
     found = sentences(
         {**EVERYWHERE, "gain": 0.01, "boost": "power_mean_grid"},
         {**EVERYWHERE, **GAINS, "length_gain": 0.002},
@@ -59,8 +59,11 @@ def test_the_answer():
         {**EVERYWHERE, "point": "other_datasets", "gain": 0.04, "verdict": HELPS},
     )
     assert found == [
-        "LIME on m (learned): helps, +0.050 [+0.040, +0.060], 4 language pairs, 1,500 segments (length alone +0.002)",
         "SHAP on m (power_mean_grid): explained by length or score, +0.020 [+0.010, +0.030], 4 language pairs, 1,500 "
+        "segments",
+        "LIME on m (power_mean_grid): no gain shown, +0.010 [0.000, +0.020], 4 language pairs, 1,500 segments (helps "
+        "by learned, hurts by spread)",
+        "LIME on m (power_mean_grid) at the published point: hurts, -0.050 [-0.060, -0.040], 4 language pairs, 1,500 "
         "segments",
         "LIME on n (power_mean_grid): no gain shown, +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments",
         "LIME on m (sides) for a: not judged: none.",
@@ -69,11 +72,19 @@ def test_the_answer():
     ]
 
 
+def test_without_the_papers_boost_the_first_that_was_declared_has_the_line():
+    found = sentences({"boost": "spread"}, {**GAINS, "boost": "learned"}, {"explainer": "shap", "boost": "learned"})
+    assert found[0] == (
+        "LIME on m (spread): no gain shown, 0.000 [-0.010, +0.010], 4 language pairs, 1,500 segments (helps by learned)"
+    )
+    assert found[1].startswith("SHAP on m (learned): no gain shown")
+
+
 def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
     settings = pd.DataFrame({"metric": ["m", "m", "n"], "repeat_deviation": [0.0, 0.012, math.nan]})
     rows = ({**EVERYWHERE, **GAINS, "length_gain": 0.002}, {**EVERYWHERE, "metric": "n"})
     judged, other, *_ = sentences(*rows, settings=settings)
-    assert judged.endswith("(length alone +0.002, the correlation varies by 0.012 when repeated)")
+    assert judged.endswith("(length alone +0.002 [-0.008, +0.012], the correlation varies by 0.012 when repeated)")
     assert "repeated" not in other
 
 
