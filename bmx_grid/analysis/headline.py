@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 READ = (
-    "Correlation with human scores: baseline, the metric alone; best, at each setting's own best point, chosen where "
-    "it is judged (in-sample), with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "
+    "Correlation with human scores: baseline, the metric alone; in-sample best, at each setting's own best point, "
+    "chosen where it is judged, with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "
     "these; fixed, at the point of the explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
     "clusters of segments."
 )
@@ -103,13 +103,12 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     columns = (
         *FACTORS,
         Column("baseline", form=".4f"),
-        Column("best", form=".4f"),
-        Column("gain", "gain of best", "+.4f"),
+        Column("best", "in-sample best", ".4f"),
         Column("best_w", "w", "g"),
         Column("best_p", "p", "g"),
         "plateau",
         Column("fixed", form=".4f"),
-        Column("fixed_gain", "gain of fixed", "+.4f", ("fixed_gain_low", "fixed_gain_high"), "survives"),
+        Column("fixed_gain", "gain at fixed", "+.4f", ("fixed_gain_low", "fixed_gain_high"), "survives"),
     )
     settings = settings.assign(best_p=settings["best_p"].where(settings["best_w"] < 1))  # p means nothing at w = 1
     notes = [READ, MARKED, *(f"Left out: {part}." for part in result["left_out"]), result["points"]]
@@ -136,7 +135,7 @@ def _table_of_tests(tested: pd.DataFrame) -> Iterator[Table]:
         *FACTORS,
         "point",
         Column("baseline", form=".4f"),
-        Column("gain", form="+.4f", ends=("low", "high"), marked="survives"),
+        Column("gain", "gain at the point", "+.4f", ("low", "high"), "survives"),
         Column("p_value", "p", P_VALUE),
         Column("p_holm", "p (Holm)", P_VALUE),
         Column("n", "segments", ",.0f"),

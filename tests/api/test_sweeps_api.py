@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import re
 from importlib import resources
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     assert first.startswith("Erasure on chrF: ") and last.split()[0] in set(sweep.settings["language_pair"])
     row = sweep.settings.set_index("language_pair").loc["de-en"]
     test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]
-    numbers = (row["baseline"], row["fixed_gain"], test["low"], test["high"])
+    numbers = (row["baseline"], row["fixed"] - row["baseline"], test["low"], test["high"], row["best"])
+    assert {"gain at the published point", "in-sample best"} <= set(re.split("  +|\n", sweep.summary()))
     places = [sweep._repr_html_().index(f"{value:.4f}") for value in numbers]
     assert places == sorted(places)
 
