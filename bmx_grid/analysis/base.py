@@ -156,6 +156,12 @@ class Given:
             return ()
         return tuple(sorted(set(settings.loc[settings["constructed"], "dataset"])))
 
+    @property
+    def judged(self) -> bool:
+        """Whether boosts have verdicts: counts of settings that gain are no second answer beside them."""
+        verdicts = self.frames.get("verdicts")
+        return verdicts is not None and "boost" in verdicts and len(verdicts) > 0  # not of an earlier version
+
     @cached_property
     def real(self) -> GridTable:
         """The settings that are not controls."""

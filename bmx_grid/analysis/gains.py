@@ -188,7 +188,7 @@ def compute(given: Given) -> dict[str, Any]:
     same with the mean of baseline and boosted correlation (Oldham 1962), which noise in both does not move.
     controls: summaries of the control settings, read at the points of the real explainers: at the median of its own
     best points, which is mostly w = 1, the random explainer would gain nothing by construction. Best of the grid: of
-    the gains at the best point of each setting of a metric that is no control.
+    the gains at the best point of each setting of a metric that is no control. judged: whether boosts have verdicts.
     """
     import pandas as pd
 
@@ -200,6 +200,7 @@ def compute(given: Given) -> dict[str, Any]:
         "gain_baseline_pearson": _of_baseline(real, 0.0),
         "gain_baseline_oldham": _of_baseline(real, 0.5),
         "controls": _controls(given),
+        "judged": given.judged,
         "points": points_in_words(points),
     }
 
@@ -234,10 +235,10 @@ def _controls(given: Given) -> pd.DataFrame:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Gains by data set, language pair and metric; control settings."""
+    """Gains by data set, language pair and metric, where boosts have no verdicts; control settings."""
     notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
     by_factor, controls = result["fixed_by"].reset_index(), result["controls"].reset_index()
-    if len(by_factor):
+    if len(by_factor) and not result["judged"]:
         columns: tuple[Any, ...] = (
             "factor",
             "name",

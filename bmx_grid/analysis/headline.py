@@ -43,8 +43,9 @@ NUMBERS = (
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """headline: sentences on the gains at one (w, p) per explainer. overview: by explainer, and of all, point and
-    summary at the fixed points. Counts of the whole table, controls included; every setting by its label.
+    """headline: sentences on the gains at one (w, p) per explainer, none where boosts have verdicts. overview: by
+    explainer, and of all, point and summary at the fixed points. Counts of the whole table, controls included; every
+    setting by its label.
 
     n_correlations: those with w other than 1, n_undefined of them NaN. single_gains: how many gains at declared points
     were tested, and how many survive Holm's correction; tested_gains: these, with their spread over other draws of the
@@ -53,7 +54,7 @@ def compute(given: Given) -> dict[str, Any]:
     table, tested = given.table, given.ask(declared)
     settings = given.ask(at_points).set_axis([setting.label for setting in table.settings])
     return {
-        "headline": _sentences(given),
+        "headline": [] if given.judged else _sentences(given),
         "overview": _overview(given),
         "points": points_in_words(given.ask(chosen_points)),
         "n_settings": len(table),
@@ -91,11 +92,11 @@ def not_evidence(given: Given) -> list[str]:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Per explainer its point and what it gains there; every setting; gains that were tested."""
+    """Per explainer its point and what it gains there, without verdicts; every setting; gains that were tested."""
     notes = [COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"]]
     columns: tuple[Any, ...] = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY)
     overview = result["overview"].reset_index()
-    if len(overview) > 1:  # all, of nothing
+    if result["headline"] and len(overview) > 1:  # all, of nothing
         overview = overview.assign(total=overview["explainer"] == ALL)
         title = "Gains at one (w, p) per explainer"
         yield Table.of("overview", title, overview, columns, notes, by=["total"], brief=True)

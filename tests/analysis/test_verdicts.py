@@ -210,3 +210,13 @@ def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
         assert first.startswith("LIME at w 0.5, p 0.5, given (what")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
         assert not list(verdicts.tables(whole.ask(verdicts.compute)))
+
+
+def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
+    """Four of four settings gain at the published point, and no gain is shown: two answers to one question."""
+    at = {"fixed": {"lime": Point(0.5, 0.5)}}
+    for frames, counts in (({}, {"overview", "gains_by_factor"}), ({"verdicts": rows_of({})}, set())):
+        whole = analyse(TABLE, **at, frames=frames)
+        assert bool(whole.ask(headline.compute)["headline"]) == bool(counts)
+        assert {"overview", "gains_by_factor"} & {made.stem for made in whole.tables()} == counts
+        assert plain(whole)["fixed"]["lime"]["better"] == 4, "analysis.json has them"
