@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from bmx_grid.api.inputs import drawn, plain
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.configure import convert
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.core.wording import counted, first_line, number, point_in_words
 from bmx_grid.datasets.segments import LARGEST
@@ -50,6 +50,7 @@ class Boosted:
     _spec: GridSpec = field(repr=False)
     _clusters: Ints = field(repr=False)
     _systems: Ints = field(repr=False)
+    _texts: tuple[list[str], ...] = field(repr=False)
     _resamples: int = field(repr=False)
     _seed: int = field(repr=False)
 
@@ -62,11 +63,11 @@ class Boosted:
     def verdict(self) -> Verdict:
         """The verdict on the gain at this point: `label`, and `because` with the numbers.
 
-        The same rule and controls as in a sweep: a smooth curve of score and lengths, and a level of each system, are
-        fitted to these segments, and attributions are reassigned from other ones. It is valid if the point was not
-        chosen on these human scores.
+        The same rule and controls as in a sweep: what score, lengths, texts and systems tell is fitted to these
+        segments, and attributions are reassigned from other ones. It is valid if the point was not chosen on these
+        human scores.
         """
-        from bmx_grid.evaluations.held_out import rated_of, reassignments
+        from bmx_grid.evaluations.held_out import rated_of, reassignments, terms_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
         from bmx_grid.measures.nuisance import NO_DONOR, log_words
 
@@ -74,7 +75,9 @@ class Boosted:
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         rows = np.arange(len(self.base))
         words = log_words(self.ground_truth.lengths, self.hypothesis.lengths)
-        rated = rated_of(kind, self.base, human, words, self._clusters, rows, self._systems, used, seed)
+        texts = [[text.split() for text in of_side] for of_side in self._texts]
+        terms = terms_of([self._systems], texts, self._clusters)
+        rated = rated_of(kind, self.base, human, words, self._clusters, rows, terms, used, seed)
         n_words = self.hypothesis.lengths
         if self._spec.side == "both":
             n_words = n_words + self.ground_truth.lengths
@@ -82,7 +85,10 @@ class Boosted:
         for donors in reassignments(n_words[used], rated.clusters, DRAWS, seed):
             if not (donors == NO_DONOR).any():
                 reassigned.append(self._boosted(rows[used], rows[used][donors]))
-        return judged([evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed)])[0]
+        verdict = judged([evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed)])[0]
+        if texts:
+            return verdict
+        return replace(verdict, because=f"{verdict.because}; what the texts are like is not taken off without texts=")
 
     @functools.cached_property
     def gain(self) -> Comparison:
@@ -157,6 +163,7 @@ def boost(
     correlation: Kind = "pearson",
     clusters: ArrayLike | None = None,
     systems: ArrayLike | None = None,
+    texts: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Boosted:
@@ -179,8 +186,9 @@ def boost(
     human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
     side, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the segment are
         shifted (section 3.4). clusters: N labels of segments that are drawn together in the interval; each is its own
-        without. systems: N names of the systems that translated, whose levels a verdict takes off. resamples, seed: of
-        the interval.
+        without. systems: N names of the systems that translated, whose levels a verdict takes off. texts: the N
+        hypotheses, or {"hypothesis": …, "ground_truth": …}, so that a verdict takes off how frequent their words are
+        and how they are written; those of explanations are known. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
     w outside [0, 1].
     """
@@ -201,9 +209,29 @@ def boost(
     spec = GridSpec(side=side, correlation=correlation)
     labels = np.arange(len(base)) if clusters is None else _labels("clusters", clusters, len(base))
     of_systems = np.zeros(len(base), np.int64) if systems is None else _labels("systems", systems, len(base))
-    boosted = Boosted(base, truth, hypothesis, judged, p, w, spec, labels, of_systems, resamples, seed)
+    known = _texts(attributions, texts, len(base))
+    boosted = Boosted(base, truth, hypothesis, judged, p, w, spec, labels, of_systems, known, resamples, seed)
     _ = boosted.scores  # a point or a row that cannot be used is an error of this call
     return boosted
+
+
+def _texts(attributions: Any, texts: Any, count: int) -> tuple[list[str], ...]:
+    """The texts of each side, as they are given or of explanations; none where neither is there."""
+    if texts is None:
+        if not (isinstance(attributions, Sequence) and attributions and isinstance(attributions[0], Explanation)):
+            return ()
+        return tuple([item.item.text(role) for item in attributions] for role in attributions[0].attributions)
+    of_sides = []
+    for side, of_side in (texts if isinstance(texts, Mapping) else {"hypothesis": texts}).items():
+        if side not in SIDES:
+            raise ConfigError(f"texts: {unknown('side', str(side), SIDES)}")
+        if len(of_side) != count:
+            raise DataError(f"texts of the {side}: {len(of_side)} for {count} scores.")
+        for row, text in enumerate(of_side):
+            if not isinstance(text, str):
+                raise DataError(f"texts of the {side}, row {row}: expected a text, got {text!r:.60}.")
+        of_sides.append(list(of_side))
+    return tuple(of_sides)
 
 
 def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:

@@ -47,7 +47,7 @@ from bmx_grid.datasets.tables import Table as File
 from bmx_grid.datasets.tables import listed as columns_listed
 from bmx_grid.evaluations.base import NOTHING, Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.evaluations.held_out import rated_of
+from bmx_grid.evaluations.held_out import rated_of, terms_of
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import HELPS, LEGEND, evidence_on, judged
@@ -216,9 +216,13 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Scored(Finished):
-    """A finished setting of a column of scores; log_words: float64[N, k], None where no numbers of words are known."""
+    """A finished setting of a column of scores.
+
+    log_words: float64[N, k], None where no numbers of words are known; has_texts: whether its words are the table's.
+    """
 
     log_words: Floats | None = None
+    has_texts: bool = False
 
 
 def _frames(
@@ -306,10 +310,11 @@ def _settings(
         for name in sorted(scores):
             metric = Function(len, name, reads, "")  # that scores nothing: its scores are here
             items, base = segments.items(metric.reads), AttributionSet(scores[name][places], {})
-            setting = Scored(segments, name, ALONE, metric, None, items, base, label.tolist())
+            has_texts = "hypothesis" in roles
+            setting = Scored(segments, name, ALONE, metric, None, items, base, label.tolist(), has_texts=has_texts)
             if words is not None:
                 setting = replace(setting, log_words=log_words(words[places]))
-            elif "hypothesis" in roles:
+            elif has_texts:
                 counts = [setting.word_counts(role) for role in reads]
                 setting = replace(setting, log_words=log_words(*counts))
             yield setting
@@ -345,7 +350,9 @@ def _verdicts(settings: Sequence[Scored], kind: Kind, how: Mapping[str, Any]) ->
         better, other = both[::-1] if reached[1] > reached[0] else both
         base, scores = other.scores.base_scores, better.scores.base_scores
         taken_off = np.zeros((len(human), 1)) if words is None else words
-        rated = rated_of(kind, base, human, taken_off, of.clusters, of.items, of.systems, used, how["seed"])
+        texts = [other.words_of(role) for role in other.worded] if other.has_texts else []
+        terms = terms_of(list(other.segments.groups.values()), texts, np.asarray(other.clusters))
+        rated = rated_of(kind, base, human, taken_off, of.clusters, of.items, terms, used, how["seed"])
         names.append({"language_pair": other.pair[1], "compared": better.metric_name, "against": other.metric_name})
         known = evidence_on(kind, rated, scores[used], (), **how)
         if words is None:  # what is beyond the score alone is not what its name says

@@ -54,6 +54,11 @@ LONGEST_LABEL = 44  # characters of a name where there is room for a line
 SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 
 
+def probability(p: float) -> str:
+    """A p value as it is printed; below .001 that it is, since a p value is never 0."""
+    return "< 0.001" if p < 0.001 else number(p, ".3f")
+
+
 def number(value: float | None, form: str = "g", minus: str = "-") -> str:
     """A number in the format `form`; "n/a" where it is undefined or not finite, "" for None.
 

@@ -79,8 +79,11 @@ class Mqm21(Published):
             references = dict(zip(places, of_reference.target, strict=True))
             rows = rows[~rows.system.str.startswith("ref-")]
         of_rows = [references.get(place) for place in zip(rows.document, rows.source, strict=True)]
-        columns = (rows.number.astype(str), rows.target, rows.source, of_rows, rows.system, rows.document)
-        segments = tuple(map(Segment, *columns))
+        columns = (rows.number.astype(str), rows.target, rows.source, of_rows, rows.system, rows.document, rows.rater)
+        segments = tuple(
+            Segment(number, target, source, reference, system, document, rater=rater)
+            for number, target, source, reference, system, document, rater in zip(*columns, strict=True)
+        )
         averages: Any = published.loc[list(zip(rows.system, rows.number, strict=True))]
         judgements = Judgements({"mqm": averages.to_numpy()}, tags=_tags(rows))
         everyone = tuple(texts.system.unique())
@@ -133,8 +136,8 @@ def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
 def annotated(lines: Sequence[str]) -> pd.DataFrame:
     """The annotated translations of a TSV with the columns of MQM, in order of first appearance: a row for each.
 
-    Its columns: system, document, number; source and target, without marks and without blanks at the edges; points, of
-    all errors; spans, by side those that are marked.
+    Its columns: system, document, number, rater; source and target, without marks and without blanks at the edges;
+    points, of all errors; spans, by side those that are marked.
     Systems are named as the published scores name them, severities in lower case. Some texts differ between the rows of
     a segment, mostly in blanks: the first row's text is taken and the spans of the others are carried to it by the
     characters that both have.
@@ -145,11 +148,11 @@ def annotated(lines: Sequence[str]) -> pd.DataFrame:
 
     texts: dict[tuple[str, str, str], dict[str, Any]] = {}
     for line in lines[1:]:  # a last column, of comments, may be left out
-        system, document, _, number, _, source, target, category, severity = line.split("\t")[: len(COLUMNS)]
+        system, document, _, number, rater, source, target, category, severity = line.split("\t")[: len(COLUMNS)]
         marked = {"source": _marked(source), "target": _marked(target)}
         first = {side: bare for side, (bare, _) in marked.items()}
         name = system.removeprefix("hyp.").replace("ref.", "ref-")
-        new = {"system": name, "document": document, "number": int(number), **first, "points": 0.0}
+        new = {"system": name, "document": document, "number": int(number), "rater": rater, **first, "points": 0.0}
         text = texts.setdefault((system, document, number), new | {"spans": {"source": [], "target": []}})
         text["points"] += error_points(category, severity)
         for side, (bare, span) in marked.items():

@@ -96,17 +96,20 @@ class MtMetricsEval(DatasetReader):
         systems = self._systems(root, list(of_outputs), of_references, standard)
         first = of_references.pop(standard) if standard else [None] * count
         document_of: list[str | None] = [None] * count
+        domain_of: list[str | None] = [None] * count
         for path in documents:
-            document_of = text_rows(lines[path], ["domain", "name"], str(path), separator=None).name.tolist()
+            rows = text_rows(lines[path], ["domain", "name"], str(path), separator=None)
+            document_of = rows.name.tolist()
+            domain_of = rows.domain.tolist()
         ids = tuple(str(line) for line in range(1, count + 1))
         segments = []
         for system in systems:
             others = [texts for name, texts in of_references.items() if name != system]
-            columns = zip(ids, of_outputs[system], lines[source], first, document_of, *others, strict=True)
-            for name, text, source_text, reference, document, *further in columns:
+            columns = zip(ids, of_outputs[system], lines[source], first, document_of, domain_of, *others, strict=True)
+            for name, text, source_text, reference, document, domain, *further in columns:
                 kept = tuple(text for text in further if text is not None)
                 if text is not None:
-                    segments.append(Segment(name, text, source_text, reference, system, document, kept))
+                    segments.append(Segment(name, text, source_text, reference, system, document, kept, domain))
         judgements = self._judgements(root / "human-scores", language_pair, segments, ids, list(of_outputs))
         return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(root), ids, tuple(of_outputs))
 

@@ -18,6 +18,7 @@ from bmx_grid.words.perturbation import Item, Role
 from bmx_grid.words.tags import Side, WordTags
 
 NO_PAIR = "none"  # the language pair of segments that name none
+GROUPS = ("system", "rater", "domain")  # whose levels are no explanation of a gain
 LARGEST = 1e150  # of a score: float64 has no room for the square of one that is farther from 0
 
 
@@ -119,6 +120,7 @@ class Segment:
     """One text of one system, a translation or a summary, known by (id, system): several systems may have the same id.
 
     source, reference: None where the data set has none. further_references: beside the first, where metrics read all.
+    domain, rater: of the text, and who judged it; None where the data set does not name them.
     Human scores are kept apart, so that no judgement can enter an explanation.
     """
 
@@ -129,6 +131,8 @@ class Segment:
     system: str | None = None
     document: str | None = None
     further_references: tuple[str, ...] = ()
+    domain: str | None = None
+    rater: str | None = None
 
     @property
     def name(self) -> str:
@@ -194,6 +198,16 @@ class SegmentSet:
         """The names of the systems, in order of first appearance; empty where the data set names none."""
         return tuple(dict.fromkeys(s.system for s in self.segments if s.system is not None))
 
+    @property
+    def groups(self) -> dict[str, NDArray[np.str_]]:
+        """N names each of the system, rater and domain of a segment, "" for none; of those that the data set names."""
+        groups: dict[str, NDArray[np.str_]] = {}
+        for kind in GROUPS:
+            names = np.array([getattr(segment, kind) or "" for segment in self.segments], dtype=np.str_)
+            if names.astype(np.bool_).any():
+                groups[kind] = names
+        return groups
+
     def has(self, role: str) -> bool:
         """Whether every segment has the text of this role ("source", "reference" or "hypothesis")."""
         return all(getattr(segment, role) is not None for segment in self.segments)
@@ -237,7 +251,7 @@ class SegmentSet:
         return self if len(rows) == len(self) else self.take(rows)
 
     def fingerprint(self) -> str:
-        """SHA-256 of texts, ids, systems, documents and judgements, in order."""
+        """SHA-256 of texts, ids, systems, documents and judgements, in order; of domains and raters, if named."""
         return self._digest
 
     @cached_property  # every setting on these segments asks for it
@@ -246,7 +260,9 @@ class SegmentSet:
             (s.id, s.system, s.document, s.source, s.reference, s.further_references, s.hypothesis)
             for s in self.segments
         ]
-        return digest([self.dataset, self.language_pair, rows, self.judgements.fingerprint()])
+        named = [[s.domain, s.rater] for s in self.segments]
+        further = [named] if any(name is not None for names in named for name in names) else []
+        return digest([self.dataset, self.language_pair, rows, self.judgements.fingerprint(), *further])
 
 
 REPEATED = "every segment needs an id of its own, or one per system where several systems have the same segment."

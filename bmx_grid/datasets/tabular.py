@@ -21,7 +21,7 @@ from bmx_grid.words.perturbation import INVISIBLE
 
 SAMPLE = Path(__file__).with_name("sample.tsv")
 UNRATED = "leave it empty for an unrated segment"
-OPTIONAL = ("system", "document")  # roles whose texts may be empty
+OPTIONAL = ("system", "document", "domain", "rater")  # roles whose texts may be empty
 Columns = Mapping[str, str | tuple[str, ...] | None]
 
 
@@ -38,7 +38,7 @@ class Tabular(DatasetReader):
         column, the one pair that the whole file is of, NO_PAIR ("none") where nothing names it.
 
     Scores are finite numbers, higher is better, named as their column; empty, NA, NaN, None or null is an
-    unrated segment, which is kept and counted. Systems and documents may be left empty.
+    unrated segment, which is kept and counted. Systems, documents, domains and raters may be left empty.
     """
 
     path: str | None = runtime(None)

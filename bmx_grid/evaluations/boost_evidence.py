@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.base import NOTHING, Estimate, Measured
 from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures.agreement import members_of
-from bmx_grid.measures.correlation import FEWEST, Kind, correlate
-from bmx_grid.measures.nuisance import CurveTerms, levels, predictions
+from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.nuisance import CurveTerms, adjusted
+from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     cluster_mean,
@@ -24,10 +24,10 @@ from bmx_grid.measures.resampling import (
     weighted_correlations,
 )
 
-# What a gain is measured from: the metric; the metric, when a curve of score and lengths is fitted to both; what the
-# boost gains with attributions of other segments; a fit of all metrics at hand; the metric, within each source.
-METRIC, SCORE_AND_LENGTH, REASSIGNED, METRICS, WITHIN = (
-    "metric", "score and length", "reassigned", "metrics", "metric within source",
+# What a gain is measured from: the metric; whatever score, lengths and texts tell, fitted to both; what the boost gains
+# with attributions of other segments; the same as the second with all metrics at hand; the metric, within each source.
+METRIC, SCORE_AND_TEXT, REASSIGNED, METRICS, WITHIN = (
+    "metric", "score, length and text", "reassigned", "metrics", "metric within source",
 )  # fmt: skip
 LENGTH, CURVE, COMBINED = "length", "curve", "combined"  # stand beside the boosts, under these names
 PLACEBOS = (LENGTH, CURVE)
@@ -35,7 +35,7 @@ CROSS_FITTED, ELSEWHERE, OTHER_DATASETS, PUBLISHED, FIXED = (
     "cross_fitted", "elsewhere", "other_datasets", "published", "fixed",
 )  # fmt: skip
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
-FEWEST_SOURCES = 30  # with three translations or more, for a gain within sources
+FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 
 Key = tuple[str, str, str]  # boost, against, point
 Chosen = dict[tuple[str, str], list[Floats]]  # scores by boost and point: as it is, then with reassigned attributions
@@ -69,17 +69,18 @@ class BoostRow:
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Differences of correlations of n segments' scores with their human scores, and of means of such correlations.
+    """Sums of weighted correlations of n segments' scores with their human scores, such as differences.
 
-    columns: float64[n] each; terms: for each key the columns that count, and those that are taken off.
-    within: for each key float64[I] differences by item, and int64[I] a row of each item.
+    columns: float64[n] each; terms: for each key the weight of each of its columns, by place. sources: the pairs of
+    translations of one source, where there are enough; within: for each key its column, and that of the metric.
     """
 
     kind: Kind
     human: Floats
     columns: list[Floats] = field(default_factory=list)
-    terms: dict[Key, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
-    within: dict[Key, tuple[Floats, Ints]] = field(default_factory=dict)
+    terms: dict[Key, dict[int, float]] = field(default_factory=dict)
+    sources: PairedSources | None = None
+    within: dict[Key, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, scores: Floats) -> int:
         """The place of a column."""
@@ -88,82 +89,81 @@ class Contrasts:
 
     def values(self) -> dict[Key, float]:
         """The differences on the segments as they are; NaN where one is undefined."""
-        found = np.array(
-            [correlate(self.kind, one, self.human) if np.isfinite(one).all() else math.nan for one in self.columns]
-        )
-        differences = {
-            key: float(found[list(own)].mean() - found[list(off)].mean()) for key, (own, off) in self.terms.items()
-        }
-        return differences | {key: float(items.mean()) for key, (items, _) in self.within.items()}
+        reached = np.full((len(self.columns), 1), math.nan)
+        for place, column in enumerate(self.columns):
+            if np.isfinite(column).all():
+                reached[place] = correlate(self.kind, column, self.human)
+        values = self._differences(reached, np.ones((len(self.human), 1)))
+        return {key: float(value[0]) for key, value in values.items()}
 
     def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
         """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
         blocks: dict[Key, list[Floats]] = {}
         columns = np.column_stack(self.columns) if self.columns else np.empty((len(self.human), 0))
         for weights in times:
-            found = weighted_correlations(self.kind, columns, self.human, weights)
-            for key, (own, off) in self.terms.items():
-                blocks.setdefault(key, []).append(found[list(own)].mean(axis=0) - found[list(off)].mean(axis=0))
-            for key, (items, rows) in self.within.items():
-                counts = weights[rows]
-                with np.errstate(invalid="ignore"):
-                    blocks.setdefault(key, []).append(items @ counts / counts.sum(axis=0))
+            reached = weighted_correlations(self.kind, columns, self.human, weights)
+            for key, values in self._differences(reached, weights).items():
+                blocks.setdefault(key, []).append(values)
         return {key: np.concatenate(parts) for key, parts in blocks.items()}
+
+    def _differences(self, reached: Floats, times: Floats) -> dict[Key, Floats]:
+        """float64[R] of each key from float64[K, R] correlations of the columns; times: float64[n, R]."""
+        values: dict[Key, Floats] = {}
+        for key, weights in self.terms.items():
+            values[key] = np.array(list(weights.values())) @ reached[list(weights)]
+        if self.sources is not None and self.within:
+            places = sorted({place for both in self.within.values() for place in both})
+            columns = np.column_stack([self.columns[place] for place in places])
+            of_pairs = dict(zip(places, self.sources.correlations(columns, times), strict=True))
+            for key, (boosted, alone) in self.within.items():
+                values[key] = of_pairs[boosted] - of_pairs[alone]
+        return values
 
 
 def contrasts(kind: Kind, rated: Rated, held: Chosen, metrics: Floats | None = None) -> Contrasts:
     """What each boost gains over the metric, and over what else its verdict asks for.
 
-    metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments with the curve.
+    metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments as further terms.
     """
-    differences = Contrasts(kind, rated.human)
+    differences = Contrasts(kind, rated.human, sources=_paired_sources(kind, rated))
     base = differences.add(rated.base)
     places = {key: differences.add(scores) for key, (scores, *_) in held.items()}
     for (boost, point), place in places.items():
-        differences.terms[boost, METRIC, point] = (place,), (base,)
-        others = tuple(differences.add(reassigned) for reassigned in held[boost, point][1:])
+        differences.terms[boost, METRIC, point] = {place: 1.0, base: -1.0}
+        if differences.sources is not None:
+            differences.within[boost, WITHIN, point] = place, base
+        others = [differences.add(reassigned) for reassigned in held[boost, point][1:]]
         if others:
-            differences.terms[boost, REASSIGNED, point] = (place,), others
-    _fitted(differences, rated, held, SCORE_AND_LENGTH)
-    _within_source(differences, rated, held)
+            share = -1 / len(others)
+            differences.terms[boost, REASSIGNED, point] = {place: 1.0, **dict.fromkeys(others, share)}
+    _adjust(differences, rated, held, SCORE_AND_TEXT)
     if metrics is not None:
         alone = {key: scores for key, scores in held.items() if key[0] != COMBINED}
-        _fitted(differences, rated, alone, METRICS, metrics)
+        _adjust(differences, rated, alone, METRICS, metrics)
     return differences
 
 
-def _fitted(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
-    """Contrasts of boosts over a curve of score and lengths, levels of systems, and more, fitted to judged segments."""
-    keys = [key for key, (own, *_) in held.items() if key[0] not in PLACEBOS and np.isfinite(own).all()]
+def _paired_sources(kind: Kind, rated: Rated) -> PairedSources | None:
+    """The sources of a data set where most segments are translated by several systems; None of another."""
+    sources = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
+    several = 2 * len(sources.rows) >= len(rated.human) and len(sources.first) >= FEWEST_SOURCES
+    return sources if several else None
+
+
+def _adjust(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
+    """Add contrasts of boosts with what score, lengths, texts and more tell of the judged segments anyway."""
+    keys = [key for key, (scores, *_) in held.items() if key[0] not in PLACEBOS and np.isfinite(scores).all()]
     if not (keys and len(rated.human)):
         return
-    curve = CurveTerms.of(rated.base, rated.log_words, len(np.unique(rated.clusters)))
-    terms = np.column_stack([curve.columns(rated.base, rated.log_words), levels(rated.systems), *more])
-    breaks = curve.breaks(rated.base, rated.log_words)
+    curve = CurveTerms.of(rated.base, rated.log_words, number_of(codes(rated.clusters)))
+    terms = np.column_stack([curve.columns(rated.base, rated.log_words), rated.terms, *more])
     scores = np.column_stack([held[key][0] for key in keys])
-    alone, boosted = predictions(made.kind, terms, rated.human, rated.fold_of, scores, breaks, curve.most_breaks)
-    off = made.add(alone)
-    for (boost, point), predicted in zip(keys, boosted.T, strict=True):
-        made.terms[boost, against, point] = (made.add(predicted),), (off,)
-
-
-def _within_source(made: Contrasts, rated: Rated, held: Chosen) -> None:
-    """The gain among the translations of one source, the mean over sources with three rated translations or more."""
-    items = [
-        rows
-        for rows in members_of(rated.items)
-        if len(rows) >= FEWEST and np.ptp(rated.human[rows]) > 0 and np.ptp(rated.base[rows]) > 0
-        if (rated.clusters[rows] == rated.clusters[rows[0]]).all()
-    ]
-    if len(items) < FEWEST_SOURCES:
-        return
-    first = np.array([rows[0] for rows in items])
-    alone = np.array([correlate(made.kind, rated.base[rows], rated.human[rows]) for rows in items])
-    for (boost, point), (own, *_) in held.items():
-        gains = np.array([correlate(made.kind, own[rows], rated.human[rows]) for rows in items]) - alone
-        known = np.isfinite(gains)
-        if known.sum() >= FEWEST_SOURCES:
-            made.within[boost, WITHIN, point] = gains[known], first[known]
+    for fit in adjusted(made.kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores):
+        alone = made.add(fit.alone)
+        for (boost, point), with_score in zip(keys, fit.with_scores.T, strict=True):
+            weights = made.terms.setdefault((boost, against, point), {})
+            weights[made.add(with_score)] = fit.weight
+            weights[alone] = -fit.weight
 
 
 def lines_of(

@@ -77,11 +77,10 @@ class BoostEvaluation(Evaluation):
     Points. elsewhere: what is best on the other language pairs of the data set, without their shared clusters.
     cross_fitted: each segment with what is best on the other folds, those of the grid. other_datasets: what is best on
     all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe.
-    Against. metric: the metric alone. score and length: the metric, where a smooth curve of its score and of the
-    lengths, and the level of each system, are fitted to the judged segments, for it and for the boost
-    (`measures.nuisance`). reassigned: the same boost made of the attributions of another segment with as many words.
-    metrics: a fit of all metrics at hand and the curve.
-    metric within source: among the outputs for one source, where several systems are rated.
+    Against. metric: the metric alone. score, length and text: whatever score and lengths jointly, the texts, and the
+    levels of named systems, raters and domains tell of the judged segments (`measures.nuisance`). reassigned: the same
+    boost made of the attributions of another segment with as many words. metrics: as the second, with all metrics at
+    hand. metric within source: among the outputs for one source, where most sources have several.
     Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
     chosen like a boost; and `combined`, the average of up to three metrics. All are judged on the segments that every
     boost can be made for, those boosts left out, by name, that can be made for none.
@@ -96,7 +95,7 @@ class BoostEvaluation(Evaluation):
     Raises ConfigError for numbers out of range, and a boost that has the name of something it stands beside.
     """
 
-    VERSION: ClassVar[int] = 4  # beyond score and length takes off the level of each system
+    VERSION: ClassVar[int] = 5  # beyond takes off joint effects of score and length, and what the texts are like
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
@@ -173,7 +172,8 @@ class BoostEvaluation(Evaluation):
         _add_scopes(members, results, samples)
         best = [{name: self._best_gain(name, member) for name in member.features} for member in members]
         for result, setting, member in zip(results, settings, members, strict=True):
-            result.verdicts.extend(_with_best(row, settings, best) for row in asked(result.boosts, self.boosts))
+            for row in asked(result.boosts, self.boosts):
+                result.verdicts.append(_with_metrics(_with_best(row, settings, best), settings))
             for boost, reason in member.lacking.items():
                 result.verdicts.append(Verdict(*setting.names, boost, NOT_JUDGED, because=f"not judged: {reason}"))
         return results
@@ -347,6 +347,14 @@ def _add_scopes(
         }
         lines = [line for place in places for line in single[place]]
         results[places[0]].boosts.extend(over_scope((name, ALL), lines, joint, len(labels)))
+
+
+def _with_metrics(row: Verdict, settings: Sequence[Finished]) -> Verdict:
+    """With the names of the other metrics that `over_metrics` is over."""
+    if not math.isfinite(row.over_metrics.value):
+        return row
+    names = sorted({name for setting in settings for name in setting.others})
+    return replace(row, metrics=", ".join(names))
 
 
 def _with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:

@@ -20,9 +20,10 @@ from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.grid_resampling import FOLDS as FOLDS_PLACE
 from bmx_grid.measures.grid_resampling import to_scale
-from bmx_grid.measures.nuisance import NO_DONOR, donors, log_words
+from bmx_grid.measures.nuisance import NO_DONOR, PER_TERM, donors, levels, log_words
 from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
+from bmx_grid.words.statistics import text_statistics
 
 FOLDS = 10
 REASSIGNED_PLACE = 2  # in the seed
@@ -34,8 +35,8 @@ class Rated:
 
     base, human: float64[n], finite; log_words: float64[n, k] of the texts that are read; clusters: int64[n] codes,
     the same for a cluster in every language pair that chooses together with this one; items: int64[n] codes of the
-    segment ids, which translations of one source share; systems: int64[n] codes of the systems that translated, 0 where
-    none is named; fold_of: int64[n]; used: bool[N] which segments these are.
+    segment ids, which translations of one source share; terms: float64[n, t] what else is no explanation, such as the
+    level of a system or the frequency of words; fold_of: int64[n]; used: bool[N] which segments these are.
     """
 
     base: Floats
@@ -43,7 +44,7 @@ class Rated:
     log_words: Floats
     clusters: Ints
     items: Ints
-    systems: Ints
+    terms: Floats
     fold_of: Ints
     used: Flags
 
@@ -55,19 +56,34 @@ def rated_of(
     log_words: Floats,
     clusters: NDArray[Any],
     items: NDArray[Any],
-    systems: NDArray[Any],
+    terms: Floats,
     used: Flags,
     seed: int,
     among: Flags | None = None,
 ) -> Rated:
-    """The segments where bool[N] `used` is true, of arrays of N; labels of clusters, items, systems.
+    """The segments where bool[N] `used` is true, of arrays of N; labels of clusters and items.
 
     seed: of folds, which are dealt among the same segments, or those where bool[N] `among` is true.
     """
     among = used if among is None else among
     folds = folds_of(kind, base[among], human[among], codes(clusters[among]), seed)[used[among]]
-    of_cluster, of_item, of_system = (codes(names[used]) for names in (clusters, items, systems))
-    return Rated(base[used], human[used], log_words[used], of_cluster, of_item, of_system, folds, used)
+    of_cluster, of_item = codes(clusters[used]), codes(items[used])
+    return Rated(base[used], human[used], log_words[used], of_cluster, of_item, terms[used], folds, used)
+
+
+def terms_of(
+    groups: Sequence[NDArray[Any]], texts: Sequence[Sequence[Sequence[str]]], clusters: NDArray[Any]
+) -> Floats:
+    """float64[N, t] terms for what is no explanation: levels of named groups, and what the texts are like.
+
+    groups: N names each, of systems, raters or domains; texts: of each side N rows of words; clusters: N labels.
+    Each PER_TERM clusters allow one term of the texts, those of all sides in turn.
+    """
+    of_groups = [levels(names) for names in groups]
+    of_sides = [text_statistics(rows, codes(clusters)) for rows in texts]
+    in_turn = [column for columns in zip(*(side.T for side in of_sides), strict=True) for column in columns]
+    of_texts = in_turn[: number_of(codes(clusters)) // PER_TERM]
+    return np.column_stack([np.empty((len(clusters), 0)), *of_groups, *of_texts])
 
 
 def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
@@ -188,9 +204,10 @@ def member_of(
         # one set of segments for all boosts that can be made here, in the folds of the grid's points
         used = np.logical_and.reduce([among, *(np.isfinite(columns).all(axis=1) for columns in features.values())])
     words = log_words(*(setting.word_counts(role) for role in setting.worded))
-    segments = setting.segments.segments
-    items, systems = (np.array([str(getattr(segment, name)) for segment in segments]) for name in ("id", "system"))
-    rated = rated_of(kind, base, human, words, labels, items, systems, used, fold_seed, among)
+    items = np.array([segment.id for segment in setting.segments.segments])
+    texts = [setting.words_of(role) for role in setting.worded]
+    terms = terms_of(list(setting.segments.groups.values()), texts, labels)
+    rated = rated_of(kind, base, human, words, labels, items, terms, used, fold_seed, among)
     drawn: tuple[Ints, ...] = ()
     if features:
         drawn = reassignments(setting.inputs(spec).lengths[used[among]], rated.clusters, draws, seed)

@@ -1,4 +1,4 @@
-"""What is established of a gain: it helps, length or score explains it, none is shown, it hurts, or too little data.
+"""What is established of a gain: it helps, its cause is not shown, something else explains it, or there is none.
 
 A sweep gives a verdict for each scope and boost at its declared point, and further ones at published points and other
 data sets: each question is a family of its own.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, number
+from bmx_grid.core.wording import counted, probability
 from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
@@ -27,7 +27,7 @@ from bmx_grid.evaluations.boost_evidence import (
     OTHER_DATASETS,
     PUBLISHED,
     REASSIGNED,
-    SCORE_AND_LENGTH,
+    SCORE_AND_TEXT,
     WITHIN,
     BoostRow,
     Key,
@@ -39,15 +39,30 @@ from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 from bmx_grid.measures.significance import holm
 
-Label = Literal["helps", "explained by length or score", "no gain shown", "too little data", "hurts"]
+Label = Literal[
+    "helps",
+    "helps, but adds nothing to other metrics",
+    "gain, cause not shown",
+    "explained by score, length or text",
+    "explained by any attributions",
+    "no gain shown",
+    "too little data",
+    "hurts",
+]
 HELPS: Label = "helps"
-EXPLAINED: Label = "explained by length or score"
+ADDS_NOTHING: Label = "helps, but adds nothing to other metrics"
+CAUSE_NOT_SHOWN: Label = "gain, cause not shown"
+EXPLAINED: Label = "explained by score, length or text"
+EXPLAINED_BY_ANY: Label = "explained by any attributions"
 NO_GAIN: Label = "no gain shown"
 TOO_LITTLE: Label = "too little data"
 HURTS: Label = "hurts"
 LEGEND = {
-    HELPS: "an established gain, also over score, length and attributions of other segments",
-    EXPLAINED: "an established gain that needs no explanation",
+    HELPS: "an established gain, also beyond score, length and text, and over attributions of other segments",
+    ADDS_NOTHING: "the same, but not over the other metrics of this sweep together",
+    CAUSE_NOT_SHOWN: "an established gain that may come from the explanation or from something else",
+    EXPLAINED: "an established gain of which too little to matter is left beyond score, length and text",
+    EXPLAINED_BY_ANY: "an established gain that attributions of other segments give as well",
     NO_GAIN: "no gain or loss is established after correction, or the gain is too small to matter",
     TOO_LITTLE: "too few segments, or too wide an interval",
     HURTS: "the loss is established",
@@ -60,7 +75,7 @@ SMALLEST_GAIN = 0.005
 # The gain of a boost over this, at the point of the verdict.
 MEASURED = {
     "gain": METRIC,
-    "beyond": SCORE_AND_LENGTH,
+    "beyond": SCORE_AND_TEXT,
     "over_reassigned": REASSIGNED,
     "within_source": WITHIN,
     "over_metrics": METRICS,
@@ -70,7 +85,7 @@ BESIDE = {
     "length_gain": (LENGTH, METRIC),
     "curve_gain": (CURVE, METRIC),
     "combined_gain": (COMBINED, METRIC),
-    "combined_beyond": (COMBINED, SCORE_AND_LENGTH),
+    "combined_beyond": (COMBINED, SCORE_AND_TEXT),
 }
 ESTIMATES = (*MEASURED, *BESIDE)
 DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHER_DATASETS: "other data sets"}
@@ -82,11 +97,11 @@ class Verdict:
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
     dataset, language_pair: "all" for several. because: the numbers behind it in a sentence. gain: of the boost over the
-    metric alone. beyond: of the boost over the metric, both with a smooth curve of score and lengths, and a level of
-    each system, fitted to the judged segments (`measures.nuisance`). over_reassigned: the gain minus that of the same
-    boost made of attributions of other segments, `reassigned_gain`; None where no attributions are known.
-    within_source: the gain among the translations of one source, where there are several systems. over_metrics: what it
-    adds to a fit of all metrics.
+    metric alone. beyond: what the boost adds to whatever score and lengths jointly, the texts, and the levels of named
+    systems, raters and domains tell of the judged segments (`measures.nuisance`). over_reassigned: the gain minus that
+    of the same boost made of attributions of other segments, `reassigned_gain`; None where no attributions are known.
+    within_source: the gain among the outputs for one source (`measures.pairwise`), where most sources have several.
+    over_metrics: as beyond, with all other metrics of the sweep, which are `metrics`.
     length_gain, curve_gain, combined_gain: of what stands beside the boosts. best_gain: of what is chosen on the
     segments it is judged on. p_gain_holm (two-sided: of a gain, or of a loss), p_helps_holm: corrected for the `tried`
     verdicts of a family. Estimates are NaN where not known.
@@ -109,6 +124,7 @@ class Verdict:
     curve_gain: Estimate = NOTHING
     combined_gain: Estimate = NOTHING
     combined_beyond: Estimate = NOTHING
+    metrics: str = ""
     reassigned_gain: float = math.nan
     best_gain: float = math.nan
     p_gain_holm: float = math.nan
@@ -136,8 +152,14 @@ class Verdict:
 
     @property
     def p_helps(self) -> float:
-        """The p value of "not all three are above 0": 1 where one is not, NaN where one is undefined."""
+        """The p value of "not all of them are above 0": 1 where one is not, NaN where one is undefined.
+
+        The gain itself, beyond score, length and text, over reassigned attributions, and within sources where that is
+        known.
+        """
         parts = [part for part in (self.gain, self.beyond, self.over_reassigned) if part is not None]
+        if not math.isnan(self.within_source.value):
+            parts.append(self.within_source)
         if any(math.isnan(part.p) for part in parts):
             return math.nan
         return max(part.p for part in parts) if min(part.value for part in parts) > 0 else 1.0
@@ -156,9 +178,11 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
 
     Established is what has a 95 % interval that leaves 0 out and a p value that survives Holm's correction within the
     family, at .05. In this order: fewer than FEWEST clusters, or no interval, is too little data; an established loss
-    hurts; what is established as a gain, beyond score and length and over reassigned attributions, and at least
-    smallest_gain as such and beyond, helps; an established gain of at least smallest_gain is explained by length or
-    score; of the others an interval of more than +-WIDE is too little data, and no gain is shown otherwise.
+    hurts. An established gain of at least smallest_gain helps where all conditions are established (`Verdict.p_helps`)
+    and at least smallest_gain is left beyond score, length and text; unless other metrics of the sweep are known and
+    nothing is established over them. One that does not help is explained where an interval lies below smallest_gain
+    (the upper one of two one-sided tests of equivalence: a smaller rest needs no explanation either), else its cause is
+    not shown. Of all others an interval of more than +-WIDE is too little data, and no gain is shown otherwise.
     """
     import pandas as pd
 
@@ -179,7 +203,7 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
 
 def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     """The label, and why; the p values of the row are corrected."""
-    gain, beyond, over, alpha = row.gain, row.beyond, row.over_reassigned, 1 - CONFIDENCE
+    gain, alpha = row.gain, 1 - CONFIDENCE
     shown = f"gain {gain}"
     if math.isnan(gain.value):
         return TOO_LITTLE, "no gain is defined on these segments"
@@ -187,30 +211,51 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
         return TOO_LITTLE, f"{shown}: {counted(*row.units)}, a verdict needs {FEWEST}"
     if math.isnan(gain.low):
         return TOO_LITTLE, f"{shown}: its interval is undefined"
-    if gain.high < 0 and row.p_gain_holm <= alpha:
+    corrected = row.p_gain_holm <= alpha
+    if gain.high < 0 and corrected:
         return HURTS, shown
-    if gain.established and row.p_gain_holm <= alpha:
+    if gain.established and corrected:
         if gain.value < smallest:
             return NO_GAIN, f"{shown}: no gain worth having, which begins at {smallest:g}"
-        shown += f", beyond score and length {beyond}"
-        shown += "" if over is None else f", over attributions of other segments {over}"
-        if not (beyond.established and (over is None or over.established)):
-            return EXPLAINED, shown
-        if not row.p_helps_holm <= alpha:  # undefined is not established
-            p = f"(p {number(row.p_helps_holm, '.3f')} by Holm)"
-            return EXPLAINED, f"{shown}: not after the correction for {row.tried} verdicts {p}"
-        if beyond.value < smallest:
-            return EXPLAINED, f"{shown}: beyond score and length it is not worth having (below {smallest:g})"
-        within = row.within_source
-        if math.isfinite(within.value) and not within.established:
-            shown += f"; not shown among the outputs for one source: {within}"
-        return HELPS, shown
+        return _cause(row, smallest)
     if (gain.high - gain.low) / 2 > WIDE:
         return TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}"
     if gain.established or gain.high < 0:
-        p = f"(p {number(row.p_gain_holm, '.3f')} by Holm)"
-        shown += f", does not survive the correction for {row.tried} verdicts {p}"
+        looks = "a gain" if gain.established else "a loss"
+        p = f"p {probability(row.p_gain_holm)} by Holm"
+        shown += f": looks like {looks}, but not after the correction for {counted(row.tried, 'verdict')} ({p})"
     return NO_GAIN, shown
+
+
+def _cause(row: Verdict, smallest: float) -> tuple[Label, str]:
+    """What is known of where an established gain comes from."""
+    beyond, over, within = row.beyond, row.over_reassigned, row.within_source
+    shown = f"gain {row.gain}, beyond score, length and text {beyond}"
+    if over is not None:
+        shown += f", over attributions of other segments {over}"
+    if beyond.high < smallest:
+        return EXPLAINED, f"{shown}: beyond score, length and text less than {smallest:g} is left"
+    if over is not None and over.high < smallest:
+        return EXPLAINED_BY_ANY, f"{shown}: attributions of other segments gain as much, within {smallest:g}"
+    missing = []
+    if not beyond.established:
+        missing.append("beyond score, length and text")
+    if over is not None and not over.established:
+        missing.append("over attributions of other segments")
+    if math.isfinite(within.value) and not within.established:
+        missing.append(f"among the outputs for one source ({within})")
+    if missing:
+        return CAUSE_NOT_SHOWN, f"{shown}: not established {' and '.join(missing)}"
+    if not row.p_helps_holm <= 1 - CONFIDENCE:  # undefined is not established
+        p = f"p {probability(row.p_helps_holm)} by Holm"
+        return CAUSE_NOT_SHOWN, f"{shown}: not after the correction for {counted(row.tried, 'verdict')} ({p})"
+    if beyond.value < smallest:
+        rest = f"what is left beyond score, length and text is not worth having (below {smallest:g})"
+        return CAUSE_NOT_SHOWN, f"{shown}: {rest}"
+    if math.isfinite(row.over_metrics.value) and not row.over_metrics.established:
+        others = f"over {row.metrics}, in this sweep, {row.over_metrics}"
+        return ADDS_NOTHING, f"{shown}; {others}: it adds nothing that is established"
+    return HELPS, shown
 
 
 def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]:

@@ -1,39 +1,37 @@
-"""What a boost has to exceed on the very segments it is judged on: a smooth curve of the score and of the lengths.
+"""What a boost has to exceed on the very segments it is judged on: whatever score, lengths and texts tell anyway.
 
-A gain over the metric alone proves nothing about attributions: a curve of the metric's own score, or the number of
-words, may give the same. Both are therefore fitted to the human scores of the judged segments, for the metric and for
-the boosted metric alike, and what the boosted score still adds is what only it knows. A segment is predicted by a fit
-on other clusters, so that more terms cost accuracy on both sides and gain nothing by themselves.
+A gain over the metric alone proves nothing about attributions: a curve of the metric's own score, the number of words,
+or both jointly, may give the same. All of that is therefore fitted to the human scores of the judged segments and to
+the boosted scores alike, and what is left of a boost counts by what it adds to what is left of people's scores. A
+segment is predicted by fits on other clusters, so that more terms cost accuracy on both sides and gain nothing by
+themselves (Chernozhukov and others 2018, "Double/debiased machine learning", The Econometrics Journal 21).
 
-A smooth curve misses steps, such as that of BLEU scores that are 0, a penalty from some ratio of lengths on, or that of
-a metric that counts on long segments only: a boost that knows no more than a step would seem to know more than a curve.
-Breaks are therefore added where they are needed: those that tell human scores, or the boosted score, beyond the curve
-(double selection: Belloni, Chernozhukov and Hansen 2014, Review of Economic Studies 81(2)). What only a boost knows has
-no break in score or lengths, so that nothing is taken from it.
+Two stages. Least squares on a smooth curve of score and lengths, and on terms that are no explanation either: the level
+of each named system, rater and domain, and what the texts are like. Then kernel ridge on what is left (`kernel_ridge`),
+for joint effects of score and lengths.
 
-The level of each system is taken off as well (`levels`): attributions that are higher for some systems than for others
-correlate with human scores by chance, as often as a handful of systems happen to be ordered alike.
+No learner is perfect: an effect that it catches in part, in people's scores and in the boost's, leaves a gain that is
+none. But what it misses shrinks with the number of segments that it learns from, and what only the boost knows stays.
+Every fit is therefore made on most segments and on half of them, and the gain is extrapolated (`extrapolation`).
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
+from bmx_grid.measures.kernel_ridge import out_of_part
 from bmx_grid.measures.resampling import number_of
 
 KNOTS = 7  # of the spline of the score; benchmarks/verdicts.py has what fewer miss
 PER_TERM = 10  # clusters that each term needs
-MOST = 10  # breaks that are added for human scores, and for a score
-CUTS = 19  # quantiles of score, lengths and their ratio at which there may be a break
 DIGITS = 9  # of score and lengths; closer ones are equal
-SAME = 0.01  # share of a term that others leave, below which it tells nothing of its own
 COLLINEAR = 1e-10  # share of the largest singular value below which columns count as collinear
 
 
@@ -65,11 +63,6 @@ class CurveTerms:
             np.unique(np.quantile(standard, np.linspace(0.05, 0.95, KNOTS))),
         )
 
-    @property
-    def most_breaks(self) -> int:
-        """How many breaks may be added for one thing that is fitted."""
-        return min(self.size // 2, MOST)
-
     def columns(self, score: Floats, log_words: Floats) -> Floats:
         """float64[n, k] the terms, k at most `size`."""
         score, *words = ((np.column_stack([score, log_words]) - self.means) / self.sds).T
@@ -77,25 +70,6 @@ class CurveTerms:
         products = [one * other for at, one in enumerate(linear) for other in linear[at:]]
         terms = [*linear, *products, *(one**3 for one in linear), *self._spline(score)]
         return np.column_stack(terms[: self.size])
-
-    def breaks(self, score: Floats, log_words: Floats) -> Floats:
-        """float64[n, m] terms that may be added: steps, also in the slope of the score, and mixed cubic products.
-
-        Steps stand at quantiles of the score, of log words and, with two sides, of their ratio.
-        """
-        standard = ((np.column_stack([score, log_words]) - self.means) / self.sds).T
-        places = [*standard, *([log_words[:, 1] - log_words[:, 0]] if log_words.shape[1] == 2 else [])]
-        steps = [
-            (one > cut).astype(np.float64)
-            for one in np.round(places, DIGITS)  # rounding must not decide on which side of a step a segment is
-            for cut in np.unique(np.quantile(one, np.linspace(0, 1, CUTS + 2)[1:-1], method="lower"))
-        ]
-        mixed = [
-            standard[a] * standard[b] * standard[c]
-            for a, b, c in itertools.combinations_with_replacement(range(len(standard)), 3)
-            if not a == b == c
-        ]
-        return np.column_stack([*steps, *(step * standard[0] for step in steps), *mixed])
 
     def _spline(self, score: Floats) -> list[Floats]:
         """The basis of a natural cubic spline beyond its linear part (Hastie, Tibshirani and Friedman, eq. 5.4)."""
@@ -109,93 +83,114 @@ class CurveTerms:
         return [bend - bends[-1] for bend in bends[:-1]]
 
 
-def levels(systems: Ints) -> Floats:
-    """float64[n, k] a column for each of several systems that has PER_TERM segments or more: 1 where it translated.
+def levels(groups: NDArray[Any]) -> Floats:
+    """float64[n, k] a column for each of several groups of PER_TERM segments or more: 1 where a segment is of it.
 
-    Fitted as further terms, they take off how good each system is: a handful of systems may be ordered alike by chance.
+    groups: n names, of systems, raters or domains. Fitted as further terms, they take off the level of each: a handful
+    of systems may be ordered alike by chance.
     """
-    names, counts = np.unique(systems, return_counts=True)
+    names, counts = np.unique(groups, return_counts=True)
     kept = names[counts >= PER_TERM] if len(names) > 1 else names[:0]
-    return np.asarray(systems[:, None] == kept, dtype=np.float64)
+    return np.asarray(groups[:, None] == kept, dtype=np.float64)
 
 
-def predictions(
-    kind: Kind, terms: Floats, human: Floats, fold_of: Ints, scores: Floats, breaks: Floats, most: int
-) -> tuple[Floats, Floats]:
-    """The human scores as predicted from terms alone, and from terms with each score; fitted on the other folds.
+@dataclass(frozen=True, eq=False)
+class Adjusted:
+    """Human scores float64[n] as predicted from what is no explanation, and float64[n, b] from that and each score.
 
-    terms: float64[n, k]; human: float64[n] (for a rank correlation its average ranks are predicted); fold_of: int64[n];
-    scores: float64[n, b]; breaks: float64[n, m] further terms, of which at most so many are added by what they tell of
-    human scores, and as many by what they tell of a score. Least squares with an intercept; the weight of a score is at
-    least 0, so that a score cannot be used against its own direction. Returns float64[n] and float64[n, b]; NaN with
-    fewer than two folds.
+    From fits on some of the other segments; weight: with which their gain counts.
+    """
+
+    alone: Floats
+    with_scores: Floats
+    weight: float
+
+
+def adjusted(
+    kind: Kind, score: Floats, log_words: Floats, terms: Floats, human: Floats, fold_of: Ints, boosted: Floats
+) -> list[Adjusted]:
+    """Predictions from score, lengths and terms, and what each boosted score adds; from fits of different sizes.
+
+    What a boost adds beyond them is the sum of weight * (correlation of with_scores - correlation of alone).
+    score: float64[n]; log_words: float64[n, k]; terms: float64[n, t], that count linearly, the curve among them; human:
+    float64[n], of which a rank correlation takes the average ranks; fold_of: int64[n]; boosted: float64[n, b]. The
+    weight of a boosted score is at least 0, so that it cannot be used against its own direction. NaN with fewer than
+    two folds.
     """
     target = human if kind == "pearson" else average_ranks(human)
-    alone, with_scores = np.full(len(human), np.nan), np.full(scores.shape, np.nan)
-    columns, breaks = _scaled(np.column_stack([np.ones(len(human)), terms])), _scaled(breaks)
-    scores = scores - scores.mean(axis=0, keepdims=True)
-    whole, values = np.column_stack([target, scores, breaks]), 1 + scores.shape[1]
-    for fold in range(number_of(fold_of) if number_of(fold_of) > 1 else 0):
+    wanted = np.column_stack([target, boosted - boosted.mean(axis=0)])
+    folds = number_of(fold_of)
+    if folds < 2:
+        return [Adjusted(np.full(len(human), np.nan), np.full(boosted.shape, np.nan), 1.0)]
+    inputs = [score, *log_words.T]
+    if log_words.shape[1] == 2:
+        inputs.append(log_words[:, 1] - log_words[:, 0])
+    linear = _linear(terms, wanted, fold_of)
+    divisions = [fold_of, *_halves(fold_of)]
+    # rounding must not decide which of two equal inputs is larger
+    learned = out_of_part(np.round(np.column_stack(inputs), DIGITS), wanted - linear, divisions)
+    weights = extrapolation(1 + log_words.shape[1], 1 - 1 / folds, len(learned) - 1)
+    fits = []
+    for prediction, weight in zip(learned, weights, strict=True):
+        predicted = linear + prediction
+        added = _added(wanted - predicted, wanted, fold_of)
+        fits.append(Adjusted(predicted[:, 0], predicted[:, :1] + added, weight))
+    return fits
+
+
+def extrapolation(inputs: int, share: float, smaller: int) -> tuple[float, ...]:
+    """The weights of gains with fits on a share of the segments and with so many fits on half of them; their sum is 1.
+
+    The squared error of the best learner of a Lipschitz function of d inputs falls with n segments as
+    n ** (-2 / (2 + d)) (Stone 1982, "Optimal global rates of convergence for nonparametric regression", Annals of
+    Statistics 10): with these weights errors of this rate cancel, and what does not depend on n stays.
+    """
+    rate = 2 / (2 + inputs)
+    error, error_of_half = share**-rate, 0.5**-rate
+    if share <= 0.5:
+        return (1.0, *[0.0] * smaller)
+    further = error / (error_of_half - error)
+    return (1 + further, *[-further / smaller] * smaller)
+
+
+def _halves(fold_of: Ints) -> list[Ints]:
+    """Two divisions of the folds in halves: the first ones and the last ones, even and odd ones."""
+    return [(fold_of >= number_of(fold_of) / 2).astype(np.int64), fold_of % 2]
+
+
+def _linear(terms: Floats, values: Floats, fold_of: Ints) -> Floats:
+    """float64[n, q] values predicted by least squares with an intercept on the other folds."""
+    columns = _scaled(np.column_stack([np.ones(len(values)), terms]))
+    predicted = np.empty_like(values)
+    for fold in range(number_of(fold_of)):
         judged = fold_of == fold
-        left = _fitted(columns, breaks[:, :0], whole, judged)[1]
-        of_breaks, n = left[:, values:], len(left)
-        products, spreads = of_breaks.T @ left, np.sum(left**2, axis=0)
-        determined = spreads <= COLLINEAR * np.sum(whole[~judged] ** 2, axis=0)  # what is left is rounding
-        of_each = [
-            [] if determined[place] else _telling(products[:, values:], products[:, place], spreads[place], n, most)
-            for place in range(values)
-        ]
-        of_human = of_each[0]
-        predicted, left_human = _fitted(columns, breaks[:, of_human], target, judged)
+        weights = np.linalg.lstsq(columns[~judged], values[~judged], rcond=COLLINEAR)[0]
         # Curves run off where no segment was fitted: nothing is predicted that is not seen there.
-        alone[judged] = _within(predicted, target[~judged] - left_human)
-        for place, score in enumerate(scores.T):
-            added = sorted({*of_human, *of_each[1 + place]})
-            fitted, left_score = _fitted(columns, breaks[:, added], score, judged)
-            spread = float(left_score @ left_score)
-            adds = spread > COLLINEAR * float(score[~judged] @ score[~judged])
-            weight = max(float(left_human @ left_score) / spread, 0.0) if adds else 0.0
-            with_scores[judged, place] = alone[judged] + weight * _within(score[judged] - fitted, left_score)
-    return alone, with_scores
+        predicted[judged] = _within(columns[judged] @ weights, columns[~judged] @ weights)
+    return predicted
+
+
+def _added(left: Floats, values: Floats, fold_of: Ints) -> Floats:
+    """float64[n, b] what is left of each score, times its weight on the other folds for what is left of human scores.
+
+    left, values: float64[n, 1 + b] human scores and scores, without and with what predicts them.
+    """
+    of_human, of_scores = left[:, 0], left[:, 1:]
+    added = np.zeros_like(of_scores)
+    for fold in range(number_of(fold_of)):
+        judged = fold_of == fold
+        spread = np.sum(of_scores[~judged] ** 2, axis=0)
+        determined = spread <= COLLINEAR * np.sum(values[~judged, 1:] ** 2, axis=0)  # what is left is rounding
+        products = np.maximum(of_human[~judged] @ of_scores[~judged], 0.0)
+        weights = np.divide(products, spread, out=np.zeros_like(products), where=~determined)
+        added[judged] = of_scores[judged] * weights
+    return added
 
 
 def _scaled(columns: Floats) -> Floats:
     """Columns with a mean square of 1; a column of zeros as it is."""
     size = np.sqrt(np.mean(columns**2, axis=0))
     return np.asarray(columns / np.where(size > 0, size, 1.0))
-
-
-def _telling(products: Floats, with_values: Floats, spread: np.float64, n: int, most: int) -> list[int]:
-    """Places of at most so many of m columns that tell some values, one after the other.
-
-    Each tells more than the best of m columns of noise would: its t squared is above 2 log m.
-    products: float64[m, m] of the columns with each other; with_values: float64[m] with the n values; spread: the sum
-    of squares of the values.
-    """
-    places: list[int] = []
-    whole = np.diagonal(products)
-    usable = whole > COLLINEAR * n
-    while len(places) < most:
-        size = np.diagonal(products)
-        usable = usable & (size > SAME * whole)
-        told = np.divide(with_values**2, size, out=np.zeros_like(with_values), where=usable)
-        # of columns that tell the same, the first: rounding must not choose
-        best = int(np.argmax(told >= told.max() * (1 - 10.0**-DIGITS))) if len(told) else 0
-        if not usable.any() or told[best] * n <= 2 * math.log(len(told)) * max(spread - told[best], 0.0):
-            break
-        spread -= told[best]
-        own = products[best] / size[best]
-        with_values = with_values - own * with_values[best]
-        products = products - np.outer(own, products[best])
-        places.append(best)
-    return places
-
-
-def _fitted(columns: Floats, added: Floats, values: Floats, judged: Flags) -> tuple[Floats, Floats]:
-    """Predictions of the judged values from a fit on the others, and what it leaves of the others."""
-    both = np.column_stack([columns, added])
-    weights = np.linalg.lstsq(both[~judged], values[~judged], rcond=COLLINEAR)[0]
-    return both[judged] @ weights, values[~judged] - both[~judged] @ weights
 
 
 def _within(values: Floats, seen: Floats) -> Floats:

@@ -1,0 +1,143 @@
+"""Kernel ridge regression of values on a few inputs, each segment predicted by a fit on others.
+
+A learner flexible enough for joint effects of its inputs: steps, products, saturation. Several kernels and penalties
+compete, and each target takes those that predict left-out segments best, or nothing where none predicts at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.measures.correlation import average_ranks
+
+Distance = Literal["city block", "straight", "squared"]
+
+# City-block distances of ranks follow steps along an input, straight ones steps in any direction; Gaussian kernels on
+# standard deviations follow tails, which ranks compress.
+KERNELS: tuple[tuple[Distance, float], ...] = (
+    ("city block", 0.1),
+    ("city block", 0.4),
+    ("straight", 0.1),
+    ("straight", 0.4),
+    ("squared", 1.0),
+    ("squared", 2.5),
+)
+PENALTIES = (0.003, 0.03, 0.3, 3.0)  # added to the kernel's diagonal, which is 1
+CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
+TOGETHER = 2000  # segments that are fitted together at most
+FARTHEST = 4.0  # standard deviations: beyond, an outlier would be alone with its kernel
+BETTER = 1e-9  # share of the error by which a choice must be better, so that rounding does not choose
+GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """float64[n, d] inputs as ranks from 0 to 1, and in standard deviations from the mean."""
+
+    ranks: Floats
+    standard: Floats
+
+    @classmethod
+    def of(cls, values: Floats) -> Inputs:
+        """From float64[n, d]. A constant input tells nothing."""
+        ranks = np.column_stack([average_ranks(column) for column in values.T]) / len(values)
+        sds = values.std(axis=0)
+        standard = (values - values.mean(axis=0)) / np.where(np.ptp(values, axis=0) > 0, sds, 1.0)
+        return cls(ranks, np.clip(standard, -FARTHEST, FARTHEST))
+
+    def take(self, rows: Ints) -> Inputs:
+        """Those of some segments."""
+        return Inputs(self.ranks[rows], self.standard[rows])
+
+    def kernel(self, distance: Distance, width: float) -> Floats:
+        """float64[n, n] how alike two segments are, 1 for equal inputs."""
+        from scipy.spatial.distance import cdist
+
+        if distance == "squared":
+            squares = cdist(self.standard, self.standard, "sqeuclidean")
+            return np.asarray(np.exp(squares / (-2 * width**2)))
+        metric = "cityblock" if distance == "city block" else "euclidean"
+        return np.asarray(np.exp(cdist(self.ranks, self.ranks, metric) / -width))
+
+
+def out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> list[Floats]:
+    """For each division of n segments into parts, float64[n, q] targets predicted from the other parts.
+
+    values: float64[n, d] inputs; targets: float64[n, q], without an intercept: what is far from all others is predicted
+    as 0. divisions: int64[n] each; the first one chooses kernel and penalty of each target. Of more than TOGETHER
+    segments each is predicted from those of a share of them.
+    """
+    inputs = Inputs.of(values)
+    order = _scattered(len(values))
+    chosen = _choices(inputs.take(order[:CHOOSING]), targets[order[:CHOOSING]], divisions[0][order[:CHOOSING]])
+    predicted = [np.zeros_like(targets) for _ in divisions]
+    shares = -(-len(values) // TOGETHER)
+    for share in range(shares):
+        rows = np.sort(order[share::shares])
+        inside = inputs.take(rows)
+        for choice in dict.fromkeys(chosen):
+            if choice is None:
+                continue
+            distance, width, penalty = choice
+            columns = np.array([place for place, other in enumerate(chosen) if other == choice])
+            known = targets[np.ix_(rows, columns)]
+            precision = _precision(inside.kernel(distance, width), penalty)
+            for prediction, division in zip(predicted, divisions, strict=True):
+                prediction[np.ix_(rows, columns)] = known - _errors(precision, known, division[rows])
+    return predicted
+
+
+def _scattered(n: int) -> Ints:
+    """All n rows in an order of which each stretch is spread evenly over them, whatever period the rows have.
+
+    The fractional parts of multiples of the golden ratio: nothing is drawn.
+    """
+    return np.argsort(np.arange(n) * GOLDEN % 1.0, kind="stable")
+
+
+def _choices(inputs: Inputs, targets: Floats, division: Ints) -> list[tuple[Distance, float, float] | None]:
+    """For each target the kernel and penalty with the smallest squared error; None where no kernel is better than 0."""
+    least = np.sum(targets**2, axis=0)
+    chosen: list[tuple[Distance, float, float] | None] = [None] * targets.shape[1]
+    for distance, width in KERNELS:
+        kernel = inputs.kernel(distance, width)
+        for penalty in PENALTIES:
+            errors = _errors(_precision(kernel, penalty), targets, division)
+            squares = np.sum(errors**2, axis=0)
+            for place in np.flatnonzero(squares < least * (1 - BETTER)):
+                least[place] = squares[place]
+                chosen[place] = (distance, width, penalty)
+    return chosen
+
+
+def _precision(kernel: Floats, penalty: float) -> Floats:
+    """float64[n, n] the inverse of the kernel with the penalty on its diagonal."""
+    from scipy.linalg.lapack import dpotrf, dpotri
+
+    factor, failed = dpotrf(kernel + penalty * np.eye(len(kernel)), lower=True)
+    assert not failed, "a kernel with a penalty is positive definite"
+    lower, _ = dpotri(factor, lower=True)
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+
+
+def _errors(precision: Floats, targets: Floats, division: Ints) -> Floats:
+    """float64[n, q] targets minus their predictions from the other parts.
+
+    All parts from one inverse P: the errors of part F are the solution of P_FF e = (P y)_F.
+    """
+    products = precision @ targets
+    errors = np.empty_like(targets)
+    for rows in _parts(division):
+        errors[rows] = np.linalg.solve(precision[np.ix_(rows, rows)], products[rows])
+    return errors
+
+
+def _parts(division: Ints) -> Iterator[Ints]:
+    """The rows of each part."""
+    for part in np.unique(division):
+        yield np.flatnonzero(division == part)

@@ -1,0 +1,63 @@
+"""What a text is like whatever it says: how frequent its words are, and how it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from bmx_grid.core.ragged import Floats, Ints
+
+EDGES = re.compile(r"^\W+|\W+$")
+
+# Shares of a text's characters.
+CHARACTERS: dict[str, Callable[[str], bool]] = {
+    "punctuation": lambda letter: not letter.isalnum() and not letter.isspace(),
+    "digits": str.isdigit,
+    "capitals": str.isupper,
+}
+STATISTICS = (
+    "mean_log_frequency",
+    "least_log_frequency",
+    "sd_log_frequency",
+    "share_unseen",
+    "log_characters",
+    "type_token_ratio",
+    *CHARACTERS,
+)
+
+
+def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
+    """float64[N, 9] STATISTICS of N texts, given by their words.
+
+    How frequent a word is, is counted in these texts without those of the own cluster, int64[N] codes: neither case nor
+    punctuation at its ends counts. An empty text has zeros.
+    """
+    statistics = np.zeros((len(rows), len(STATISTICS)))
+    for place, (words, elsewhere) in enumerate(zip(rows, _other_counts(rows, clusters), strict=True)):
+        if not words:
+            continue
+        frequency = np.log1p(elsewhere)
+        text = " ".join(words)
+        length = max(len(text), 1)
+        of_words = [frequency.mean(), frequency.min(), frequency.std(), np.mean(elsewhere == 0)]
+        shares = [sum(map(counted, text)) / length for counted in CHARACTERS.values()]
+        statistics[place] = [*of_words, np.log(length), len(set(words)) / len(words), *shares]
+    return statistics
+
+
+def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints) -> list[Ints]:
+    """For each text int64[words] how often each of its words occurs in texts of other clusters."""
+    numbers: dict[str, int] = {}
+    words: list[int] = []
+    for row in rows:
+        for word in row:
+            bare = EDGES.sub("", word.casefold()) or word
+            words.append(numbers.setdefault(bare, len(numbers)))
+    number = np.array(words, dtype=np.int64)
+    lengths = [len(row) for row in rows]
+    in_cluster = np.repeat(clusters, lengths) * len(numbers) + number
+    _, place, of_cluster = np.unique(in_cluster, return_inverse=True, return_counts=True)
+    elsewhere = np.bincount(number)[number] - of_cluster[place]
+    return np.split(elsewhere, np.cumsum(lengths)[:-1])
