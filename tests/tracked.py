@@ -8,7 +8,7 @@ from bmx_grid.sweep.tracking import MlflowTracker
 
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
 CURVES = len(P) * len(W)  # points of a setting's curves
-SCALARS = 5 + 4  # numbers about the grid, and the fixed point's
+SCALARS = 4 + 3  # numbers about the grid, and the fixed point's
 HEADLINE = 1  # numbers of the parent run, as `track` gives them
 
 

@@ -149,6 +149,20 @@ class Given:
         return str(values.pop()) if len(values) == 1 else None
 
     @cached_property
+    def constructed(self) -> tuple[str, ...]:
+        """The data sets whose segments were made up, sorted."""
+        settings = self.frames.get("settings")
+        if settings is None or "constructed" not in settings:  # absent, or of an earlier version
+            return ()
+        return tuple(sorted(set(settings.loc[settings["constructed"], "dataset"])))
+
+    @property
+    def judged(self) -> bool:
+        """Whether boosts have verdicts: counts of settings that gain are no second answer beside them."""
+        verdicts = self.frames.get("verdicts")
+        return verdicts is not None and "boost" in verdicts and len(verdicts) > 0  # not of an earlier version
+
+    @cached_property
     def real(self) -> GridTable:
         """The settings that are not controls."""
         return self.table.take(~self.table.frame["control"].to_numpy())

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table
 from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.wording import P_VALUE
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
@@ -48,7 +49,7 @@ SUMMARY = (
     Column("mean_gain", "mean gain", "+.5f", MEAN[1:]),
     Column("clusters", "pairs"),
     Column("clusters_better", "above 0"),
-    Column("sign_p", "sign test p", ".3g"),
+    Column("sign_p", "sign test p", P_VALUE),
 )
 AT_POINT = {  # columns of `declared_points`, by the names that they have beside every setting
     **{"w": "fixed_w", "p": "fixed_p", "low": "fixed_gain_low", "high": "fixed_gain_high"},
@@ -187,7 +188,7 @@ def compute(given: Given) -> dict[str, Any]:
     same with the mean of baseline and boosted correlation (Oldham 1962), which noise in both does not move.
     controls: summaries of the control settings, read at the points of the real explainers: at the median of its own
     best points, which is mostly w = 1, the random explainer would gain nothing by construction. Best of the grid: of
-    the gains at the best point of each setting of a metric that is no control.
+    the gains at the best point of each setting of a metric that is no control. judged: whether boosts have verdicts.
     """
     import pandas as pd
 
@@ -199,6 +200,7 @@ def compute(given: Given) -> dict[str, Any]:
         "gain_baseline_pearson": _of_baseline(real, 0.0),
         "gain_baseline_oldham": _of_baseline(real, 0.5),
         "controls": _controls(given),
+        "judged": given.judged,
         "points": points_in_words(points),
     }
 
@@ -233,10 +235,10 @@ def _controls(given: Given) -> pd.DataFrame:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Gains by data set, language pair and metric; control settings."""
+    """Gains by data set, language pair and metric, where boosts have no verdicts; control settings."""
     notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
     by_factor, controls = result["fixed_by"].reset_index(), result["controls"].reset_index()
-    if len(by_factor):
+    if len(by_factor) and not result["judged"]:
         columns: tuple[Any, ...] = (
             "factor",
             "name",

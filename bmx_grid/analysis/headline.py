@@ -23,15 +23,15 @@ from bmx_grid.analysis.gains import (
     summarise,
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.core.wording import counted, named, number, setting_label
+from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label, written
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
     import pandas as pd
 
 READ = (
-    "Correlation with human scores: baseline, the metric alone; best, at each setting's own best point, chosen where "
-    "it is judged (in-sample), with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "
+    "Correlation with human scores: baseline, the metric alone; in-sample best, at each setting's own best point, "
+    "chosen where it is judged, with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "
     "these; fixed, at the point of the explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
     "clusters of segments."
 )
@@ -43,8 +43,9 @@ NUMBERS = (
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """headline: sentences on the gains at one (w, p) per explainer. overview: by explainer, and of all, point and
-    summary at the fixed points. Counts of the whole table, controls included; every setting by its label.
+    """headline: sentences on the gains at one (w, p) per explainer, none where boosts have verdicts. overview: by
+    explainer, and of all, point and summary at the fixed points. Counts of the whole table, controls included; every
+    setting by its label.
 
     n_correlations: those with w other than 1, n_undefined of them NaN. single_gains: how many gains at declared points
     were tested, and how many survive Holm's correction; tested_gains: these, with their spread over other draws of the
@@ -53,7 +54,7 @@ def compute(given: Given) -> dict[str, Any]:
     table, tested = given.table, given.ask(declared)
     settings = given.ask(at_points).set_axis([setting.label for setting in table.settings])
     return {
-        "headline": _sentences(given),
+        "headline": [] if given.judged else _sentences(given),
         "overview": _overview(given),
         "points": points_in_words(given.ask(chosen_points)),
         "n_settings": len(table),
@@ -69,7 +70,8 @@ def compute(given: Given) -> dict[str, Any]:
 
 
 def answer(given: Given, most: int | None = None) -> list[str]:
-    """The answer, said with the same words everywhere: verdicts, placebos, the legend, what to do next, words.
+    """The answer, said with the same words everywhere: verdicts, placebos, the legend, what to do next, words, and
+    whether it is evidence at all.
 
     most: verdicts that are said; all of them for None.
     """
@@ -79,15 +81,22 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     lines = [*answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *found["not_judged"]]
     lines += given.ask(shared_task.compute)["unbeaten"]
     lines += [*found["legend"], *([found["next_steps"]] if found["next_steps"] else [])]
-    return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"]]
+    return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"], *not_evidence(given)]
+
+
+def not_evidence(given: Given) -> list[str]:
+    """A sentence where segments of the sweep were made up."""
+    if not given.constructed:
+        return []
+    return [f"constructed sample: not evidence ({named(list(map(written, given.constructed)))})."]
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Per explainer its point and what it gains there; every setting; gains that were tested."""
+    """Per explainer its point and what it gains there, without verdicts; every setting; gains that were tested."""
     notes = [COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"]]
     columns: tuple[Any, ...] = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY)
     overview = result["overview"].reset_index()
-    if len(overview) > 1:  # all, of nothing
+    if result["headline"] and len(overview) > 1:  # all, of nothing
         overview = overview.assign(total=overview["explainer"] == ALL)
         title = "Gains at one (w, p) per explainer"
         yield Table.of("overview", title, overview, columns, notes, by=["total"], brief=True)
@@ -95,13 +104,12 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     columns = (
         *FACTORS,
         Column("baseline", form=".4f"),
-        Column("best", form=".4f"),
-        Column("gain", "gain of best", "+.4f"),
+        Column("best", "in-sample best", ".4f"),
         Column("best_w", "w", "g"),
         Column("best_p", "p", "g"),
         "plateau",
         Column("fixed", form=".4f"),
-        Column("fixed_gain", "gain of fixed", "+.4f", ("fixed_gain_low", "fixed_gain_high"), "survives"),
+        Column("fixed_gain", "gain at fixed", "+.4f", ("fixed_gain_low", "fixed_gain_high"), "survives"),
     )
     settings = settings.assign(best_p=settings["best_p"].where(settings["best_w"] < 1))  # p means nothing at w = 1
     notes = [READ, MARKED, *(f"Left out: {part}." for part in result["left_out"]), result["points"]]
@@ -128,9 +136,9 @@ def _table_of_tests(tested: pd.DataFrame) -> Iterator[Table]:
         *FACTORS,
         "point",
         Column("baseline", form=".4f"),
-        Column("gain", form="+.4f", ends=("low", "high"), marked="survives"),
-        Column("p_value", "p", ".3g"),
-        Column("p_holm", "p (Holm)", ".3g"),
+        Column("gain", "gain at the point", "+.4f", ("low", "high"), "survives"),
+        Column("p_value", "p", P_VALUE),
+        Column("p_holm", "p (Holm)", P_VALUE),
         Column("n", "segments", ",.0f"),
         Column("clusters", form=",.0f"),
         *spread,
@@ -167,8 +175,8 @@ def _sentences(given: Given) -> list[str]:
         f"At one (w, p) per explainer, {origins}: {all_of['better']} of {counted(all_of['n'], 'setting')} are better, "
         f"{all_of['worse']} equal or worse{between}. Their mean gain in correlation is {mean}. Settings of one "
         f"language pair share its segments: {all_of['clusters_better']} of "
-        f"{counted(all_of['clusters'], 'language pair')} have a mean gain above 0 (one-sided sign test p = "
-        f"{number(all_of['sign_p'], '.3g')})."
+        f"{counted(all_of['clusters'], 'language pair')} have a mean gain above 0 (one-sided sign test "
+        f"{p_in_words(all_of['sign_p'])})."
     ]
     undefined = real[real["fixed_gain"].isna()]
     if len(undefined):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import PAIR, Column, Given, Table
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
-from bmx_grid.core.wording import file_stem, named, setting_label, written
+from bmx_grid.core.wording import P_VALUE, file_stem, named, setting_label, written
 from bmx_grid.evaluations.base import BASE
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     frame = result["placebos"]
     if frame is not None and len(frame):
         gap = Column("difference", form="+.3f", ends=("low", "high"), marked="beaten")
-        columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", ".3g"))
+        columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", P_VALUE))
         title = "Metrics and boosts against placebos"
         yield Table.of("placebos", title, frame, columns, [*result["unbeaten"], OF_PLACEBOS], by=PAIR, names=5)
     frame = result["task_ranking"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis import gains
 from bmx_grid.analysis.base import Column, Given, Table, interval
 from bmx_grid.analysis.gains import MEAN
-from bmx_grid.core.wording import counted, named, number, point_in_words, written
+from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
@@ -68,8 +68,9 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
 
     What helps first, then by the other verdicts, the largest gain first; questions about declared, published and other
     points after each other, in the column question, and what could not be judged at the end. `best_looks_better`: the
-    gain of the best point minus that on other segments; `chosen_on`: on what segments; `repeat_deviation`: the
-    largest of a judge that scored repeatedly.
+    gain of the best point minus that on other segments; `chosen_on`: on what segments; `place`: of the boost among
+    those of the sweep, in which the paper's comes first, then the others as they were declared; `repeat_deviation`:
+    the largest of a judge that scored repeatedly.
     """
     import pandas as pd
 
@@ -78,7 +79,9 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
         return pd.DataFrame(columns=["question"])
     for factor in ("metric", "explainer"):
         frame = frame[frame[factor].isin(real.factor_levels(factor))]
+    in_order = list(dict.fromkeys([PAPERS_BOOST, *frame["boost"]]))
     frame = frame.assign(
+        place=frame["boost"].map(in_order.index),
         question=pd.Categorical(frame["point"].where(frame["point"].isin(FURTHER), "declared"), ["declared", *FURTHER]),
         best_looks_better=frame["best_gain"] - frame["gain"],
         chosen_on=frame["point"].map(lambda point: DISTANCE.get(point, point.replace("_", " "))),
@@ -102,22 +105,25 @@ def widest(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """verdicts: see `shown_verdicts`; answers: a line per metric and explainer, of the boost that gains most.
+    """verdicts: see `shown_verdicts`; answers: per metric and explainer a line of the boost that was declared first,
+    whatever others gain, and one of its published point, where there is one.
 
-    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence; not_judged: the boosts that
-    cannot be made, a sentence per reason.
+    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
+    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason.
     """
     frame = given.ask(shown_verdicts)
     if not len(frame):
         return {"verdicts": frame, "answers": _untested(given), "legend": [], "next_steps": "", "not_judged": []}
     rows = frame[frame["question"] == "declared"].to_dict("records")
     left = frame[frame["question"] == NOT_JUDGED].to_dict("records")
-    labels = {row["verdict"] for row in rows}
+    published = frame[frame["question"] == PUBLISHED].to_dict("records")
+    labels = {row["verdict"] for row in [*rows, *published]}
+    no_evidence = {*given.constructed, ALL} if given.constructed else set()
     return {
         "verdicts": frame,
-        "answers": [_answer(group, rows) for group in grouped(rows, "metric", "explainer")],
+        "answers": list(_answers(rows, published)),
         "legend": [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
-        "next_steps": next_steps(rows),
+        "next_steps": next_steps([row for row in rows if row["dataset"] not in no_evidence]),
         "not_judged": _not_judged(left, rows),
     }
 
@@ -132,7 +138,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         *("dataset", "language_pair", "metric", "explainer", "boost", "verdict"),
         *(Column(name, header, "+.4f", (f"{name}_low", f"{name}_high")) for name, header in COLUMNS.items()),
         Column("best_looks_better", "best point looks better by", "+.4f"),
-        Column("p_helps_holm", "p (Holm)", ".3f"),
+        Column("p_helps_holm", "p (Holm)", P_VALUE),
         Column("tried", "corrected for"),
         Column("chosen_on", "chosen on"),
         "pairs",
@@ -175,19 +181,53 @@ def _doubt(row: Row) -> str:
     return "too small" if tested else f"not after the correction for {row['tried']} verdicts"
 
 
-def _answer(of_both: Sequence[Row], among: Sequence[Row]) -> str:
-    """The line of a metric and explainer: the boost that gains most, on each verdict where language pairs differ."""
-    best = grouped(of_both, "boost")[0]
+def _answers(declared: Sequence[Row], published: Sequence[Row]) -> Iterator[str]:
+    """The lines of each metric and explainer, those with the best verdict of a first boost first."""
+    by_both: dict[tuple[str, str], list[Row]] = {}
+    for row in declared:
+        by_both.setdefault((row["metric"], row["explainer"]), []).append(row)
+    first = [row for row in declared if row["boost"] == _first(by_both[row["metric"], row["explainer"]])]
+    for lines in grouped(first, "metric", "explainer"):
+        both = lines[0]["metric"], lines[0]["explainer"]
+        yield _answer(_boost(lines[0], declared), lines, declared, _others(lines, by_both[both]))
+        at_point = [row for row in published if (row["metric"], row["explainer"]) == both]
+        if at_point:
+            lines = [row for row in at_point if row["boost"] == _first(at_point)]
+            yield _answer(f"{_boost(lines[0], declared)} at the published point", lines, declared, [])
+
+
+def _first(rows: Sequence[Row]) -> str:
+    """The boost that was declared first."""
+    return str(min(rows, key=lambda row: row["place"])["boost"])
+
+
+def _others(lines: Sequence[Row], rows: Sequence[Row]) -> list[str]:
+    """What other boosts have another verdict than those of these lines, with it."""
+    said = {row["verdict"] for row in lines}
+    by_label: dict[str, dict[str, None]] = {}
+    for row in sorted(rows, key=lambda row: row["place"]):
+        if row["boost"] != lines[0]["boost"] and row["verdict"] not in said:
+            by_label.setdefault(row["verdict"], {})[row["boost"]] = None
+    return [f"{label} by {named(list(boosts))}" for label, boosts in by_label.items()]
+
+
+def _answer(head: str, lines: Sequence[Row], among: Sequence[Row], remarks: Sequence[str]) -> str:
+    """A line of a boost of a metric and explainer, on each verdict where language pairs differ.
+
+    among: whose data sets are named where there are several; remarks: further ones.
+    """
     labelled = [
         {**row, "label": f"{row['verdict']}: {row['because']}" if math.isnan(row["gain"]) else row["verdict"]}
-        for row in best
+        for row in lines
     ]
     parts = [_part(same, among) for same in grouped(labelled, "label")]
-    length, varies = best[0]["length_gain"], best[0].get("repeat_deviation", math.nan)
-    beside = [f"length alone {number(length, '+.3f')}"] if len(best) == 1 and math.isfinite(length) else []
+    length = lines[0]["length_gain"]
+    varies = lines[0].get("repeat_deviation", math.nan)
+    beside = [f"length alone {_interval(lines[0], 'length_gain')}"] if len(lines) == 1 and math.isfinite(length) else []
     beside += [f"the correlation varies by {number(varies, '.3f')} when repeated"] if math.isfinite(varies) else []
-    remarks = f" ({', '.join(beside)})" if beside else ""
-    return f"{_boost(best[0], among)}: {'; '.join(parts)}{remarks}"
+    beside += remarks
+    end = f" ({', '.join(beside)})" if beside else ""
+    return f"{head}: {'; '.join(parts)}{end}"
 
 
 def _part(same: Sequence[Row], among: Sequence[Row]) -> str:

@@ -206,10 +206,11 @@ def _relation_in_words(plausible: pd.DataFrame) -> str:
     pairs = counted(int(relation_of_all["clusters"]), "language pair")
     over = f"over {counted(int(relation_of_all['n']), 'setting')} in {pairs}"
     if not math.isfinite(relation_of_all["rho"]):
-        return f"Whether a better explanation boosts more is open: {over} no correlation of AUC and gain is defined."
+        undefined = "no correlation of AUC and gain at the declared point is defined"
+        return f"Whether a better explanation boosts more is open: {over} {undefined}."
     lead = "Whether a better explanation boosts more is not established"
     if relation_of_all["low"] > 0 or relation_of_all["high"] < 0:
         lead = "Explanations that find more of the words people marked boost "
         lead += "more" if relation_of_all["low"] > 0 else "less"
     rho = interval(relation_of_all, ("rho", "low", "high"), RHO, "(too few for an interval)")
-    return f"{lead}: Spearman's rho of AUC and gain {over} is {rho}."
+    return f"{lead}: Spearman's rho of AUC and gain at the declared point {over} is {rho}."

@@ -16,7 +16,7 @@ from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats, Ints, Ragged
-from bmx_grid.core.wording import counted, first_line, number, point_in_words, with_interval
+from bmx_grid.core.wording import counted, first_line, number, point_in_words
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute_grid
@@ -67,9 +67,9 @@ class Boosted:
         segments, and attributions are reassigned from other ones. It is valid if the point was not chosen on these
         human scores.
         """
-        from bmx_grid.evaluations.held_out import rated_of, terms_of
+        from bmx_grid.evaluations.held_out import rated_of, reassignments, terms_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
-        from bmx_grid.measures.nuisance import NO_DONOR, donors, log_words
+        from bmx_grid.measures.nuisance import NO_DONOR, log_words
 
         scores, human, kind, seed = *self._judged(), self._spec.correlation, self._seed
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
@@ -78,12 +78,13 @@ class Boosted:
         texts = [[text.split() for text in of_side] for of_side in self._texts]
         terms = terms_of([self._systems], texts, self._clusters)
         rated = rated_of(kind, self.base, human, words, self._clusters, rows, terms, used, seed)
-        n_words = (self.ground_truth.lengths + self.hypothesis.lengths)[used]
+        n_words = self.hypothesis.lengths
+        if self._spec.side == "both":
+            n_words = n_words + self.ground_truth.lengths
         reassigned = []
-        for draw in range(DRAWS):
-            of = donors(n_words, rated.clusters, np.random.default_rng([seed, draw]))
-            if not (of == NO_DONOR).any():
-                reassigned.append(self._boosted(rows[used], rows[used][of]))
+        for donors in reassignments(n_words[used], rated.clusters, DRAWS, seed):
+            if not (donors == NO_DONOR).any():
+                reassigned.append(self._boosted(rows[used], rows[used][donors]))
         verdict = judged([evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed)])[0]
         if texts:
             return verdict
@@ -122,9 +123,8 @@ class Boosted:
                 f"{point_in_words(best.best_w, best.best_p)}, chosen on these segments"
             )
         gain, verdict = self.gain, self.verdict
-        interval = with_interval(gain.difference, gain.low, gain.high, "+.4f")
         alone = f"{self._spec.correlation} {number(gain.x, '.4f')}, the metric alone {number(gain.y, '.4f')}"
-        return f"{verdict.label}: {verdict.because}\n{alone}; gain {interval}"
+        return f"{verdict.label}: {verdict.because}\n{alone}"
 
     def __repr__(self) -> str:
         rated = "no human scores" if self.human is None else f"{int(np.isfinite(self.human).sum()):,} rated"

@@ -6,7 +6,9 @@ column per metric, higher is better, one of human scores, and where there are
 any, columns for id, system, source, reference, document and language pair:
 segments that share an id, source, reference or document are drawn and swapped
 together. Usual names
-(DA, seg_id, sys, lp, src, ref, ...) are recognised.
+(DA, seg_id, sys, lp, src, ref, ...) are recognised. A verdict takes off the
+numbers of words, of the hypothesis and its reference (or source), or of the
+columns of --lengths; without either no metric is said to help.
 
 exit status: 0 done; 2 a mistake in the command or its table.
 
@@ -23,7 +25,7 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -38,17 +40,17 @@ from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import command, parser
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import P_VALUE, counted, visible
 from bmx_grid.datasets.segments import NO_PAIR, clusters
 from bmx_grid.datasets.tables import ROLES, named_roles, open_table
 from bmx_grid.datasets.tables import Table as File
 from bmx_grid.datasets.tables import listed as columns_listed
-from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.base import NOTHING, Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.evaluations.held_out import rated_of
+from bmx_grid.evaluations.held_out import rated_of, terms_of
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
-from bmx_grid.evaluations.verdicts import LEGEND, evidence_on, judged
+from bmx_grid.evaluations.verdicts import HELPS, LEGEND, evidence_on, judged
 from bmx_grid.measures.correlation import FEWEST, KINDS, Kind, correlate
 from bmx_grid.measures.levels import within_groups
 from bmx_grid.measures.nuisance import log_words
@@ -57,6 +59,7 @@ from bmx_grid.measures.significance import compare as significance
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
+from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +68,14 @@ Level = Literal["segment", "system"]
 Grouping = Literal["item", "system", "none"]
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": (), "segment": ()}
 FEWEST_RESAMPLES = 40  # of tests
+BEYOND = (
+    "Beyond score and length: what the metric adds to a smooth curve of the other one's score and of the numbers of "
+    "words, and to the level of each system, fitted to the human scores."
+)
+NO_LENGTHS = (
+    "Length is not taken off, as the table has neither texts nor a column of lengths (lengths, --lengths): what of a "
+    "gain is beyond it is not known, and no metric is said to help."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +86,9 @@ class Compared:
     of metrics: difference with interval, p, and p adjusted for the number of pairs; clusters of segments (or at system
     level whole systems) are swapped between the metrics and drawn with replacement for the interval.
     verdicts: of every two metrics the better one over the other: gain, the gain beyond a curve of the other's score and
-    the numbers of words, and a verdict as of a boost; none at system level and with a grouping.
-    columns: role -> columns that play it. n_clusters: of segments.
+    the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
+    words the gain beyond is NaN, and nothing helps.
+    columns: role -> columns that play it. n_clusters: of segments. has_lengths: whether numbers of words are known.
     """
 
     correlations: pd.DataFrame
@@ -89,6 +101,7 @@ class Compared:
     seed: int
     columns: Roles
     n_clusters: int
+    has_lengths: bool
 
     def tables(self) -> list[Table]:
         """What `summary` and `bmx-grid compare` print: correlations, best first, differences and verdicts."""
@@ -113,7 +126,7 @@ class Compared:
         tables = [Table.of("agreement", title, frame, shown, notes, by=["language_pair"], names=len(pair) + 1)]
         if len(self.tests):
             columns = [Column(name, name, "+.3f") for name in ("difference", "low", "high")]
-            columns += [Column("p", "p", ".3g"), Column("p_holm", "p holm", ".3g", marked="is_marked")]
+            columns += [Column("p", "p", P_VALUE), Column("p_holm", "p holm", P_VALUE, marked="is_marked")]
             notes = [
                 "p: two-sided, by swapping clusters of segments (or whole systems) between the metrics; p holm: "
                 f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
@@ -125,11 +138,10 @@ class Compared:
         if len(self.verdicts):
             headings = {"gain": "gain", "beyond": "beyond score and length", "within_source": "within source"}
             columns = [Column(name, of, "+.3f", (f"{name}_low", f"{name}_high")) for name, of in headings.items()]
-            notes = [
-                "Beyond score and length: what the metric adds to a smooth curve of the other one's score and of the "
-                "number of words that is fitted to the human scores.",
-                *(f"{label}: {LEGEND[label]}." for label in LEGEND if label in set(self.verdicts["verdict"])),
-            ]
+            meanings = {**LEGEND, HELPS: "an established gain, also over the other one's score and length"}
+            labels = set(self.verdicts["verdict"])
+            notes = [BEYOND if self.has_lengths else NO_LENGTHS]
+            notes += [f"{label}: {meaning}." for label, meaning in meanings.items() if label in labels]
             title = "Is the better metric more than the other one's score and the length?"
             shown = [*pair, Column("compared", "metric"), Column("against"), *columns, Column("verdict")]
             tables.append(Table.of("verdicts", title, self.verdicts, shown, notes, names=len(pair) + 2))
@@ -162,6 +174,7 @@ def compare(
     seed: int = 0,
     columns: Columns | None = None,
     language_pair: str | None = None,
+    lengths: str | Sequence[str] = (),
 ) -> Compared:
     """Which metric correlates best with human judgements: correlations, intervals and tests of columns of scores.
 
@@ -180,24 +193,40 @@ def compare(
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
         "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
-        resamples, seed: of intervals and tests. columns, language_pair: as for `grid`.
+        resamples, seed: of intervals and tests. columns, language_pair: as for `grid`. lengths: columns of numbers of
+        words, in place of those of the texts, that a verdict takes off.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
     for name, value, choices in (("by", by, Grouping), ("level", level, Level), ("statistic", statistic, Kind)):
         convert(value, choices, name)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     table = frame if isinstance(frame, File) else frame_table(frame)
-    names = listed("metrics", metrics)
-    roles = _roles(table, names, human, keyed("columns", columns), NEEDED[level if level == "system" else by])
-    settings = list(_settings(table, {name: _scores(table, name) for name in names}, roles, language_pair))
+    names, counts = listed("metrics", metrics), listed("lengths", lengths)
+    needed = NEEDED[level if level == "system" else by]
+    roles = _roles(table, names, human, counts, keyed("columns", columns), needed)
+    scores = {name: _scores(table, name) for name in names}
+    words = np.column_stack([numbers(table, name) for name in counts]) if counts else None
+    settings = list(_settings(table, scores, words, roles, language_pair))
     how: dict[str, Any] = {"resamples": resamples, "seed": seed}
     frames = _frames(settings, by, level, statistic, how)
     n_clusters = len({label for setting in settings for label in setting.clusters})
-    return Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters)
+    has_lengths = all(setting.log_words is not None for setting in settings)
+    return Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters, has_lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored(Finished):
+    """A finished setting of a column of scores.
+
+    log_words: float64[N, k], None where no numbers of words are known; has_texts: whether its words are the table's.
+    """
+
+    log_words: Floats | None = None
+    has_texts: bool = False
 
 
 def _frames(
-    settings: Sequence[Finished], by: Grouping, level: Level, statistic: Kind, how: Mapping[str, Any]
+    settings: Sequence[Scored], by: Grouping, level: Level, statistic: Kind, how: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Correlations, tests and verdicts of settings at this level and grouping; how: resamples and seed."""
     import pandas as pd
@@ -217,20 +246,27 @@ def _frames(
 
 
 def _roles(
-    table: File, metrics: Sequence[str], human: str | None, columns: Mapping[str, Any], needed: Sequence[str]
+    table: File,
+    metrics: Sequence[str],
+    human: str | None,
+    lengths: Sequence[str],
+    columns: Mapping[str, Any],
+    needed: Sequence[str],
 ) -> Roles:
     """Role -> its columns. Raises ConfigError for metrics and human scores that cannot be used, DataError for none."""
     if not metrics:
         raise ConfigError("metrics: name at least one column of scores, as in compare(frame, ['comet', 'chrf']).")
-    for argument, name in [*(("metrics", name) for name in metrics), *([] if human is None else [("human", human)])]:
-        if name not in table.names:
-            raise ConfigError(f"{table.path}: {argument}: {unknown('column', name, table.names)}")
+    named = {"metrics": metrics, "human": [] if human is None else [human], "lengths": lengths}
+    for argument, names in named.items():
+        for name in names:
+            if name not in table.names:
+                raise ConfigError(f"{table.path}: {argument}: {unknown('column', name, table.names)}")
     if human in metrics:
         raise ConfigError(f"human: the column {human!r} is one of the metrics; name another one with human.")
     if human is not None and "score" in columns:
         raise ConfigError("human and the role score both name the human scores; give one of them.")
     given = columns if human is None else {**columns, "score": human}
-    return roles_of(table, given, ("score", *needed), taken=metrics)
+    return roles_of(table, given, ("score", *needed), taken=[*metrics, *lengths])
 
 
 def _scores(table: File, name: str) -> Floats:
@@ -245,11 +281,14 @@ def _scores(table: File, name: str) -> Floats:
     return values
 
 
-def _settings(table: File, scores: Mapping[str, Floats], roles: Roles, language_pair: str | None) -> Iterator[Finished]:
+def _settings(
+    table: File, scores: Mapping[str, Floats], words: Floats | None, roles: Roles, language_pair: str | None
+) -> Iterator[Scored]:
     """A finished setting of each language pair and column, sorted by the names of the metrics.
 
     Scores need no texts: without a hypothesis there is the number of the row, and without a source or reference the id,
-    so that segments of one id are one cluster.
+    so that segments of one id are one cluster. words: float64[rows, k] numbers of words, None for those of the texts:
+    of the hypothesis, and of its reference or else its source, as metrics read them.
     """
     rows = [str(row + 1) for row in range(len(table))]
     texts = {} if "hypothesis" in roles else {"hypothesis": rows}
@@ -265,11 +304,20 @@ def _settings(table: File, scores: Mapping[str, Floats], roles: Roles, language_
     whole = File(table.path, [*used, *added], len(table), column, table.place)
     sets = segment_sets(whole, {**roles, **{role: (f"({role})",) for role in texts}}, language_pair)
     labels = clusters([segments for segments, _ in sets])
+    truth: list[Role] = [role for role in ("reference", "source") if role in roles]
+    reads: tuple[Role, ...] = (*truth[:1], "hypothesis")
     for (segments, places), label in zip(sets, labels, strict=True):
         for name in sorted(scores):
-            metric = Function(len, name, ("hypothesis",), "")  # that scores nothing: its scores are here
+            metric = Function(len, name, reads, "")  # that scores nothing: its scores are here
             items, base = segments.items(metric.reads), AttributionSet(scores[name][places], {})
-            yield Finished(segments, name, ALONE, metric, None, items, base, label.tolist())
+            has_texts = "hypothesis" in roles
+            setting = Scored(segments, name, ALONE, metric, None, items, base, label.tolist(), has_texts=has_texts)
+            if words is not None:
+                setting = replace(setting, log_words=log_words(words[places]))
+            elif has_texts:
+                counts = [setting.word_counts(role) for role in reads]
+                setting = replace(setting, log_words=log_words(*counts))
+            yield setting
 
 
 def _frame(evaluation: Evaluation, settings: Sequence[Finished]) -> dict[str, pd.DataFrame]:
@@ -285,25 +333,31 @@ def _frame(evaluation: Evaluation, settings: Sequence[Finished]) -> dict[str, pd
     return {table: pd.concat(parts, ignore_index=True) for table, parts in frames.items()}
 
 
-def _pairs(settings: Sequence[Finished]) -> Iterator[tuple[Finished, Finished]]:
+def _pairs(settings: Sequence[Scored]) -> Iterator[tuple[Scored, Scored]]:
     """Every two metrics of a language pair."""
     yield from ((left, right) for left, right in itertools.combinations(settings, 2) if left.pair == right.pair)
 
 
-def _verdicts(settings: Sequence[Finished], kind: Kind, how: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _verdicts(settings: Sequence[Scored], kind: Kind, how: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row per two metrics, on the segments that both score; all are one family of tests."""
     names, evidence = [], []
     for both in _pairs(settings):
-        human, of = both[0].segments.human_scores, both[0].codes
+        human, of, words = both[0].segments.human_scores, both[0].codes, both[0].log_words
         used = np.asarray(np.isfinite([human, *(setting.scores.base_scores for setting in both)]).all(axis=0))
+        if words is not None:
+            used &= np.isfinite(words).all(axis=1)
         reached = [correlate(kind, setting.scores.base_scores[used], human[used]) for setting in both]
         better, other = both[::-1] if reached[1] > reached[0] else both
-        words = log_words(other.word_counts("hypothesis"))
-        terms = np.empty((len(human), 0))
         base, scores = other.scores.base_scores, better.scores.base_scores
-        rated = rated_of(kind, base, human, words, of.clusters, of.items, terms, used, how["seed"])
+        taken_off = np.zeros((len(human), 1)) if words is None else words
+        texts = [other.words_of(role) for role in other.worded] if other.has_texts else []
+        terms = terms_of(list(other.segments.groups.values()), texts, np.asarray(other.clusters))
+        rated = rated_of(kind, base, human, taken_off, of.clusters, of.items, terms, used, how["seed"])
         names.append({"language_pair": other.pair[1], "compared": better.metric_name, "against": other.metric_name})
-        evidence.append(evidence_on(kind, rated, scores[used], (), **how))
+        known = evidence_on(kind, rated, scores[used], (), **how)
+        if words is None:  # what is beyond the score alone is not what its name says
+            known = replace(known, beyond=NOTHING)
+        evidence.append(known)
     rows = []
     for pair, verdict in zip(names, judged(evidence), strict=True):
         row: dict[str, Any] = {**pair, "verdict": verdict.verdict, "because": verdict.because}
@@ -315,7 +369,7 @@ def _verdicts(settings: Sequence[Finished], kind: Kind, how: Mapping[str, Any]) 
 
 
 def _grouped_tests(
-    settings: Sequence[Finished], grouping: Grouping, statistic: Kind, how: Mapping[str, Any]
+    settings: Sequence[Scored], grouping: Grouping, statistic: Kind, how: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Tests of every pair of metrics of a language pair by their correlation within items or within systems.
 
@@ -345,6 +399,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cli.add_argument("--level", choices=get_args(Level), default="segment", help="default: segment")
     cli.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
     cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
+    cli.add_argument("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns of numbers of words")
     cli.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
     cli.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
     cli.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
@@ -358,11 +413,11 @@ def _printed(parsed: argparse.Namespace) -> str:
     table, columns = open_table(Path(parsed.table).expanduser()), named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
-    options = ("metrics", "human", "by", "level", "statistic", "resamples", "seed", "language_pair")
+    options = ("metrics", "human", "by", "level", "statistic", "resamples", "seed", "language_pair", "lengths")
     arguments = {name: getattr(parsed, name) for name in options}
     compared = compare(table, columns=columns, **arguments)
     roles = {role.replace("_", " "): list(names) for role, names in compared.columns.items()}
-    read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, **roles}
+    read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, "lengths": parsed.lengths, **roles}
     read["unused"] = [name for name in dict.fromkeys(table.names) if not any(name in names for names in read.values())]
     if parsed.json:
         frames = {

@@ -208,7 +208,7 @@ class Run:
         """Name -> file."""
         return {file.stem: file for place in ("*.parquet", "tables/*.parquet") for file in self.folder.glob(place)}
 
-    settings = _table("settings", "One row per setting with a grid: the metric alone, best point, gain, their basis.")
+    settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
     scores = _table("scores", "One row per segment and setting: human score, the metric alone and at each point.")
     correlations = _table("correlations", "Correlation with human judgements at segment and system level.")
@@ -314,7 +314,7 @@ class Run:
         return f"Run({str(self.folder)!r}: {counted(len(self.names), 'table')}{failed})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, and the gain of every setting; of metrics alone, correlations."""
+        """What a notebook shows: the answer, and numbers of every setting; of metrics alone, correlations."""
         lines, frame = self._answer()
         table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format="{:.4f}".format) if len(frame) else ""
         names = f"{self.folder}: {', '.join(self.names) or 'no tables'}."
@@ -332,10 +332,10 @@ class Run:
         names, columns = tuple[str, ...](FACTORS), {name: name for name in ("value", "low", "high")}
         if "grid" in self.names:
             tested = declared_points(self.analysis.frames)
-            tested = tested[tested["point"] == PUBLISHED][[*FACTORS, "low", "high"]]
-            frame = self.settings.merge(tested, on=list(FACTORS), how="left")
-            columns = {"n_used": "segments", "baseline": "metric alone", "fixed_gain": "gain"}
-            columns |= {"low": "low", "high": "high", "gain": "gain of the best point (in-sample)"}
+            tested = tested[(tested["point"] == PUBLISHED) & tested["low"].notna()]
+            frame = self.settings.merge(tested[[*FACTORS, "gain", "low", "high"]], on=list(FACTORS), how="left")
+            columns = {"n_used": "segments", "baseline": "metric alone", "gain": "gain at the published point"}
+            columns |= {"low": "low", "high": "high", "best": "in-sample best"}
             lines = [*answer(self.analysis), *lines]
         elif "correlations" in self.names:
             frame, names = self.correlations, (*FACTORS[:3], "level", "grouping", "statistic")

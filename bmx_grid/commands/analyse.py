@@ -146,7 +146,7 @@ def _summary(analysis: Analysis) -> str:
     counts = analysis.ask(headline.compute)["headline"]
     parts = [sentences(lines) for lines in (read, headline.answer(analysis), counts)]
     return "\n\n".join(
-        [*parts, *(as_text(shown, terminal_width()).rstrip() for shown in unsigned), signature(analysis)]
+        [*filter(None, parts), *(as_text(shown, terminal_width()).rstrip() for shown in unsigned), signature(analysis)]
     )
 
 

@@ -15,7 +15,7 @@ from bmx_grid.analysis.load import read_frame
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.core.errors import DataError
-from bmx_grid.core.wording import number, visible, with_interval
+from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval
 from bmx_grid.measures.significance import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
@@ -179,7 +179,7 @@ def _lines_of_systems(values: Values) -> Iterator[str]:
         yield f"{visible(name):<{wide}}  {with_interval(score['score'], score['low'], score['high'], form)}"
     for test in values["tests"]:
         difference = with_interval(test["difference"], test["low"], test["high"], signed)
-        p = f"p = {number(test['p'], '.4f')}, for all pairs {number(test['p_holm'], '.4f')}"
+        p = f"{p_in_words(test['p'])}, for all pairs {number(test['p_holm'], P_VALUE)}"
         end = "" if test["p_holm"] < LEVEL else ", not established"
         yield f"{visible(test['system'])} minus {visible(test['against'])}: {difference}, {p}{end}"
         for people in test.get("people", ()):

@@ -24,6 +24,8 @@ TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u206
 ODD = re.compile(r"[^\w+.,() -]")  # signs that a checked name has not
 SIGNED = re.compile(r"\+\.\d+f")
 MOST_PLACES = 8  # of a signed number
+P_VALUE = "p"  # in place of a form
+SMALLEST_P = 0.001  # that is written out
 CONTROL = {"Cc", "Cs", "Zl", "Zp"}
 # Option name to written name; no two options share one. Names of capital letters follow; any other name stays as it is.
 WRITTEN = {
@@ -52,22 +54,20 @@ LONGEST_LABEL = 44  # characters of a name where there is room for a line
 SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 
 
-def probability(p: float) -> str:
-    """A p value as it is printed; below .001 that it is, since a p value is never 0."""
-    return "< 0.001" if p < 0.001 else number(p, ".3f")
-
-
 def number(value: float | None, form: str = "g", minus: str = "-") -> str:
     """A number in the format `form`; "n/a" where it is undefined or not finite, "" for None.
 
     What rounds to 0 has no minus: -0.00001 in the form ".4f" is 0.0000. Where the form shows signs, as gains have them,
     it has as many digits as its first one needs: -0.00001 in the form "+.4f" is -0.00001. There 0.0000, without a sign,
-    is 0 or below 5e-9, which is nothing that scores and human judgements could tell from 0.
+    is 0 or below 5e-9, which is nothing that scores and human judgements could tell from 0. In the form P_VALUE it has
+    three decimals, and no p value is 0: one below .001 is "< 0.001".
     """
     if value is None:
         return ""
     if not math.isfinite(value):
         return UNDEFINED
+    if form == P_VALUE:
+        return f"{value:.3f}" if value >= SMALLEST_P else f"< {SMALLEST_P}"
     text = format(value + 0, form)  # -0.0 + 0 is 0.0
     if _is_zero(text):
         if SIGNED.fullmatch(form) and not _is_zero(format(value, f".{MOST_PLACES}f")):
@@ -75,6 +75,12 @@ def number(value: float | None, form: str = "g", minus: str = "-") -> str:
         elif "e" not in text:
             text = text.lstrip("+-")
     return text.replace("-", minus)
+
+
+def p_in_words(value: float) -> str:
+    """A p value in a sentence: "p = 0.031", "p < 0.001"."""
+    shown = number(value, P_VALUE)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
 def with_interval(

@@ -82,8 +82,9 @@ class DatasetReader(Component):
     name: how the data set is called in plans, tables and file names.
     language_pairs: the pairs to use, in this order; the data set may have more (`PAIRS`).
     sources: where `download` fetches the files that `needs` lists. Empty: nothing to download.
+    constructed: whether texts or scores were made up: a sweep then says that it is no evidence, and gives no advice.
 
-    All three are runtime fields. A setting names its data set and pair itself, and the texts and
+    All four are runtime fields. A setting names its data set and pair itself, and the texts and
     scores that were read are in `SegmentSet.fingerprint`: narrowing the pairs or another
     data_dir must not make an attribution count as a different one.
     """
@@ -93,6 +94,7 @@ class DatasetReader(Component):
     name: str = runtime()
     language_pairs: tuple[str, ...] = runtime(())
     sources: tuple[Source, ...] = runtime(())
+    constructed: bool = runtime(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -152,6 +152,7 @@ class SegmentSet:
     origin: the file the rows came from, for messages.
     all_ids, all_systems: of the whole test set that this may be a part of (`limit`, systems left out), the ids in the
         order of its sources: what score files made elsewhere are written for. By default those of these segments.
+    constructed: whether texts or scores were made up, so that nothing follows from them.
     Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, or
     an (id, system) that occurs twice.
     """
@@ -163,6 +164,7 @@ class SegmentSet:
     origin: str = ""
     all_ids: tuple[str, ...] = ()
     all_systems: tuple[str, ...] = ()
+    constructed: bool = False
 
     def __post_init__(self) -> None:
         where = self.origin or f"{self.dataset} {self.language_pair}"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bmx_grid.boosts.base import Boost, Fit, Fitted, Part
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.measures.correlation import Kind, correlate
@@ -207,15 +208,24 @@ def member_of(
     texts = [setting.words_of(role) for role in setting.worded]
     terms = terms_of(list(setting.segments.groups.values()), texts, labels)
     rated = rated_of(kind, base, human, words, labels, items, terms, used, fold_seed, among)
-    drawn = []
-    for draw in range(draws if features else 0):  # the same whatever settings a sweep has
-        content = int(setting.segments.fingerprint()[:16], 16)
-        rng = np.random.default_rng([seed, content, REASSIGNED_PLACE, draw])
-        drawn.append(donors(setting.inputs(spec).lengths[used[among]], rated.clusters, rng))
+    drawn: tuple[Ints, ...] = ()
+    if features:
+        drawn = reassignments(setting.inputs(spec).lengths[used[among]], rated.clusters, draws, seed)
     features = {name: columns if used.all() else columns[used] for name, columns in features.items()}
     if kind != "pearson":  # as in the grid, rounding creates no order
         features = {name: without_rounding(columns) for name, columns in features.items()}
-    return Member(**vars(rated), setting=setting, features=features, lacking=lacking, donors=tuple(drawn))
+    return Member(**vars(rated), setting=setting, features=features, lacking=lacking, donors=drawn)
+
+
+def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple[Ints, ...]:
+    """int64[n] for each draw, which of n judged segments each gets its attributions from (`nuisance.donors`).
+
+    n_words: int64[n]; clusters: int64[n] codes from 0. Drawn from the seed and from these, so that the same segments
+    have the same ones in every sweep and in `bmx_grid.boost`.
+    """
+    content = int(digest([n_words.tolist(), clusters.tolist()])[:16], 16)
+    seeds = [[seed, content, REASSIGNED_PLACE, draw] for draw in range(draws)]
+    return tuple(donors(n_words, clusters, np.random.default_rng(of_draw)) for of_draw in seeds)
 
 
 def _features(setting: Finished, boosts: Mapping[str, Boost], used: Flags) -> tuple[dict[str, Floats], dict[str, str]]:

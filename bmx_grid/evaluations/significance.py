@@ -109,7 +109,7 @@ class SignificanceEvaluation(Evaluation):
     permutation tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
-    VERSION: ClassVar[int] = 4  # without gains of halves
+    VERSION: ClassVar[int] = 5  # intervals have the draws of verdicts
     GONE: ClassVar[Mapping[str, Any]] = {"alternative": "two-sided", "rank_resamples": 0}
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "ranking": Rank}

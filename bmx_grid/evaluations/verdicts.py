@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, probability
+from bmx_grid.core.wording import counted, p_in_words
 from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
@@ -222,7 +222,7 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
         return TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}"
     if gain.established or gain.high < 0:
         looks = "a gain" if gain.established else "a loss"
-        p = f"p {probability(row.p_gain_holm)} by Holm"
+        p = f"{p_in_words(row.p_gain_holm)} by Holm"
         shown += f": looks like {looks}, but not after the correction for {counted(row.tried, 'verdict')} ({p})"
     return NO_GAIN, shown
 
@@ -247,7 +247,7 @@ def _cause(row: Verdict, smallest: float) -> tuple[Label, str]:
     if missing:
         return CAUSE_NOT_SHOWN, f"{shown}: not established {' and '.join(missing)}"
     if not row.p_helps_holm <= 1 - CONFIDENCE:  # undefined is not established
-        p = f"p {probability(row.p_helps_holm)} by Holm"
+        p = f"{p_in_words(row.p_helps_holm)} by Holm"
         return CAUSE_NOT_SHOWN, f"{shown}: not after the correction for {counted(row.tried, 'verdict')} ({p})"
     if beyond.value < smallest:
         rest = f"what is left beyond score, length and text is not worth having (below {smallest:g})"

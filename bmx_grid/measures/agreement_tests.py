@@ -105,7 +105,7 @@ def drawn_agreement(
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
     samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(AT_ONCE, len(x))  # arrays stay in a cache
     if units >= FEWEST_CLUSTERS and np.isfinite(first - second):
-        drawn = seeded_draws(count, resamples, seed, 2 * len(x), stream=(0,))
+        drawn = seeded_draws(count, resamples, seed, 2 * len(x))
         for times in drawn if bootstrap and count >= FEWEST_CLUSTERS else ():
             samples += [_difference(values, none, times.T[part]) for part in ranges(times.shape[1], few)]
         for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed):

@@ -245,7 +245,7 @@ def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
     return np.asarray(group[first_of_run[following % len(first_of_run)]])
 
 
-def log_words(*counts: Ints) -> Floats:
+def log_words(*counts: Ints | Floats) -> Floats:
     """float64[N, sides] the natural logarithm of int64[N] words of each side; an empty side counts as one word."""
     return np.log(np.maximum(np.column_stack(counts), 1).astype(np.float64))
 

@@ -160,12 +160,14 @@ def units_of(unit: Unit, clusters: Ints, systems: Ints) -> tuple[int, Ints]:
 def drawn_units(unit: Unit, clusters: Ints, systems: Ints, draw: Draw, resamples: int, seed: int) -> Iterator[Floats]:
     """float64[U, R] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
 
-    Not to be written to (`seeded_draws`).
+    Clusters are drawn as by every other bootstrap of clusters with this seed, so that a gain has one interval wherever
+    it stands; swaps, and draws of systems, have streams of their own. Not to be written to (`seeded_draws`).
     """
-    of_clusters, of_systems = (
-        seeded_draws(number_of(of), resamples, seed, 2 * len(of), draw=draw, stream=(int(draw is swaps), place))
-        for place, of in enumerate((clusters, systems))
-    )
+    of_swaps = draw is swaps
+    width = 2 * len(clusters)
+    stream = (1, 0) if of_swaps else ()
+    of_clusters = seeded_draws(number_of(clusters), resamples, seed, width, draw=draw, stream=stream)
+    of_systems = seeded_draws(number_of(systems), resamples, seed, width, draw=draw, stream=(int(of_swaps), 1))
     if unit != "both":
         yield from of_clusters if unit == "inputs" else of_systems
         return
@@ -250,7 +252,7 @@ def compare_sums(
     whole_x, whole_y, count = of_x.sum(axis=0), of_y.sum(axis=0), number_of(unit)
     samples, swapped = [np.empty(0)], [np.empty(0)]
     if count >= FEWEST_CLUSTERS:
-        for times in seeded_draws(count, resamples, seed, stream=(0,)):
+        for times in seeded_draws(count, resamples, seed):
             samples.append(combine(times.T @ of_x) - combine(times.T @ of_y))
         for swap in seeded_draws(count, resamples, seed, draw=swaps, stream=(1,)):
             moved = swap.T @ (of_y - of_x)

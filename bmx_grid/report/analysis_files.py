@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bmx_grid.analysis import shared_task
 from bmx_grid.analysis.base import CONTROL, FACTORS, Given
 from bmx_grid.analysis.examples import Example, choose_examples
+from bmx_grid.analysis.headline import not_evidence
 from bmx_grid.analysis.load import frames_of, from_arrow
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
 from bmx_grid.core.errors import DataError
@@ -85,13 +86,13 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
     frame = given.frames.get("correlations", next(iter(given.frames.values())))
     datasets = ", ".join(sorted(set(frame["dataset"])))
     what = f"{counted(frame['metric'].nunique(), 'metric')} on {datasets}, without an explainer."
-    unbeaten = given.ask(shared_task.compute)["unbeaten"]
+    remarks = [*given.ask(shared_task.compute)["unbeaten"], *not_evidence(given)]
     path = output_dir / REPORT
-    write_metrics_report(path, title=f"Metrics on {datasets}", introduction=[what, *unbeaten], tables=shown)
+    write_metrics_report(path, title=f"Metrics on {datasets}", introduction=[what, *remarks], tables=shown)
     brief = next((replace(table, notes=()) for table in shown if table.brief), None)
     lines = [] if brief is None else as_text(brief, terminal_width()).rstrip().splitlines()
     more = [f"… {counted(len(lines) - MOST_LINES, 'more line')} in {REPORT}"] if len(lines) > MOST_LINES else []
-    return None, [path], "\n".join([*lines[:MOST_LINES], *more, *map(fitted, unbeaten)])
+    return None, [path], "\n".join([*lines[:MOST_LINES], *more, *map(fitted, remarks)])
 
 
 def write_analysis(

@@ -23,6 +23,7 @@ from bmx_grid.core.wording import (
     point_in_words,
     setting_in_words,
     typeset,
+    with_interval,
 )
 from bmx_grid.evaluations.verdicts import HELPS
 from bmx_grid.measures.correlation import NO_CHANGE
@@ -92,10 +93,13 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
     explainer: Any
     for explainer, gains in frame.groupby("explainer"):
         caption = (
-            f"Gain of {label(explainer)} ({correlation_of(analysis)}, boosted minus metric alone) at the declared "
-            "point, one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
+            f"Gain of {label(explainer)} at the declared point ({correlation_of(analysis)}, boosted minus metric "
+            "alone), one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
         )
-        stem, title = f"gains_with_intervals_{file_stem(explainer)}", f"Gains of {label(explainer)} with intervals"
+        stem, title = (
+            f"gains_with_intervals_{file_stem(explainer)}",
+            f"Gains of {label(explainer)} at the declared point",
+        )
         rows = gains[["gain", "low", "high"]].assign(filled=gains["survives"])
         yield from _drawings(analysis, gains[list(FACTORS[:3])], rows, stem, title, caption)
 
@@ -171,21 +175,23 @@ def _caption(analysis: Analysis, row: int) -> str:
         f"alone. Metric alone (w = 1): {alone}."
     ]
     if setting["best_w"] < 1:
-        words.append(f"Best point (in-sample): {_point(setting, 'best', setting['gain'])}.")
+        words.append(f"Best point (in-sample): {_point(setting, 'best')}.")
     elif math.isfinite(setting["baseline"]):
         words.append("Best of all points: the metric alone.")
     if math.isfinite(setting["fixed"]):
-        low, high = (typeset(setting[f"fixed_gain_{end}"], "+.4f") for end in ("low", "high"))
-        ends = f" [{low}, {high}], the vertical line" if math.isfinite(setting["fixed_gain_low"]) else ""
         origin = analysis.ask(chosen_points)["origin"][setting["explainer"]]
-        words.append(f"Fixed point: {_point(setting, 'fixed', setting['fixed_gain'])}{ends}, {origin}.")
+        gain = ""
+        if math.isfinite(setting["fixed_gain_low"]):
+            ends = setting["fixed_gain_low"], setting["fixed_gain_high"]
+            gain = f", gain there {with_interval(setting['fixed_gain'], *ends, minus=MINUS)}, the vertical line"
+        words.append(f"Fixed point: {_point(setting, 'fixed')}{gain}, {origin}.")
     undefined = undefined_in_words(int(np.isnan(analysis.table.correlation[row]).sum()), "point")
     return f"{' '.join(words)}{undefined}"
 
 
-def _point(setting: pd.Series, name: str, gain: float) -> str:
+def _point(setting: pd.Series, name: str) -> str:
     where = point_in_words(setting[f"{name}_w"], setting[f"{name}_p"], MINUS).replace(" ", "\u00a0")
-    return f"{typeset(setting[name], '.4f')} ({where}), gain {typeset(gain, '+.4f')}"
+    return f"{typeset(setting[name], '.4f')} ({where})"
 
 
 def correlation_over_p(analysis: Analysis, row: int) -> Figure:

@@ -131,7 +131,8 @@ def _introduction(analysis: Analysis) -> list[str]:
         "w · s + (1 − w) · M: w is the weight of the metric itself, and w = 1 is the metric alone.",
         f"Here p runs from {typeset(p[0])} to {typeset(p[-1])} ({counted(len(p), 'value')}) and w is "
         f"{', '.join(map(typeset, w))}. Every number is {correlation_of(analysis)} with human scores, segment by "
-        "segment. A gain is that of the boosted metric minus that of the metric alone.",
+        "segment. A gain is that of the boosted metric minus that of the metric alone, on segments that the boost was "
+        "not chosen on; others are named: the gain at a point, the in-sample best.",
         _with_minus(points_in_words(analysis.ask(chosen_points))),
     ]
 

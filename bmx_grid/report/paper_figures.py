@@ -15,7 +15,17 @@ from bmx_grid.analysis.gains import real_at_points, summaries, summarise
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import MINUS, SHORT_LABEL, counted, factor_in_words, file_stem, label, typeset, with_interval
+from bmx_grid.core.wording import (
+    MINUS,
+    SHORT_LABEL,
+    counted,
+    factor_in_words,
+    file_stem,
+    label,
+    p_in_words,
+    typeset,
+    with_interval,
+)
 from bmx_grid.report.canvas import (
     BLUE,
     COLUMN,
@@ -196,8 +206,8 @@ def better_and_worse(analysis: Analysis) -> Drawing:
     caption = (
         f"{counted(total['n'], 'setting')} at one fixed (w, p) per explainer; controls left out. Better: gain above "
         f"1e-5; equal or worse: gain of 0 or less. Of {counted(total['clusters'], 'cluster')}, a data set and language "
-        f"pair each, {total['clusters_better']} have a mean gain above 0 (one-sided sign test p = "
-        f"{typeset(total['sign_p'], '.3g')}). {points_in_words(analysis.ask(chosen_points))}"
+        f"pair each, {total['clusters_better']} have a mean gain above 0 (one-sided sign test "
+        f"{p_in_words(total['sign_p'])}). {points_in_words(analysis.ask(chosen_points))}"
         f"{undefined_in_words(total['undefined'], 'setting')}"
     )
     title = "Settings that get better and worse by explainer"

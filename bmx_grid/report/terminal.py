@@ -50,7 +50,7 @@ def failures(failed: Sequence[Refused]) -> str:
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
-    """One line for one finished setting: the metric alone, its gain at the declared point, and what it took.
+    """One line for one finished setting: correlations of the metric alone and at the published point, what it took.
 
     A reason that is already in `said` is not said again; a new one is added.
     """
@@ -70,8 +70,8 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
         parts.append(f"{counted(len(spent.unread), 'answer')} could not be read, for example {spent.unread[0]}")
     if math.isfinite(result.grid.baseline):
         parts.append(f"baseline {number(result.grid.baseline, '.4f')}")
-    if result.has_grid and math.isfinite(result.published.gain):
-        parts.append(f"gain {number(result.published.gain, '+.4f')}")
+    if result.has_grid and math.isfinite(result.published.correlation):
+        parts.append(f"published point {number(result.published.correlation, '.4f')}")
     took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
     parts += ["cached"] if result.cached else took
     return head + ", ".join(parts)

@@ -96,6 +96,7 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
         repeat_deviation=_repeat_deviation(finished, "pearson" if grid is None else grid.spec.correlation),
         words={role: finished.word_counts(role).sum() / len(segments) for role in finished.worded if len(segments)},
         cached=spent is None,
+        constructed=segments.constructed,
     )
     return result, finished
 

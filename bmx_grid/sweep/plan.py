@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -312,8 +313,9 @@ def _read(
     errors: dict[str, BmxError] = {}
     for pair in pairs:
         try:
-            sets.append(reader.read(data_dir, pair).head(limit))
-            _warn_of_empty_texts(sets[-1])
+            segments = reader.read(data_dir, pair).head(limit)
+            _warn_of_empty_texts(segments)
+            sets.append(replace(segments, constructed=reader.constructed))
         except BmxError as error:
             errors[pair] = error
     if len(errors) > 1 and not sets and all(isinstance(error, DataMissingError) for error in errors.values()):

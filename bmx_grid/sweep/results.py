@@ -49,6 +49,7 @@ class SettingResult:
     n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those without
         attributions, because the explainer refuses them or the metric gives no score for one of their texts.
     repeat_deviation: the standard deviation of a judge's correlation over its repeated scores.
+    constructed: whether the segments were made up.
     words: by role, the mean number of words per text of those that the metric reads or an explanation is of.
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
@@ -73,6 +74,7 @@ class SettingResult:
     cached: bool
     n_unexplained: int = 0
     repeat_deviation: float = math.nan
+    constructed: bool = False
     words: Mapping[str, float] = field(default_factory=dict)
     scores: Columns = field(default_factory=dict)
 
@@ -151,11 +153,10 @@ def _row(result: SettingResult) -> dict[str, Any]:
         "aggregation": "" if spec is None else type(spec.aggregation).__name__,
         "correlation": result.correlation,
         **{name: getattr(grid, name) for name in ("baseline", "best", "best_w", "best_p")},
-        "gain": result.gain,
         "plateau": grid.plateau,
-        **{"fixed_w": point.w, "fixed_p": point.p, "fixed": point.correlation, "fixed_gain": point.gain},
+        **{"fixed_w": point.w, "fixed_p": point.p, "fixed": point.correlation},
         **{"n_segments": result.n_segments, "n_rated": result.n_rated, "n_used": grid.n_used},
-        **{name: getattr(result, name) for name in ("n_unexplained", "repeat_deviation")},
+        **{name: getattr(result, name) for name in ("n_unexplained", "repeat_deviation", "constructed")},
         **{f"words_{role}": result.words.get(role) for role in ROLES},
         **{name: getattr(grid, name) for name in ("n_undefined", "share_shifted", "length_control")},
         "signature": result.signature,
@@ -176,6 +177,8 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
     for name, value in rows[0].items() if rows else ():
         is_count = name == "plateau" or name.startswith("n_")
         kinds[name] = pa.string() if isinstance(value, str) else pa.int64() if is_count else pa.float64()
+        if isinstance(value, bool):
+            kinds[name] = pa.bool_()
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
 
 

@@ -273,8 +273,8 @@ def points(result: SettingResult) -> list[Entry]:
     The grid is one series for each w, `pearson/w0.4`, with p in tenths as its step, which must be a whole number: of a
     finer grid only whole tenths are sent. The numbers about the grid are logged at step 0 and have no `/` in their
     names: MLflow's page of a run's metrics shows groups before single numbers, so the curves come first there. The
-    numbers are sent first: lists of metrics and comparisons begin with the gain. The fixed point is left out where the
-    explainer has none.
+    numbers are sent first. They are correlations: gains have intervals, and are among the numbers of the sweep. The
+    fixed point is left out where the explainer has none.
 
     Curves are sent from their largest p down: MLflow keeps the last point of a series apart, and would write that anew
     for every later one, which takes a third of the time.
@@ -282,10 +282,9 @@ def points(result: SettingResult) -> list[Entry]:
     kind, point, grid = result.correlation, result.published, result.grid
     numbers: dict[str, float] = {}
     if math.isfinite(point.p):
-        numbers |= {"fixed gain": point.gain, f"fixed {kind}": point.correlation}
-        numbers |= {"fixed p": point.p, "fixed w": point.w}
+        numbers |= {f"fixed {kind}": point.correlation, "fixed p": point.p, "fixed w": point.w}
     if result.has_grid:
-        numbers |= {"best gain": result.gain, f"best {kind}": grid.best, "best p": grid.best_p, "best w": grid.best_w}
+        numbers |= {f"best {kind}": grid.best, "best p": grid.best_p, "best w": grid.best_w}
     numbers[f"baseline {kind}"] = grid.baseline
     entries = [(name, float(value), 0.0) for name, value in numbers.items()]
     if result.spec is not None and result.has_grid:

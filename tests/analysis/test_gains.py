@@ -152,9 +152,11 @@ def test_only_gains_that_survive_are_marked_and_undefined_ones_left_out():
     some = frames(GAINS, holm=HOLM)
     some["points"].loc[some["points"]["language_pair"] == "d", "gain"] = np.nan
     analysis = analyse(table(SURFACES), **AT, frames=some)
-    tested = [(row["language pair"].value, row["gain"].marked) for row in rows_of(analysis, "tested_gains")]
+    tested = [
+        (row["language pair"].value, row["gain at the point"].marked) for row in rows_of(analysis, "tested_gains")
+    ]
     assert tested == [("a", True), ("b", True), ("c", False)]
-    assert [row["gain of fixed"].marked for row in rows_of(analysis, "settings")] == [True, True, False, False]
+    assert [row["gain at fixed"].marked for row in rows_of(analysis, "settings")] == [True, True, False, False]
 
 
 def test_the_spread_over_seeds_stands_beside_the_interval():

@@ -45,7 +45,7 @@ WIDER = pair("b", gain=(0.0, -0.1, 0.1))
 
 
 def test_the_answer():
-    """One line per metric and explainer, further questions, next steps, and what the verdicts mean."""
+    """Per metric and explainer a line of the paper's boost, whatever others gain, and one of its published point."""
     found = sentences(
         {**EVERYWHERE, "gain": 0.01, "boost": "power_mean_grid"},
         {**EVERYWHERE, **GAINS, "length_gain": 0.002},
@@ -59,8 +59,11 @@ def test_the_answer():
         {**EVERYWHERE, "point": "other_datasets", "gain": 0.04, "verdict": HELPS},
     )
     assert found == [
-        "LIME on m (learned): helps, +0.050 [+0.040, +0.060], 4 language pairs, 1,500 segments (length alone +0.002)",
         "SHAP on m (power_mean_grid): explained by length or score, +0.020 [+0.010, +0.030], 4 language pairs, 1,500 "
+        "segments",
+        "LIME on m (power_mean_grid): no gain shown, +0.010 [0.000, +0.020], 4 language pairs, 1,500 segments (helps "
+        "by learned, hurts by spread)",
+        "LIME on m (power_mean_grid) at the published point: hurts, -0.050 [-0.060, -0.040], 4 language pairs, 1,500 "
         "segments",
         "LIME on n (power_mean_grid): no gain shown, +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments",
         "LIME on m (sides) for a: not judged: none.",
@@ -69,11 +72,19 @@ def test_the_answer():
     ]
 
 
+def test_without_the_papers_boost_the_first_that_was_declared_has_the_line():
+    found = sentences({"boost": "spread"}, {**GAINS, "boost": "learned"}, {"explainer": "shap", "boost": "learned"})
+    assert found[0] == (
+        "LIME on m (spread): no gain shown, 0.000 [-0.010, +0.010], 4 language pairs, 1,500 segments (helps by learned)"
+    )
+    assert found[1].startswith("SHAP on m (learned): no gain shown")
+
+
 def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
     settings = pd.DataFrame({"metric": ["m", "m", "n"], "repeat_deviation": [0.0, 0.012, math.nan]})
     rows = ({**EVERYWHERE, **GAINS, "length_gain": 0.002}, {**EVERYWHERE, "metric": "n"})
     judged, other, *_ = sentences(*rows, settings=settings)
-    assert judged.endswith("(length alone +0.002, the correlation varies by 0.012 when repeated)")
+    assert judged.endswith("(length alone +0.002 [-0.008, +0.012], the correlation varies by 0.012 when repeated)")
     assert "repeated" not in other
 
 
@@ -131,6 +142,24 @@ def test_the_next_step_with_a_metric(rows, step):
     assert found.startswith(f"Next: {step}") and found.endswith(" (m).")
 
 
+@pytest.mark.parametrize(
+    ("constructed", "row", "last"),
+    [
+        pytest.param((), EVERYWHERE, "Next: keep the metric as it is (m).", id="people's scores"),
+        pytest.param(("sample",), pair("a"), "constructed sample: not evidence (sample).", id="advice from d alone"),
+        pytest.param(("sample",), EVERYWHERE, "constructed sample: not evidence (sample).", id="a part of the mean"),
+        pytest.param(("d",), {}, "constructed sample: not evidence (d).", id="nothing else"),
+    ],
+)
+def test_no_advice_comes_from_a_constructed_sample(constructed, row, last):
+    names = ("d", "sample")
+    settings = pd.DataFrame({"dataset": names, "constructed": [name in constructed for name in names]})
+    found = sentences(row, settings=settings)
+    assert found[-1] == last
+    advised = [line for line in found if line.startswith("Next: ")]
+    assert len(advised) == (not constructed or row.get("language_pair") == "a")
+
+
 def test_boosts_are_named_where_there_is_another_than_the_papers_and_metrics_share_a_step():
     papers = {"boost": "power_mean_grid", "gain": 0.01}
     assert sentences(papers)[0].startswith("LIME on m: no gain shown")
@@ -181,3 +210,13 @@ def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
         assert first.startswith("LIME at w 0.5, p 0.5, given (what")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
         assert not list(verdicts.tables(whole.ask(verdicts.compute)))
+
+
+def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
+    """Four of four settings gain at the published point, and no gain is shown: two answers to one question."""
+    at = {"fixed": {"lime": Point(0.5, 0.5)}}
+    for frames, counts in (({}, {"overview", "gains_by_factor"}), ({"verdicts": rows_of({})}, set())):
+        whole = analyse(TABLE, **at, frames=frames)
+        assert bool(whole.ask(headline.compute)["headline"]) == bool(counts)
+        assert {"overview", "gains_by_factor"} & {made.stem for made in whole.tables()} == counts
+        assert plain(whole)["fixed"]["lime"]["better"] == 4, "analysis.json has them"

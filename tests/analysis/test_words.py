@@ -105,7 +105,7 @@ def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
     counts = analysis({**AUC, "a": math.nan}).ask(words.plausibility).loc["all", ["n", "undefined"]]
     assert counts.tolist() == [5, 1]
     (said,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(words.compute)["plausibility_in_words"]
-    assert "no correlation of AUC and gain is defined" in said
+    assert "no correlation of AUC and gain at the declared point is defined" in said
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import re
 from importlib import resources
 from pathlib import Path
 
@@ -42,10 +43,13 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     assert "settings" in sweep.analysis.data_frames()
     assert repr(sweep) == f"Run({str(sweep.folder)!r}: {len(sweep.names)} tables)"
     first, *_, last = sweep.summary().splitlines()
+    assert sweep.settings["constructed"].all()
+    assert "constructed sample: not evidence (sample)." in sweep.summary() and "Next: " not in sweep.summary()
     assert first.startswith("Erasure on chrF: ") and last.split()[0] in set(sweep.settings["language_pair"])
     row = sweep.settings.set_index("language_pair").loc["de-en"]
     test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]
-    numbers = (row["baseline"], row["fixed_gain"], test["low"], test["high"])
+    numbers = (row["baseline"], row["fixed"] - row["baseline"], test["low"], test["high"], row["best"])
+    assert {"gain at the published point", "in-sample best"} <= set(re.split("  +|\n", sweep.summary()))
     places = [sweep._repr_html_().index(f"{value:.4f}") for value in numbers]
     assert places == sorted(places)
 
@@ -72,6 +76,46 @@ def test_boosts_of_a_scorers_explanations_have_the_numbers_of_the_sweep(sweep):
     assert (found.gain.difference, found.gain.x) == pytest.approx((point["gain"], point["correlation"]), abs=1e-12)
     expected = of_pair["grid"].pivot(index="p", columns="w", values="correlation")
     assert found.grid.loc[expected.index, expected.columns].to_numpy() == pytest.approx(expected.to_numpy(), abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def whole_pair(folder):
+    """A sweep of one whole language pair, the texts of the pair, and its boost at the published point from arrays."""
+    keys = {"metric": ["chrf"], "explainer": ["erasure"], "analysis": False, "tracking": "none"}
+    keys |= {"evaluation": ["grid", "significance", "boosts"], "cache_dir": folder / "cache"}
+    settings = {**STEP, "dataset.sample.language_pairs": ["de-en"]}
+    run = bmx.run("quickstart", output_dir=folder / "pair", settings=settings, quiet=True, **keys)
+    with resources.files("bmx_grid.datasets").joinpath("sample.tsv").open() as file:
+        texts = pd.read_csv(file, sep="\t", quoting=csv.QUOTE_NONE).query("language_pair == 'de-en'")
+    explained = bmx.load("chrf", "erasure").explain(texts["reference"].tolist(), texts["hypothesis"].tolist())
+    point = run.table("points").set_index("point").loc["published"]
+    given = explained.base, explained.explanations, texts["score"]
+    labels = {"clusters": run.scores["cluster"].tolist(), "systems": texts["system"].tolist()}
+    return run, texts, bmx.boost(*given, p=point["p"], w=point["w"], **labels)
+
+
+def test_a_gain_has_one_interval_in_tests_verdicts_and_arrays(whole_pair):
+    run, _, boosted = whole_pair
+    row = run.verdicts.query("point == 'published'").iloc[0]
+    test = run.tests.query("point == 'published' and test == 'perm_inputs'").iloc[0]
+    interval = pytest.approx((row["gain_low"], row["gain_high"]), abs=1e-12)
+    assert (test["low"], test["high"]) == interval
+    assert (boosted.gain.low, boosted.gain.high) == interval
+    for name in ("gain", "beyond", "over_reassigned"):
+        estimate = getattr(boosted.verdict, name)
+        of_sweep = row[[name, f"{name}_low", f"{name}_high"]].tolist()
+        assert [estimate.value, estimate.low, estimate.high] == pytest.approx(of_sweep, abs=1e-9), name
+    assert boosted.summary().count(str(boosted.verdict.gain)) == 1, "said once"
+
+
+def test_compare_of_a_boost_and_its_metric_has_the_numbers_of_the_sweep(whole_pair):
+    run, texts, boosted = whole_pair
+    row = run.verdicts.query("point == 'published'").iloc[0]
+    frame = texts.assign(alone=boosted.base, boosted=boosted.scores)
+    found = bmx.compare(frame, ["alone", "boosted"], human="score").verdicts.iloc[0]
+    assert found["compared"] == "boosted"
+    for name in ("gain", "gain_low", "gain_high", "beyond", "beyond_low", "beyond_high"):
+        assert found[name] == pytest.approx(row[name], abs=1e-9), name
 
 
 @pytest.mark.parametrize("side", ["reference", "hypothesis"])

@@ -83,3 +83,40 @@ def test_compare_says_what_of_a_lead_is_the_other_ones_score(table):
     shown = " ".join(bmx.compare(table, ["alone", "curve"], human="mqm").summary().split())
     assert "explained by length or score: an established gain" in shown
     assert "Beyond score and length: what the metric adds to a smooth curve of the other one's score" in shown
+
+
+@pytest.fixture(scope="module")
+def longer() -> pd.DataFrame:
+    """A metric, and the same minus the logarithm of the number of words, which people dislike."""
+    rng = np.random.default_rng(2)
+    score, noise = rng.normal(size=(2, N))
+    words = rng.integers(5, 40, size=N)
+    human = score - np.log(words) + noise
+    return pd.DataFrame({"mqm": human, "a": score, "b": score - np.log(words), "n_words": words})
+
+
+@pytest.mark.parametrize(
+    ("options", "is_taken_off"),
+    [
+        pytest.param({}, False, id="no-texts"),
+        pytest.param({"lengths": "n_words"}, True, id="a-column-of-lengths"),
+        pytest.param({"columns": {"hypothesis": "mt"}}, True, id="texts"),
+    ],
+)
+def test_a_lead_of_length_alone_never_helps(longer, options, is_taken_off):
+    texts = [" ".join("x" * words) for words in longer["n_words"]]
+    frame = longer.assign(mt=texts) if "columns" in options else longer
+    found = bmx.compare(frame, ["a", "b"], human="mqm", resamples=200, **options)
+    (row,) = found.verdicts.to_dict("records")
+    assert (row["compared"], row["verdict"] == "helps") == ("b", False), row["because"]
+    assert row["gain_low"] > 0.02 and np.isfinite(row["beyond"]) == is_taken_off
+    summary = " ".join(found.summary().split())
+    assert ("Length is not taken off, as the table has neither" in summary) != is_taken_off
+    assert "attributions of other segments" not in summary
+    undefined = longer.assign(n_words=longer["n_words"].where(longer.index >= 20))
+    assert len(bmx.compare(undefined, ["a", "b"], human="mqm", lengths="n_words", resamples=40).verdicts)
+
+
+def test_lengths_are_columns_of_numbers(longer):
+    with pytest.raises(ConfigError, match="lengths: unknown column 'words'"):
+        bmx.compare(longer, ["a", "b"], human="mqm", lengths="words")

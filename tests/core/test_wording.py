@@ -7,11 +7,13 @@ import pytest
 
 from bmx_grid.core.wording import (
     LONGEST_STEM,
+    P_VALUE,
     file_stem,
     masked,
     masked_address,
     named,
     number,
+    p_in_words,
     point_in_words,
     visible,
     with_interval,
@@ -33,10 +35,19 @@ NAN = float("nan")
         pytest.param(NAN, ".4f", "n/a", id="undefined"),
         pytest.param(math.inf, ".4f", "n/a", id="not finite"),
         pytest.param(None, ".4f", "", id="no value"),
+        pytest.param(0.04649, P_VALUE, "0.046", id="a p value"),
+        pytest.param(0.001, P_VALUE, "0.001", id="the smallest that is written out"),
+        pytest.param(9.99e-4, P_VALUE, "< 0.001", id="a smaller one"),
+        pytest.param(0.0, P_VALUE, "< 0.001", id="no p value is 0"),
     ],
 )
 def test_numbers(value, form, expected):
     assert number(value, form) == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.031, "p = 0.031"), (1e-9, "p < 0.001"), (NAN, "p = n/a")])
+def test_p_values_in_a_sentence(value, expected):
+    assert p_in_words(value) == expected
 
 
 @pytest.mark.parametrize(

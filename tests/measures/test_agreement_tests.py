@@ -11,6 +11,7 @@ from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.resampling import draws, swaps
 from bmx_grid.measures.significance import standardised
 
+SEED = 6  # whose draws leave every two systems an item: the loops would divide 0 by 0
 ITEMS, SYSTEMS = 9, 4
 ITEM, SYSTEM = np.repeat(np.arange(ITEMS), SYSTEMS), np.tile(np.arange(SYSTEMS), ITEMS)
 
@@ -76,7 +77,7 @@ def test_means_of_systems_that_differ_by_rounding_tie(gap, agrees):
 @pytest.mark.parametrize("statistic", ["acc_eq", "spa", "pairwise_accuracy"])
 def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
     x, y, human = scores(1)
-    found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), unit=unit, resamples=40, seed=3)
+    found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), unit=unit, resamples=40, seed=SEED)
     used = np.isfinite(x + y + human)
     item, system, judged = ITEM[used], SYSTEM[used], human[used]
     metrics, once = [standardised(x[used]), standardised(y[used])], np.ones(ITEMS)
@@ -84,7 +85,8 @@ def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
     def difference(x, y, times=once):
         return np.subtract(*(by_loops(statistic, metric, judged, item, system, times) for metric in (x, y)))
 
-    drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(3).spawn(2))
+    drawing = np.random.default_rng(SEED)
+    swapping = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(1,)))
     of_items, of_systems = swapping.spawn(2)
     swapped = {"inputs": 0, "systems": 0}
     if unit != "systems":

@@ -56,9 +56,10 @@ def standardised(a):
 def in_a_loop(unit, statistic, x, y, human, item, system, resamples):
     """Differences of resampled and of swapped lists, written out for each resample of the same generators."""
     samples = []
-    drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(0).spawn(2))
-    for draw, rng in ((draws, drawing), (swaps, swapping)):
-        parts = [draw(own, codes.max() + 1, resamples) for own, codes in zip(rng.spawn(2), (item, system), strict=True)]
+    (_, system_draws), swapping = (part.spawn(2) for part in np.random.SeedSequence(0).spawn(2))
+    for draw, seeds in ((draws, (0, system_draws)), (swaps, swapping)):
+        generators = [np.random.default_rng(seed) for seed in seeds]
+        parts = [draw(own, codes.max() + 1, resamples) for own, codes in zip(generators, (item, system), strict=True)]
         differences = []
         for of_item, of_system in zip(parts[0].astype(int), parts[1].astype(int), strict=True):
             drawn = {"systems": of_item[item], "inputs": of_system[system]}
@@ -162,7 +163,8 @@ def test_a_comparison_of_means_is_that_of_lists_written_out():
     own = [np.flatnonzero(cluster[used] == name) for name in names]
     assert (found.n, found.clusters) == (28, len(names))
     assert (found.x, found.y) == (pytest.approx(x.mean()), pytest.approx(y.mean()))
-    drawing, swapping = (np.random.default_rng(part) for part in np.random.SeedSequence(3).spawn(2))
+    drawing = np.random.default_rng(3)
+    swapping = np.random.default_rng(np.random.SeedSequence(3, spawn_key=(1,)))
     drawn = []
     for times in draws(drawing, len(names), 200).astype(int):
         rows = np.concatenate([np.tile(own[at], times[at]) for at in range(len(names))])

@@ -127,8 +127,9 @@ def test_the_answer_stands_first_and_all_else_is_folded_and_written_once(tmp_pat
     leads, shown = headline.answer(analysis), " ".join(page.visible)
     for line in [leads[0], *leads[n:]]:  # with what the verdicts mean, and what to do next
         assert " ".join(line.replace(" -", " −").replace("[-", "[−").split()) in shown
-    order = ["answer", "figure-boosts", "verdicts", "counts", "table-overview", "settings", "tables", "what-was-run"]
+    order = ["answer", "figure-boosts", "verdicts", "settings", "tables", "what-was-run"]
     assert sorted(order, key=page.ids.index) == order
+    assert not {"counts", "table-overview"} & set(page.ids), "no second answer beside verdicts"
     assert len(set(page.ids)) == len(page.ids)
     assert ("more-answers" in page.ids) == (n > 12)
     assert len(page.having("img")) == len(page_figures(analysis)) and all(one["alt"] for one in page.having("img"))
@@ -139,6 +140,12 @@ def test_the_answer_stands_first_and_all_else_is_folded_and_written_once(tmp_pat
     assert told["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     assert "Python" in told["versions"]
     assert page.told("p").count("table:") == 1  # the signature
+
+
+def test_counts_are_shown_where_nothing_was_judged(tmp_path):
+    order = ["answer", "counts", "table-overview", "settings", "tables", "what-was-run"]
+    ids = written(tmp_path).ids
+    assert sorted(order, key=ids.index) == order
 
 
 def test_a_page_of_metrics_opens_few_tables(tmp_path):

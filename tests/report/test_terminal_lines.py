@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from some_results import make_result
 
+from bmx_grid.core.wording import number
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.table import columns_of
-from bmx_grid.report.terminal import WIDEST, cautions, failures, sentences
+from bmx_grid.report.terminal import WIDEST, cautions, failures, sentences, setting_line
+from bmx_grid.sweep.evaluation import Outcome
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions, Refused
 
@@ -71,3 +74,10 @@ def test_every_line_fits_the_terminal(width, monkeypatch):
     lines = sentences(["LIME on chrF: " + "word " * 60, "短い " * 60])
     told = f"{lines}\n{failures([Refused('d', 'the reason of it ' * 20)])}"
     assert max(map(columns_of, told.splitlines())) <= 2 * min(width, WIDEST)
+
+
+def test_the_line_of_a_setting_has_correlations_and_no_gain():
+    result = make_result()
+    line = setting_line(Outcome(result.label, result), 1, 9, set())
+    published = number(result.published.correlation, ".4f")
+    assert f"baseline 0.5000, published point {published}, " in line and "gain" not in line

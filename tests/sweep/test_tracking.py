@@ -49,14 +49,14 @@ def test_every_grid_point_is_there_once_at_its_step(folder):
     assert n_points(folder) == CURVES + SCALARS + HEADLINE
     assert child.data.metrics["best pearson"] == result.grid.best
     assert child.data.metrics["best p"] == result.grid.best_p
-    assert child.data.metrics["fixed gain"] == result.published.correlation - 0.5
+    assert child.data.metrics["fixed pearson"] == result.published.correlation
 
 
 def test_the_papers_grid_has_all_of_its_points(folder):
     """More than MLflow takes at once: it refuses a call with 1,001 entries."""
     sent = points(make_result(**PAPER))
     curves = [entry for entry in sent if "/" in entry[0]]
-    assert (len(curves), sent[0][0]) == (3600, "fixed gain")
+    assert (len(curves), sent[0][0]) == (3600, "fixed pearson")
     assert {step for _, _, step in curves} == set(range(-300, 300))
     assert {name for name, _, _ in curves} == {f"pearson/w{w}" for w in ("0", "0.2", "0.4", "0.6", "0.8", "1")}
     assert track(folder, [make_result(**PAPER)]).failure is None

@@ -112,9 +112,9 @@
 
     function tell([row, column] = cursor || []) {
       const { baseline, best, alone, fixed: declared, values } = settings[current];
-      const point = (name, at) => (at ? `; ${name} ${fixed(at[2], 4)} at w = ${short(at[0])}, p = ${short(at[1])} (gain ${signed(at[2] - baseline, 4)})` : "");
+      const point = (name, at) => (at ? `; ${name} ${fixed(at[2], 4)} at w = ${short(at[0])}, p = ${short(at[1])} (${signed(at[2] - baseline, 4)})` : "");
       const gain = values && row !== undefined ? values[column][row] : NaN;
-      const r = Number.isNaN(gain) ? "undefined" : `${fixed(baseline + gain, 4)}, gain ${signed(gain, 4)}`;
+      const r = Number.isNaN(gain) ? "undefined" : `${fixed(baseline + gain, 4)} (${signed(gain, 4)})`;
       const here = row === undefined ? "" : `w = ${short(w[column])}, p = ${short(p[row])}: ${r}. `;
       const summary = baseline === null ? "Metric alone undefined" : `Metric alone ${fixed(baseline, 4)}${alone ? "; best: the metric alone" : point("best (in-sample)", best)}${point("fixed", declared)}`;
       readout.textContent = `${here}${summary}.`;
