@@ -1,7 +1,7 @@
 """Kernel ridge regression of values on a few inputs, each segment predicted by a fit on others.
 
 A learner flexible enough for joint effects of its inputs: steps, products, saturation. Several kernels and penalties
-compete, and each target takes those that predict left-out segments best, or nothing where none predicts at all.
+compete, and each target takes those that predict left-out segments best.
 """
 
 from __future__ import annotations
@@ -81,8 +81,6 @@ def out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> l
         rows = np.sort(order[share::shares])
         inside = inputs.take(rows)
         for choice in dict.fromkeys(chosen):
-            if choice is None:
-                continue
             distance, width, penalty = choice
             columns = np.array([place for place, other in enumerate(chosen) if other == choice])
             known = targets[np.ix_(rows, columns)]
@@ -100,10 +98,13 @@ def _scattered(n: int) -> Ints:
     return np.argsort(np.arange(n) * GOLDEN % 1.0, kind="stable")
 
 
-def _choices(inputs: Inputs, targets: Floats, division: Ints) -> list[tuple[Distance, float, float] | None]:
-    """For each target the kernel and penalty with the smallest squared error; None where no kernel is better than 0."""
-    least = np.sum(targets**2, axis=0)
-    chosen: list[tuple[Distance, float, float] | None] = [None] * targets.shape[1]
+def _choices(inputs: Inputs, targets: Floats, division: Ints) -> list[tuple[Distance, float, float]]:
+    """For each target the kernel and penalty with the smallest squared error, even if no prediction were better.
+
+    An effect that is too weak to be predicted yet is what an extrapolation from fits of two sizes has to see.
+    """
+    least = np.full(targets.shape[1], np.inf)
+    chosen = [(*KERNELS[0], PENALTIES[-1])] * targets.shape[1]
     for distance, width in KERNELS:
         kernel = inputs.kernel(distance, width)
         for penalty in PENALTIES:
