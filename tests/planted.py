@@ -99,6 +99,42 @@ def same(function: Function, n: int = N) -> Callable[[Rng], World]:
 curve = same(lambda score, log: np.exp(0.8 * score))
 
 
+def jointly(rng: Rng, effect: Callable[[Floats, Floats, Floats], Floats], n: int = N, explained: float = 1.0) -> World:
+    """People add a joint effect of score, log words of the hypothesis and ratio of words; attributions are that effect.
+
+    Log words and log ratio are standardised. explained: share of the variance of attributions that is the effect.
+    """
+    score, words = rng.normal(size=n), words_of(rng, n)
+    log = (np.log(words[:, 1]) - 2.9) / 0.4
+    ratio = (np.log(words[:, 0]) - np.log(words[:, 1])) / 0.21
+    of_both = effect(score, log, ratio)
+    level = of_both - of_both.min() + 0.5
+    if explained < 1:
+        level = level + level.std() * math.sqrt(1 / explained - 1) * rng.normal(size=n)
+    return World(score, score + of_both + rng.normal(size=n), level, 0.29 * np.abs(level), words)
+
+
+def two_kinds_of_people(rng: Rng, n: int = N) -> World:
+    """People give one of two scores, with a probability that score and length decide; attributions are that."""
+    score, words = rng.normal(size=n), words_of(rng, n)
+    log = (np.log(words[:, 1]) - 2.9) / 0.4
+    share = 1 / (1 + np.exp(-4 * (score - 0.3 * log)))
+    human = 4.0 * (rng.random(n) < share) + 0.3 * rng.normal(size=n)
+    return World(score, human, share, 0.29 * share, words)
+
+
+JOINT: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {
+    "two steps": lambda score, log, ratio: 2.0 * ((score > 0) & (log > 0)),
+    "signs": lambda score, log, ratio: 0.7 * np.sign(score) * np.sign(log),
+    "exponential": lambda score, log, ratio: np.exp(0.6 * score * log).clip(0, 8),
+    "three ways": lambda score, log, ratio: 0.8 * np.clip(score * ratio * np.abs(log), -4, 4),
+    "logistic": lambda score, log, ratio: 2.2 / (1 + np.exp(-4 * (score - 0.5 * log))),
+    "wedge": lambda score, log, ratio: 2.0 * (score + ratio > log),
+    "ring": lambda score, log, ratio: 2.0 * (score**2 + log**2 < 1),
+    "four by four": lambda score, log, ratio: 0.7 * np.sign(np.sin(2.5 * score) * np.sin(2.5 * log)),
+}
+
+
 def heavy(rng: Rng, n: int = N) -> World:
     """Scores, human scores and attributions have tails of Student's t with 2.5 degrees of freedom; nothing planted."""
     score, other, level = rng.standard_t(2.5, (3, n))

@@ -80,7 +80,7 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     more = 0 if most is None else len(answers) - most
     lines = [*answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *found["not_judged"]]
     lines += given.ask(shared_task.compute)["unbeaten"]
-    lines += [*found["legend"], *([found["next_steps"]] if found["next_steps"] else [])]
+    lines += [*found["legend"], *filter(None, [found["unnamed"], found["next_steps"]])]
     return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"], *not_evidence(given)]
 
 

@@ -190,7 +190,7 @@ def plain(analysis: Analysis) -> Plain:
 def numbers(analysis: Analysis) -> dict[str, float]:
     """Counts, medians and gains, of all settings and by explainer, as flat names and numbers for a tracking server.
 
-    Verdicts are gains, with intervals and beyond score and length, by scope, metric, explainer and boost.
+    Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost.
     """
     import pandas as pd
 

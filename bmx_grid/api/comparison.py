@@ -69,8 +69,8 @@ Grouping = Literal["item", "system", "none"]
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": (), "segment": ()}
 FEWEST_RESAMPLES = 40  # of tests
 BEYOND = (
-    "Beyond score and length: what the metric adds to a smooth curve of the other one's score and of the numbers of "
-    "words, and to the level of each system, fitted to the human scores."
+    "Beyond score, length and text: what the metric adds to all that the other one's score and the numbers of words "
+    "jointly, the texts where there are any, and named systems, raters and domains tell of the human scores."
 )
 NO_LENGTHS = (
     "Length is not taken off, as the table has neither texts nor a column of lengths (lengths, --lengths): what of a "
@@ -136,7 +136,7 @@ class Compared:
             marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
             tables.append(Table.of("differences", title, marked, shown, notes, names=len(pair) + 2))
         if len(self.verdicts):
-            headings = {"gain": "gain", "beyond": "beyond score and length", "within_source": "within source"}
+            headings = {"gain": "gain", "beyond": "beyond score, length and text", "within_source": "within source"}
             columns = [Column(name, of, "+.3f", (f"{name}_low", f"{name}_high")) for name, of in headings.items()]
             meanings = {**LEGEND, HELPS: "an established gain, also over the other one's score and length"}
             labels = set(self.verdicts["verdict"])

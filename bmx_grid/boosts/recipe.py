@@ -274,7 +274,8 @@ def recipes_in_words() -> str:
         data = ", ".join(dict.fromkeys(part.dataset for part in recipe.chosen_on))
         lines.append(
             f"{name}: {recipe.metric.name} boosted by {recipe.explainer.name} with {recipe.boost_name}, chosen on "
-            f"{data}; {recipe.verdict}, gain {recipe.gain}, beyond score and length {recipe.beyond} ({recipe.gain.how})"
+            f"{data}; {recipe.verdict}, gain {recipe.gain}, beyond score, length and text {recipe.beyond} "
+            f"({recipe.gain.how})"
         )
     return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."
 

@@ -101,7 +101,8 @@ class Verdict:
     systems, raters and domains tell of the judged segments (`measures.nuisance`). over_reassigned: the gain minus that
     of the same boost made of attributions of other segments, `reassigned_gain`; None where no attributions are known.
     within_source: the gain among the outputs for one source (`measures.pairwise`), where most sources have several.
-    over_metrics: as beyond, with all other metrics of the sweep, which are `metrics`.
+    over_metrics: as beyond, with all other metrics of the sweep, which are `metrics`. named: of systems, documents,
+    raters and domains what the data name.
     length_gain, curve_gain, combined_gain: of what stands beside the boosts. best_gain: of what is chosen on the
     segments it is judged on. p_gain_holm (two-sided: of a gain, or of a loss), p_helps_holm: corrected for the `tried`
     verdicts of a family. Estimates are NaN where not known.
@@ -125,6 +126,7 @@ class Verdict:
     combined_gain: Estimate = NOTHING
     combined_beyond: Estimate = NOTHING
     metrics: str = ""
+    named: str = ""
     reassigned_gain: float = math.nan
     best_gain: float = math.nan
     p_gain_holm: float = math.nan

@@ -8,7 +8,8 @@ themselves (Chernozhukov and others 2018, "Double/debiased machine learning", Th
 
 Two stages. Least squares on a smooth curve of score and lengths, and on terms that are no explanation either: the level
 of each named system, rater and domain, and what the texts are like. Then kernel ridge on what is left (`kernel_ridge`),
-for joint effects of score and lengths.
+for joint effects of score and lengths. What least squares leaves of other segments comes from fits that saw the judged
+ones among all others; that is the one thing a prediction knows of its own segment, and it makes it a little worse.
 
 No learner is perfect: an effect that it catches in part, in people's scores and in the boost's, leaves a gain that is
 none. But what it misses shrinks with the number of segments that it learns from, and what only the boost knows stays.

@@ -30,7 +30,7 @@ from bmx_grid.sweep.output import table_path  # noqa: E402
 SWEEPS = ("beyond_wmt17", "beyond_neural", "beyond_mqm", "beyond_mlqe_pe")
 COLUMNS = {
     "gain": "gain",
-    "beyond": "beyond score and length",
+    "beyond": "beyond score, length and text",
     "over_reassigned": "over reassigned",
     "over_metrics": "over the metrics",
 }

@@ -59,8 +59,8 @@ def test_the_answer():
         {**EVERYWHERE, "point": "other_datasets", "gain": 0.04, "verdict": HELPS},
     )
     assert found == [
-        "SHAP on m (power_mean_grid): explained by length or score, +0.020 [+0.010, +0.030], 4 language pairs, 1,500 "
-        "segments",
+        "SHAP on m (power_mean_grid): explained by score, length or text, +0.020 [+0.010, +0.030], 4 language pairs, "
+        "1,500 segments",
         "LIME on m (power_mean_grid): no gain shown, +0.010 [0.000, +0.020], 4 language pairs, 1,500 segments (helps "
         "by learned, hurts by spread)",
         "LIME on m (power_mean_grid) at the published point: hurts, -0.050 [-0.060, -0.040], 4 language pairs, 1,500 "
@@ -129,8 +129,8 @@ def test_of_many_answers_the_first_are_said_and_the_others_counted():
         pytest.param([pair("a", **AVERAGE), pair("b", combined_gain=0.0)], "keep", id="an average on one pair"),
         pytest.param([{**GAINS, **AVERAGE, "gain": 0.3}], "use the recipe", id="an average gains less"),
         pytest.param([{**AVERAGE, "combined_beyond": 0.005}], "keep", id="an average that length explains"),
-        pytest.param([{"gain": WIDE}], "rate about 12 more language pairs to see a gain of 0.02", id="pairs"),
-        pytest.param([pair("a", gain=WIDE), WIDER], "rate about 1,500 more segments to see", id="segments of a pair"),
+        pytest.param([{"gain": WIDE}], "rate about 14 more language pairs to see a gain of 0.02 with", id="pairs"),
+        pytest.param([pair("a", gain=WIDE), WIDER], "rate about 4,500 more segments to see", id="segments of a pair"),
         pytest.param([pair("a", **UNDEFINED)], "rate more segments", id="too little data"),
         pytest.param([{}], "keep the metric as it is", id="precise, and no gain"),
         pytest.param([{"verdict": EXPLAINED, "gain": 0.3}], "keep the metric as it is", id="no explanation needed"),

@@ -199,7 +199,7 @@ def test_what_is_not_there(folder, given, kind, said):
 def test_they_are_shown_with_what_they_gain(folder):
     assert recipes_in_words() == (
         "bleu-words: sentence_bleu boosted by erasure with share_negative, chosen on wmt17; helps, gain +0.0330 "
-        "[+0.0250, +0.0420], beyond score and length +0.0300 (each language "
+        "[+0.0250, +0.0420], beyond score, length and text +0.0300 (each language "
         "pair by the others, without shared references)"
     )
     assert str(HeldOut(None, None, None, "x")) == "n/a"

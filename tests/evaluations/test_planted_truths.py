@@ -1,7 +1,7 @@
 """Verdicts where the truth is planted: no boost helps that knows nothing, and one that knows much does.
 
-benchmarks/verdicts.py counts the same worlds, and more of them, in hundreds of sweeps. Without steps in the curve, or
-without levels of systems, some of these sweeps have a boost that "helps".
+benchmarks/verdicts.py counts the same worlds, and more of them, in hundreds of sweeps. Without the learner of joint
+effects, or without levels of systems, some of these sweeps have a boost that "helps".
 """
 
 import dataclasses
@@ -12,12 +12,14 @@ import pytest
 from planted import (
     DECLARED,
     EVALUATION,
+    JOINT,
     MAIN,
     by_document,
     by_system,
     clustered,
     curve,
     heavy,
+    jointly,
     judged_in,
     length,
     noise,
@@ -27,6 +29,7 @@ from planted import (
     shared,
     signal,
     systems,
+    two_kinds_of_people,
 )
 
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS
@@ -57,6 +60,11 @@ def labels_in(sweep, sets, point=DECLARED):
         pytest.param(pairs_of(STEP_OF_WORDS, 1), 4, DECLARED, id="a step of the words"),
         pytest.param(pairs_of(IF_LONG), 1, DECLARED, id="the score of long segments"),
         pytest.param(pairs_of(heavy, 1), 4, DECLARED, id="heavy tails"),
+        *(
+            pytest.param(pairs_of(partial(jointly, effect=JOINT[name], n=560), 1), 3, DECLARED, id=name)
+            for name in ("two steps", "signs", "exponential", "three ways", "logistic")
+        ),
+        pytest.param(pairs_of(partial(two_kinds_of_people, n=560), 1), 3, DECLARED, id="two kinds of people"),
         pytest.param(pairs_of(partial(clustered, clusters=6), 1), 6, DECLARED, id="six clusters"),
         pytest.param(shared, 1, DECLARED, id="the same segments in six pairs"),
         pytest.param(pairs_of(by_system, 1), 5, DECLARED, id="the level of each system"),

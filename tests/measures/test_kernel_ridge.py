@@ -49,6 +49,16 @@ def test_predictions_are_those_of_a_solve_for_each_part(distance, width, monkeyp
     np.testing.assert_allclose(found[:, 0], every[int(np.argmin(errors))], atol=1e-9)
 
 
+def test_no_prediction_knows_the_target_of_its_own_part(monkeypatch):
+    monkeypatch.setattr(kernel_ridge, "KERNELS", KERNELS[:1])
+    monkeypatch.setattr(kernel_ridge, "PENALTIES", PENALTIES[1:2])
+    target, judged = RNG.normal(size=(N, 1)), PARTS == 2
+    changed = np.where(judged[:, None], 100.0, target)
+    once, again = (out_of_part(VALUES, of, [PARTS])[0] for of in (target, changed))
+    np.testing.assert_allclose(once[judged], again[judged], atol=1e-8)
+    assert np.abs(once[~judged] - again[~judged]).max() > 1
+
+
 def test_each_target_has_its_own_kernel_and_penalty():
     step, noise = 2.0 * (VALUES[:, 0] > 0.2) - 1, np.random.default_rng(3).normal(size=N)
     both = out_of_part(VALUES, np.column_stack([step, noise]), [PARTS])[0]
