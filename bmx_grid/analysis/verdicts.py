@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 PAPERS_BOOST = "power_mean_grid"
 PRECISE = 0.02  # a gain that should be seen if it is there
 POWER = 0.8
-CONDITIONS = ("gain", "beyond", "over_reassigned")  # of "helps"
 MOST_METRICS, MOST_STEPS = 5, 3  # that are named
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 KEEP = "keep the metric as it is"
@@ -350,8 +349,8 @@ def units_needed(row: Row) -> int:
 
     All conditions must be established after Holm's correction, its hardest step, if gain, gain beyond score, length
     and text, and gain over reassigned attributions are of that size. Their estimates go together (r about .9 in
-    simulations), so that the least certain one decides. Standard errors are those of the intervals, and fall with the
-    root of the number.
+    simulations) and come to have the same error with more segments, so that the gain stands for all. Its standard
+    error is that of the interval, and falls with the root of the number.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -359,8 +358,7 @@ def units_needed(row: Row) -> int:
     units = row["pairs"] if pairs else row["n"]
     degrees = (row["pairs"] if pairs else row["clusters"]) - 1
     width = 2 * stdtrit(degrees, (1 + CONFIDENCE) / 2)
-    errors = [(row[f"{name}_high"] - row[f"{name}_low"]) / width for name in CONDITIONS]
-    error = max(error for error in errors if math.isfinite(error)) * math.sqrt(units)
+    error = (row["gain_high"] - row["gain_low"]) / width * math.sqrt(units)
     if error == 0:
         return FEWEST
     level = 1 - (1 - CONFIDENCE) / 2 / max(row["tried"], 1)
