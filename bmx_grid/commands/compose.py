@@ -20,6 +20,8 @@ SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")  # groups of
 MOST_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
 # Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
 UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
+OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")  # of its name: Hydra would follow a path to any YAML file of this machine
+CHOICE = re.compile(r"(?:(?:override|optional) +)*/?(\w+)")  # the group that an entry of `defaults` chooses in
 KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
@@ -37,6 +39,8 @@ def composed(
         check_references(override.value(), shown(override.input_line or ""))
         if re.split(r"[./]", override.key_or_group)[0] == "hydra":
             raise ConfigError(f"{shown(override.input_line or '')}: Hydra itself is not configured here; leave it out.")
+        if override.key_or_group in groups():
+            _check_names(override.key_or_group, override.value(), place)
     check_references(values, "settings")
     config = _by_hydra(overrides, place, values or {})
     _check(config, place)
@@ -116,9 +120,33 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     if "hydra" in keys or any("hydra" in str(entry) for entry in keys.get("defaults", [])):
         raise ConfigError(f"{file}: hydra: files of options cannot configure Hydra; leave it out.")
     check_references(keys, str(file))
+    for entry in keys.get("defaults", []):
+        _check_choice(group, entry, file)
     if group in SEVERAL and (not keys or not {*keys} <= {name, "defaults"}):
         raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
     return {str(key): value for key, value in keys.items()}
+
+
+def _check_choice(group: str, entry: Any, file: Path) -> None:
+    """Refuse an entry of a user's `defaults` that names anything but options. Raises ConfigError."""
+    if isinstance(entry, str):  # another option of the same group, or _self_
+        entry = {group: entry}
+    for choice, names in entry.items() if isinstance(entry, Mapping) else ():
+        chosen = CHOICE.fullmatch(str(choice))
+        if chosen is None or chosen[1] not in groups():
+            way_out = "Write '- override /metric: [chrf]'."
+            raise ConfigError(f"{file}: defaults: {unknown('group', choice, groups())} {way_out}")
+        try:
+            _check_names(chosen[1], names, file.parents[1])
+        except ConfigError as error:
+            raise ConfigError(f"{file}: {error}") from error
+
+
+def _check_names(group: str, names: Any, folder: Path | None) -> None:
+    """Refuse names of options that are paths; whether they exist is Hydra's to say. Raises ConfigError."""
+    for name in names if isinstance(names, list) else [names]:
+        if not OPTION.fullmatch(str(name)):
+            raise ConfigError(unknown(group, name, option_names(group, folder)))
 
 
 def check_references(value: Any, where: str) -> None:

@@ -155,6 +155,8 @@ def _commanded(work: Callable[[], int], given, folder: Path) -> str:
         raise AssertionError(f"status {status}: {said}")
     if (folder / "RAN").exists():
         raise AssertionError("foreign code ran")
+    if overrides.LEAKED in said + out.buffer.getvalue().decode():
+        raise AssertionError("a file was shown that no option is")
     if status != 2:
         return ""
     answer = said.partition("error: ")[2].removesuffix("\n")
