@@ -8,6 +8,7 @@ fsspec and the package of a protocol are imported for addresses only.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import socket
@@ -228,6 +229,14 @@ def _replacing_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises OSError, and ValueError for anything but JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -94,12 +94,17 @@ def canvas(
     return figure, list(axes.ravel())
 
 
+def figure_file(drawing: Drawing, folder: Path) -> Path:
+    """Where `save` writes a figure."""
+    return folder / f"{drawing.stem}.svg"
+
+
 def save(drawing: Drawing, folder: Path) -> Path:
     """Draw a figure and write it as folder/stem.svg in one step; the file. Raises StoreError.
 
     No date is inside: the same figure gives the same bytes.
     """
-    file = folder / f"{drawing.stem}.svg"
+    file = figure_file(drawing, folder)
     metadata = {"Title": drawing.title, "Description": drawing.caption, "Date": None}
     with style(), replacing(file) as part:
         drawing.draw().savefig(part, format="svg", metadata=metadata)

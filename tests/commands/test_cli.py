@@ -49,6 +49,8 @@ def own(swept_table):
         pytest.param(["grid.fixed.lime.w=2"], "grid.fixed.lime: weight w = 2.0 is outside", id="a fixed w"),
         pytest.param(["grid.fixed.lime.p=nan"], "grid.fixed.lime: a p of the grid is NaN", id="a fixed p"),
         pytest.param([f"output_dir={'x/' * 3000}"], "output_dir: .*File name too long", id="a long path"),
+        pytest.param(["output_dir=s3://bucket/x"], "output_dir: 's3://bucket/x' .* an address; write", id="an address"),
+        pytest.param(["output_dir=/dev/null"], "output_dir: '/dev/null' is a file; name a folder", id="a device"),
         pytest.param(["data_dir=''"], "data_dir: '' is not a path: it is empty", id="an empty path"),
         pytest.param(
             ["metric.sentence_bleu._target_=bmx_grid.metrics.base.Metric"], "is abstract", id="abstract class"
@@ -162,6 +164,23 @@ def test_a_reader_that_stops_reading_is_no_error_nor_an_output_without_unicode(m
     assert started.wait(180) in (0, -signal.SIGPIPE)
     assert "Traceback" not in errors
     assert (tmp_path / "outputs" / "quickstart" / "tables" / "grid.parquet").is_file() == (more == "limit=3")
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "message"),
+    [
+        pytest.param("config.yaml", ".", "config.yaml is there, and was not written by bmx_grid", id="a file"),
+        pytest.param("tables/grid.parquet", ".", "grid.parquet is there, and was not written", id="a table"),
+        pytest.param("mine", "mine/out", "mine/out/.sweep.json: Not a directory", id="no folder"),
+    ],
+)
+def test_nothing_is_scored_for_a_folder_that_is_somebody_elses(name, folder, message, call, tmp_path):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine")
+    status, said = call(*SAMPLE, "dataset=[sample]", f"output_dir={folder}", "cache_dir=cache")
+    assert status == 2 and message in said
+    assert path.read_text() == "mine" and not (tmp_path / "cache").exists()
 
 
 def test_files_that_a_killed_run_left_are_removed(swept, tmp_path):
