@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.models.files import absent, check_casing, check_model, commit, hub_is_closed, model_folder
+from bmx_grid.models.files import (
+    absent,
+    check_casing,
+    check_model,
+    check_weights,
+    commit,
+    fetch_descriptions,
+    hub_is_closed,
+    model_folder,
+)
 
 Kind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
 Dtype = Literal["float32", "bfloat16"]
@@ -161,6 +170,9 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
     options = {"revision": revision, "trust_remote_code": False, "local_files_only": offline}
     with _quiet():
         try:
+            if not offline:
+                fetch_descriptions(model, revision)
+            check_weights(model, revision)
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
             network, report = getattr(transformers, _CLASSES[kind]).from_pretrained(
                 place, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options
