@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("blank_figures")
 
 QUIET = ("executor=sequential", "tracking=none", "analysis=false", "evaluation=[grid]")
 SAMPLE = (*QUIET, "dataset.sample.language_pairs=[de-en]", "limit=4")
+PIPES = {"capture_output": True, "text": True}
 GOOD = [f"quelle {n}\treference {n} words\thypothesis {n % 3} words\t{n}" for n in range(6)]
 
 
@@ -164,6 +165,16 @@ def test_a_reader_that_stops_reading_is_no_error_nor_an_output_without_unicode(m
     assert started.wait(180) in (0, -signal.SIGPIPE)
     assert "Traceback" not in errors
     assert (tmp_path / "outputs" / "quickstart" / "tables" / "grid.parquet").is_file() == (more == "limit=3")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize(("arguments", "status"), [("--version", 0), ("data list", 0), ("compare nowhere.tsv", 2)])
+def test_a_standard_stream_that_is_closed_is_as_if_nobody_read_it(closed, arguments, status, tmp_path):
+    line = f"exec {sys.executable} -m bmx_grid {arguments} {closed}"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, **PIPES)
+    said = done.stdout + done.stderr
+    assert done.returncode == status and "Traceback" not in said
+    assert done.stdout == "" or "error" not in done.stdout, "what is wrong is not said on standard output"
 
 
 @pytest.mark.parametrize(
