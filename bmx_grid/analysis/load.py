@@ -295,9 +295,8 @@ def _checked(table: GridTable) -> GridTable:
     records = [f"{counted(len(labels), 'setting')}: {reason} (e.g. {'; '.join(labels[:3])})"] if labels else []
     table = table.take(constant)
     if not len(table):
-        raise DataError(
-            f"{table.origin}: no setting is left to analyse; left out: {records[0]}. Run the sweep on more segments."
-        )
+        way_out = "Run the sweep on more segments."
+        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {records[0]}. {way_out}")
     holes = np.isnan(table.correlation).sum(axis=(1, 2))
     if holes.any():
         examples = [f"{table.settings[row].label}: {holes[row]:,}" for row in np.flatnonzero(holes)[:3]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.configure import CONFIGS, folder_path, groups, load_option, options
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
+from bmx_grid.core.storage import read_file
 from bmx_grid.core.wording import masked_address, masked_argument, shortened
 
 if TYPE_CHECKING:
@@ -100,8 +102,9 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > MOST_BYTES:
             raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
+        text = read_file(file).decode("utf-8-sig")
         depth = 0
-        events: Any = yaml.parse(file.read_text(encoding="utf-8-sig"))
+        events: Any = yaml.parse(text)
         for event in events:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
@@ -112,7 +115,7 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
                     f"line {event.start_mark.line + 1}: YAML reads {event.value} as something else; write a number in "
                     f"plain digits without leading zeros, true or false, or '{event.value}' for the text"
                 )
-        keys: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+        keys: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
     if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):

@@ -6,6 +6,7 @@ Which column plays which role, and what to write where that is not clear.
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import re
 import shlex
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.core.storage import check_readable
 from bmx_grid.core.wording import counted, first_line, named, shortened, visible
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
 from bmx_grid.words.perturbation import INVISIBLE
@@ -207,6 +209,9 @@ def _parquet(path: Path) -> Table:
         return DataError(f"{path}: {what} ({reason}); save or copy it again.")
 
     try:
+        check_readable(path)
+        if path.is_fifo():
+            raise OSError(errno.ESPIPE, "it is a pipe, in which nothing can be looked up")
         file = parquet.ParquetFile(path)
         names = file.schema_arrow.names
     except (pa.ArrowException, OSError, ValueError) as error:

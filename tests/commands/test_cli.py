@@ -194,6 +194,29 @@ def test_nothing_is_scored_for_a_folder_that_is_somebody_elses(name, folder, mes
     assert path.read_text() == "mine" and not (tmp_path / "cache").exists()
 
 
+@pytest.mark.parametrize("suffix", ["tsv", "parquet"])
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+@pytest.mark.parametrize(
+    "arguments", ["compare FILE --metrics m", "data show FILE", "score --metric chrf -r FILE -t FILE"]
+)
+def test_a_file_that_would_never_be_read_is_refused(arguments, kind, suffix, call, tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "WAITS_FOR_WRITER", 0.1)
+    path = tmp_path / f"mine.{suffix}"
+    if kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    status, said = call(*arguments.replace("FILE", str(path)).split())
+    assert status == 2 and "pipe" in said and str(path) in said
+
+
+def test_a_backend_of_figures_that_there_is_not_is_of_no_matter(tmp_path):
+    code = "from bmx_grid.report.canvas import canvas, style\nwith style(): canvas(1, 1)[0].savefig('x.svg')"
+    environment = {**os.environ, "MPLBACKEND": "nope", "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "x.svg").is_file()
+
+
 def test_files_that_a_killed_run_left_are_removed(swept, tmp_path):
     finished = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
     (tmp_path / "out").mkdir()
