@@ -104,7 +104,7 @@ def checked_frame(table: pa.Table, kinds: Columns, path: Path, empty: Sequence[s
             raise DataError(f"{path}: the column {name} holds {fields[0].type}, not {kind}s; {again}.")
         if kind != "number" and name not in empty and table.column(name).null_count:
             raise DataError(f"{path}: the column {name} has empty cells; {again}.")
-    return _frame(table)
+    return _frame(table, path)
 
 
 def _types(kind: Kind) -> tuple[Callable[[Any], bool], ...]:
@@ -128,7 +128,7 @@ def _is_of(table: GridTable, settings: pd.DataFrame) -> bool:
 
 def read_frame(path: Path) -> pd.DataFrame:
     """Any table that a sweep wrote. Raises DataMissingError where it is not there, DataError where it is damaged."""
-    return _frame(read_arrow(path))
+    return _frame(read_arrow(path), path)
 
 
 def read_arrow(path: Path) -> pa.Table:
@@ -145,8 +145,14 @@ def read_arrow(path: Path) -> pa.Table:
         raise DataError(f"{path}: not a readable Parquet file ({first_line(error)}); run the sweep again.") from error
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
-    frame: pd.DataFrame = table.to_pandas()
+def _frame(table: pa.Table, origin: Path | str = "the sweep") -> pd.DataFrame:
+    """A table as a frame. Raises DataError for values that a frame cannot hold, such as dates far away."""
+    import pyarrow as pa
+
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise DataError(f"{origin}: cannot be read ({first_line(error)}); run the sweep again.") from error
     return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
 
 

@@ -120,6 +120,9 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
     if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
         raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")
+    if group == "sweep" and not keys:
+        way_out = "write what to run, as defaults: [override /metric: [chrf]]"
+        raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
     if "hydra" in keys or any("hydra" in str(entry) for entry in keys.get("defaults", [])):
         raise ConfigError(f"{file}: hydra: files of options cannot configure Hydra; leave it out.")
     check_references(keys, str(file))

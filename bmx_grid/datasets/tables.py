@@ -38,6 +38,7 @@ ROLES = tuple(USUAL)
 REQUIRED = ("hypothesis", "score")
 SEVERAL = ("score", "reference")  # roles that may have several columns: the first is what metrics use
 SHOWN = 30  # columns listed in a message
+NO_TEXTS = ("null", "true", "false", "nan", "inf")  # what Hydra reads as something else, in any case
 # no number, no signs of a shell
 PLAIN = re.compile(r"[A-Za-z_][\w-]*|(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re.ASCII)
 
@@ -316,9 +317,21 @@ def _plainly(name: str) -> str:
 
 def override(key: str, value: str) -> str:
     """An override with a text as its value, as it is typed into a shell."""
-    if PLAIN.fullmatch(value):
+    if PLAIN.fullmatch(value) and value.lower() not in NO_TEXTS:
         return f"{key}={value}"
-    return shlex.quote(visible(f"{key}={quoted(value)}"))
+    return in_shell(f"{key}={quoted(value)}")
+
+
+def in_shell(word: str) -> str:
+    """A word as it is typed into a shell: signs that no terminal shows as their bytes, between $' and '."""
+    if word.isprintable():
+        return shlex.quote(word)
+    signs = {"\\": r"\\", "'": r"\'"}
+    escaped = [
+        signs.get(sign, sign) if sign.isprintable() else "".join(f"\\x{byte:02x}" for byte in sign.encode())
+        for sign in word
+    ]
+    return f"$'{''.join(escaped)}'"
 
 
 def quoted(text: str, mark: str = '"') -> str:

@@ -72,6 +72,7 @@ _PARTS = {  # of a model: the names of files that one of must be there
 _READ = (".json", ".txt", ".model", ".spm", ".safetensors")  # of the files that a result depends on
 _REMEDY = "Point `model` to a folder that holds config.json, model.safetensors and a tokenizer, or name a hub id."
 _HUB_WAITS_S = 10.0
+MOST_LAYERS = 1_000  # each is made before the weights are found not to be of it
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
@@ -146,16 +147,24 @@ def content_digest(folder: Path) -> str | None:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def check_weights(model: str, revision: str | None) -> None:
-    """Raise UnavailableError for a model with weights that are not safetensors, or lie outside its folder.
+def check_files(model: str, revision: str | None) -> None:
+    """Raise UnavailableError for a model that may not be loaded, or not in reasonable time.
 
-    transformers would load what an index or a configuration names, pickles among it, which can carry code.
+    Its weights have to be safetensors of its folder: transformers would load what an index or a configuration names,
+    pickles among it, which can carry code.
     """
     index = find_file(model, revision, _INDEX)
     if index is not None:
         _indexed(model, index)
     config = find_file(model, revision, "config.json")
-    explicit = None if config is None else read_object(model, config).get("transformers_weights")
+    settings = {} if config is None else read_object(model, config)
+    for key, value in settings.items():
+        if "layer" in key and isinstance(value, int | float) and value > MOST_LAYERS:
+            raise UnavailableError(
+                f"model '{model}': {key} of its config.json is {shown(value)}, and no model has more than "
+                f"{MOST_LAYERS:,} layers; get the model again."
+            )
+    explicit = settings.get("transformers_weights")
     if explicit is not None:
         raise UnavailableError(
             f"model '{model}': its config.json names its weights (transformers_weights: {shown(explicit)}); they are "
@@ -214,7 +223,7 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
             return  # loading fetches it, and checks the rest
         first = ", ".join(_PARTS[part][0] for part in lacking)
         raise UnavailableError(absent(model, revision, f"{first}: not in the cache, and {why}"))
-    check_weights(model, revision)
+    check_files(model, revision)
     config = find_file(model, revision, "config.json")
     settings = {} if config is None else read_object(model, config)
     has = settings.get("num_hidden_layers")
@@ -233,7 +242,7 @@ def find_file(model: str, revision: str | None, name: str) -> Path | None:
 
 
 def fetch_descriptions(model: str, revision: str | None) -> None:
-    """Get from the hub the files of a model that `check_weights` reads, before its weights. Raises OSError."""
+    """Get from the hub the files of a model that `check_files` reads, before its weights. Raises OSError."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 

@@ -153,6 +153,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                 (f"limit: {'9' * 5000}", "cannot be read"),
                 ("~: 5", "Incompatible key type 'NoneType'"),
                 ("5", "cannot be read"),
+                ("", "it is empty, and would be the default sweep"),
                 ("limit: 1\nlimit: 2", "found duplicate key limit"),
                 ("name: ${oc.env:SECRET}", "name: '${oc.env:SECRET}' may refer to keys"),
                 ("tracking: {uri: '${oc.${name}:SECRET}'}", "tracking.uri: '${oc.${name}:SECRET}' may refer to keys"),

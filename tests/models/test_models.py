@@ -87,6 +87,9 @@ BROKEN = [
     pytest.param(shorten, "cannot be loaded from {folder}", id="half of the weights"),
     pytest.param(config_of(b"{not JSON"), r"{folder}/config\.json cannot be read", id="no JSON"),
     pytest.param(with_another_tokenizer, "do not belong together", id="tokenizer"),
+    pytest.param(partial(change_config, hidden_size="x"), "cannot be loaded", id="a text for a number"),
+    pytest.param(partial(change_config, num_hidden_layers=10**9), "no model has more than 1,000", id="layers"),
+    pytest.param(lambda folder: (folder / "tokenizer.json").write_text("[]"), "cannot be loaded", id="a list"),
     pytest.param(partial(change_config, model_type="no_such", architectures=["X"]), "no_such", id="an architecture"),
 ]
 
