@@ -89,9 +89,11 @@ def _holds(node: Any, key: Sequence[str]) -> bool:
 
 def _user_files(folder: Path | None) -> Iterator[tuple[str, str, Path]]:
     """The group, the name and the file of each of the user's own options."""
-    for file in sorted(folder.glob("*/*.yaml")) if folder is not None else ():
-        if file.parent.name in groups():
-            yield file.parent.name, file.stem, file
+    if folder is None:
+        return
+    for group in groups():
+        for file in sorted((folder / group).glob("*.yaml")):  # other folders may vanish meanwhile, as those of /proc
+            yield group, file.stem, file
 
 
 def _option(group: str, name: str, file: Path) -> dict[str, Any]:
