@@ -17,14 +17,17 @@ Importing the package loads no model library: each room imports what it needs wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from types import EllipsisType
-from typing import TYPE_CHECKING, Any
-
 from bmx_grid._version import __version__
 
+# As in typing, whose import, with those below, takes longer than the rest of this module: until the command line
+# answers Ctrl-C, it prints a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+    from types import EllipsisType
+    from typing import Any
+
     from bmx_grid.api.arrays import Boosted as Boosted
     from bmx_grid.api.arrays import boost as boost
     from bmx_grid.api.comparison import Compared as Compared

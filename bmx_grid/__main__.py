@@ -21,25 +21,39 @@ examples:
 
 from __future__ import annotations
 
+import os
 import sys
-from importlib import import_module
+from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
-from bmx_grid.commands import COMMANDS
-from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.stopping import run_process
-from bmx_grid.core.terminal import RESUMES, command
-
+# Everything else is imported in functions, and the module signal, with enum, not at all: `main` first sees to it that
+# Ctrl-C is answered. One that comes while Python itself starts ends in its traceback.
 KEEPS_NOTHING = ("score", "compare", "analyse")  # commands that start again after Ctrl-C
 
 
 def main() -> None:
     """Run the command line and exit with the status of the command."""
+    if getsignal(SIGINT) is default_int_handler:  # it may be ignored, as by nohup
+        signal(SIGINT, _leave)
+    from bmx_grid.core.stopping import run_process
+    from bmx_grid.core.terminal import RESUMES, command
+
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     interrupted = "Interrupted." if name in KEEPS_NOTHING else RESUMES
     run_process(lambda: command(lambda: _run(name), interrupted), interrupted)
 
 
+def _leave(signum: int, frame: object) -> None:
+    """End the process at once: nothing has begun. An exception would end in a traceback of the import it meets."""
+    os.write(2, b"\nInterrupted.\n")
+    os._exit(128 + signum)
+
+
 def _run(name: str) -> int:
+    from importlib import import_module
+
+    from bmx_grid.commands import COMMANDS
+    from bmx_grid.core.errors import ConfigError, unknown
+
     if "--version" in sys.argv[1:]:
         from bmx_grid import __version__
 

@@ -34,10 +34,14 @@ def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5):
                         **{"compared": f"{names[2]} x {names[3]}", "against": names[2], "point": point},
                         **{"level": "segment", "grouping": "none", "statistic": "pearson", "difference": gain - moved},
                         **{"low": gain - moved - half, "high": gain - moved + half, "test": test},
-                        **{"p": corrected / 10 if test == "perm_inputs" else 0.9},
+                        **{
+                            "alternative": "greater",
+                            "p_bh": corrected,
+                            "p": corrected / 10 if test == "perm_inputs" else 0.9,
+                        },
                         **{"p_holm": corrected if test == "perm_inputs" else 1.0},
                         **{"family": "gains at declared points", "n": 500, "clusters": 400, "resamples": 1000},
-                        "seed": 0,
+                        **{"alternative": "greater", "p_bh": corrected, "seed": 0},
                     }
                 )
     return {"points": pd.DataFrame(points), "tests": pd.DataFrame(tests)}

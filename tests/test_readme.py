@@ -17,6 +17,7 @@ from bmx_grid.commands.sweep import run_sweep
 from bmx_grid.core.configure import options
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.slurm import Slurm
+from bmx_grid.sweep.output import STAMP
 
 RUN_WHOLE = "docs/first_steps.md"  # by tests/test_first_steps.py
 PAGES = sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} - {RUN_WHOLE})
@@ -102,7 +103,7 @@ def test_every_other_command_names_what_exists(command, folder, request, monkeyp
         assert analyse(words[4:]) == 0
         written = {path.name for path in folder.glob("analysis/*")}
         asked = [one.partition("=")[0] for one in words[4:]]
-        tables = {"tables"} if "format" in asked else {"report.html", "figures"}
+        tables = {STAMP, "tables"} if "format" in asked else {STAMP, "report.html", "figures"}
         assert written == (tables if "output_dir" in asked else set())
     elif words[0] == "python" and words[1].startswith("experiments/"):
         assert (ROOT / words[1]).is_file()

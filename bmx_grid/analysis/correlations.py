@@ -95,6 +95,8 @@ def _correlations(given: Given) -> pd.DataFrame:
     keys = zip(rows["level"], rows["grouping"], rows["statistic"], strict=True)
     rows = rows.assign(name=[STATISTICS.get(key, "") for key in keys])
     rows = rows[rows["name"] != ""].drop_duplicates([*NAMES, "name"])  # the same for every explainer
+    if not len(rows):
+        return rows
     wide = rows.pivot(index=NAMES, columns="name", values=["value", "low", "high"])
     columns: Any = wide.columns
     wide.columns = [f"{name}_{value}".removesuffix("_value") for value, name in columns]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -14,6 +14,15 @@ from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted, factor_in_words, first_line, visible
+from bmx_grid.evaluations.base import Evaluation, Kind, columns_of
+from bmx_grid.evaluations.boosts import BoostEvaluation
+from bmx_grid.evaluations.difficulty import DifficultyEvaluation
+from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.levels import LevelsEvaluation
+from bmx_grid.evaluations.significance import SignificanceEvaluation
+from bmx_grid.evaluations.tasks import TasksEvaluation
+from bmx_grid.evaluations.top_systems import TopSystemsEvaluation
+from bmx_grid.evaluations.words import WordsEvaluation
 from bmx_grid.measures.grid import Words
 from bmx_grid.sweep.output import table_path
 
@@ -21,6 +30,19 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+Columns = dict[str, Kind]
+EVALUATIONS: tuple[type[Evaluation], ...] = (  # whose tables questions read
+    *(GridEvaluation, LevelsEvaluation, SignificanceEvaluation, BoostEvaluation, WordsEvaluation),
+    *(TopSystemsEvaluation, TasksEvaluation, DifficultyEvaluation),
+)
+ROWS = {table: row for evaluation in EVALUATIONS for table, row in evaluation.ROWS.items()}
+OF_NAMES: Columns = dict.fromkeys(FACTORS, "text")
+# The columns of the other ones that are read, and what they hold.
+SETTINGS: Columns = {**OF_NAMES, "baseline": "number", "correlation": "text", "aggregation": "text", "n_used": "count"}
+SEEDS: Columns = {**OF_NAMES, "seed": "count", "point": "text", "gain": "number"}
+CEILINGS: Columns = {"dataset": "text", "language_pair": "text", "human": "text"}
+CEILINGS |= dict.fromkeys(("raters", "reliability", "ceiling"), "number")
+OTHERS = {"settings": SETTINGS, "seeds": SEEDS, "ceilings": CEILINGS}
 TABLES = (  # of a sweep, that questions read
     *("settings", "points", "tests", "verdicts", "seeds", "ceilings"),
     *("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences", "thresholds"),
@@ -46,36 +68,91 @@ def frames_beside(table: GridTable) -> dict[str, pd.DataFrame]:
     """
     path = Path(table.origin)
     folder = path if path.is_dir() else path.parent
-    if not table_path(folder, "settings").is_file() or not _is_of(table, read_frame(table_path(folder, "settings"))):
-        return {}
     paths = {name: table_path(folder, name) for name in TABLES}
-    return {name: read_frame(file) for name, file in paths.items() if file.is_file()}
+    if not paths["settings"].is_file():
+        return {}
+    settings = read_arrow(paths["settings"])
+    if not SETTINGS.keys() <= set(settings.column_names) or not _is_of(
+        table, checked_frame(settings, SETTINGS, paths["settings"])
+    ):
+        return {}
+    there = {name: file for name, file in paths.items() if file.is_file()}
+    return {name: checked_frame(read_arrow(file), kinds_of(name), file) for name, file in there.items()}
+
+
+def kinds_of(table: str) -> Columns:
+    """The columns of one of TABLES that are read, and what they hold."""
+    return OTHERS[table] if table in OTHERS else {**OF_NAMES, **columns_of(ROWS[table])}
+
+
+def checked_frame(table: pa.Table, kinds: Columns, path: Path, empty: Sequence[str] = ()) -> pd.DataFrame:
+    """A table as a frame, once it has these columns, once each, which hold what they should.
+
+    empty: columns of texts that may be empty in some rows. Raises DataError.
+    """
+    import pyarrow as pa
+
+    again = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
+    for name, kind in kinds.items():
+        fields = [field for field in table.schema if field.name == name]
+        if len(fields) != 1:
+            raise DataError(f"{path}: {'no' if not fields else 'more than one'} column {name}; {again}.")
+        holds = fields[0].type
+        if pa.types.is_dictionary(holds):
+            holds = holds.value_type
+        if not any(fits(holds) for fits in _types(kind)):
+            raise DataError(f"{path}: the column {name} holds {fields[0].type}, not {kind}s; {again}.")
+        if kind != "number" and name not in empty and table.column(name).null_count:
+            raise DataError(f"{path}: the column {name} has empty cells; {again}.")
+    return _frame(table, path)
+
+
+def _types(kind: Kind) -> tuple[Callable[[Any], bool], ...]:
+    """Which of Arrow's types hold values of this kind."""
+    from pyarrow import types
+
+    by_kind: dict[Kind, tuple[Callable[[Any], bool], ...]] = {
+        "text": (types.is_string, types.is_large_string, types.is_null),
+        "number": (types.is_floating, types.is_integer),
+        "count": (types.is_integer,),
+        "flag": (types.is_boolean,),
+    }
+    return by_kind[kind]
 
 
 def _is_of(table: GridTable, settings: pd.DataFrame) -> bool:
     """Whether a frame `settings` has every setting of the table, with the same correlation of the metric alone."""
-    if not {*FACTORS, "baseline", "correlation", "aggregation", "n_used"} <= set(settings.columns):
-        return False
     both = table.frame.merge(settings, on=list(FACTORS), how="left", suffixes=("", "_beside"))
     return bool(((both["baseline"] - both["baseline_beside"]).abs() <= EQUAL).all())
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """A table that a sweep wrote. Raises DataMissingError where it is not there, DataError where it is damaged."""
+    """Any table that a sweep wrote. Raises DataMissingError where it is not there, DataError where it is damaged."""
+    return _frame(read_arrow(path), path)
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """As `read_frame`, as a table of Arrow's."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
-            return _frame(file.read())
+            return file.read()
     except FileNotFoundError as error:
         raise DataMissingError(f"{path} is not there; name the folder of a finished sweep.") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({first_line(error)}); run the sweep again.") from error
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
-    frame: pd.DataFrame = table.to_pandas()
+def _frame(table: pa.Table, origin: Path | str = "the sweep") -> pd.DataFrame:
+    """A table as a frame. Raises DataError for values that a frame cannot hold, such as dates far away."""
+    import pyarrow as pa
+
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise DataError(f"{origin}: cannot be read ({first_line(error)}); run the sweep again.") from error
     return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
 
 
@@ -120,10 +197,13 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     if missing:
         raise DataError(
             f"{origin}: no column {', '.join(missing)}; a results table has {', '.join((*NAMES, *NUMBERS))}, "
-            f"this one {', '.join(table.column_names) or 'none'}."
+            f"this one {', '.join(table.column_names) or 'none'}. Rename columns, or add them."
         )
+    for name in (*NAMES, *NUMBERS):
+        if table.column_names.count(name) > 1:
+            raise DataError(f"{origin}: more than one column {name}; keep one of them.")
     if table.num_rows == 0:
-        raise DataError(f"{origin}: the table has no rows.")
+        raise DataError(f"{origin}: the table has no rows; run the sweep again.")
     frame = pd.DataFrame({name: _names(table, name, origin) for name in NAMES})
     for name in NUMBERS:
         frame[name] = _numbers(table, name, origin)
@@ -183,7 +263,7 @@ def _refuse(bad: Any, what: str, origin: str, values: Floats | None = None) -> N
     if bad.any():
         row = int(np.argmax(bad))
         value = "" if values is None else f": {values[row]:g}"
-        raise DataError(f"{origin}: row {row + 1} {what}{value}.")
+        raise DataError(f"{origin}: row {row + 1} {what}{value}; correct the table.")
 
 
 def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> None:
@@ -221,7 +301,8 @@ def _checked(table: GridTable) -> GridTable:
     records = [f"{counted(len(labels), 'setting')}: {reason} (e.g. {'; '.join(labels[:3])})"] if labels else []
     table = table.take(constant)
     if not len(table):
-        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {records[0]}.")
+        way_out = "Run the sweep on more segments."
+        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {records[0]}. {way_out}")
     holes = np.isnan(table.correlation).sum(axis=(1, 2))
     if holes.any():
         examples = [f"{table.settings[row].label}: {holes[row]:,}" for row in np.flatnonzero(holes)[:3]]

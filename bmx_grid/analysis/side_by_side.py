@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import FACTORS, Column, Table
-from bmx_grid.analysis.load import read_frame
+from bmx_grid.analysis.load import Columns, checked_frame, read_arrow
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import METRIC_ALONE, telling_apart
@@ -93,10 +93,11 @@ def _scores(folder: Path) -> pd.DataFrame:
     path = table_path(folder, "scores")
     if not path.is_file():
         raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
-    table = read_frame(path)
-    missing = [name for name in (*FACTORS, *SEGMENT, "cluster", "human", "base") if name not in table]
-    if missing:
-        raise DataError(f"{path}: no column {', '.join(missing)}; it is not the table of scores of a sweep.")
+    scores = read_arrow(path)
+    kinds: Columns = dict.fromkeys((*FACTORS, *SEGMENT, "cluster"), "text")
+    kinds |= dict.fromkeys(("human", "base"), "number")
+    kinds |= dict.fromkeys((name for name in scores.column_names if name.startswith(PREFIX)), "number")
+    table = checked_frame(scores, kinds, path, empty=["system"])
     return table.fillna({"system": ""}).astype(dict.fromkeys((*FACTORS, *SEGMENT, "cluster"), str))
 
 

@@ -16,7 +16,7 @@ from bmx_grid.core.configure import build, convert, load_option, options
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
 from bmx_grid.core.ragged import Floats, Ragged
-from bmx_grid.core.storage import write_text
+from bmx_grid.core.storage import read_json, write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.models.addresses import check_servers_of_files
@@ -212,7 +212,7 @@ def read_recipe(path: Path) -> Recipe:
     not a recipe, of another version, constants that are not of its boost, or content that does not fit its signature.
     """
     try:
-        raw = json.loads(path.read_bytes())
+        raw = read_json(path)
     except FileNotFoundError as error:
         raise DataMissingError(
             f"there is no recipe {path} (looked at {path.absolute()}); name a file that a sweep wrote below recipes/, "
@@ -220,7 +220,7 @@ def read_recipe(path: Path) -> Recipe:
         ) from error
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}; name a file that you may read.") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(f"{path} is not a recipe, a JSON file: {' '.join(str(error).split())}.") from error
     version = raw.get("version") if isinstance(raw, dict) else None
     if version != VERSION:

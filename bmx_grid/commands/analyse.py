@@ -47,8 +47,9 @@ from bmx_grid.core.storage import write_text
 from bmx_grid.core.terminal import command
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.measures.grid import Point, check_points
-from bmx_grid.report.table import FORMATS, as_text, write_table
+from bmx_grid.report.table import FORMATS, as_text, table_file, write_table
 from bmx_grid.report.terminal import sentences, terminal_width
+from bmx_grid.sweep.output import TABLES, OutputFolder
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 OF_SEVERAL = ("format", "output_dir")
@@ -127,7 +128,7 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
     if folder is not None:
         from bmx_grid.report.analysis_files import write_analysis
 
-        files = write_analysis(analysis, folder)
+        files = write_analysis(analysis, folder, OutputFolder(folder).claim)
         _say_written([file for file in files if file.parent == folder])
 
 
@@ -159,10 +160,13 @@ def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], ana
         if folder is None:
             print(text, end="")
         else:
-            write_text(folder / "analysis.json", text)
-            _say_written([folder / "analysis.json"])
+            file = folder / "analysis.json"
+            OutputFolder(folder).claim([file])
+            write_text(file, text)
+            _say_written([file])
     elif folder is not None:
-        _say_written([write_table(table, folder / "tables", form or "text") for table in tables])
+        OutputFolder(folder).claim(table_file(table, folder / TABLES, form or "text") for table in tables)
+        _say_written([write_table(table, folder / TABLES, form or "text") for table in tables])
     else:
         write = partial(as_text, width=terminal_width()) if form in (None, "text") else FORMATS[form]
         print("\n".join(write(table) for table in tables if form == "csv" or not table.data), end="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.configure import CONFIGS, folder_path, groups, load_option, options
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
+from bmx_grid.core.storage import read_file
 from bmx_grid.core.wording import masked_address, masked_argument, shortened
 from bmx_grid.models.addresses import check_servers_of_files
 
@@ -21,6 +23,8 @@ SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")  # groups of
 MOST_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
 # Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
 UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
+OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")  # of its name: Hydra would follow a path to any YAML file of this machine
+CHOICE = re.compile(r"(?:(?:override|optional) +)*/?(\w+)")  # the group that an entry of `defaults` chooses in
 KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
@@ -38,6 +42,8 @@ def composed(
         check_references(override.value(), shown(override.input_line or ""))
         if re.split(r"[./]", override.key_or_group)[0] == "hydra":
             raise ConfigError(f"{shown(override.input_line or '')}: Hydra itself is not configured here; leave it out.")
+        if override.key_or_group in groups():
+            _check_names(override.key_or_group, override.value(), place)
     check_references(values, "settings")
     config = _by_hydra(overrides, place, values or {})
     _check(config, place)
@@ -100,9 +106,11 @@ def _holds(node: Any, key: Sequence[str]) -> bool:
 
 def _user_files(folder: Path | None) -> Iterator[tuple[str, str, Path]]:
     """The group, the name and the file of each of the user's own options."""
-    for file in sorted(folder.glob("*/*.yaml")) if folder is not None else ():
-        if file.parent.name in groups():
-            yield file.parent.name, file.stem, file
+    if folder is None:
+        return
+    for group in groups():
+        for file in sorted((folder / group).glob("*.yaml")):  # other folders may vanish meanwhile, as those of /proc
+            yield group, file.stem, file
 
 
 def _option(group: str, name: str, file: Path) -> dict[str, Any]:
@@ -113,8 +121,9 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > MOST_BYTES:
             raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
+        text = read_file(file).decode("utf-8-sig")
         depth = 0
-        events: Any = yaml.parse(file.read_text(encoding="utf-8-sig"))
+        events: Any = yaml.parse(text)
         for event in events:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
@@ -125,17 +134,44 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
                     f"line {event.start_mark.line + 1}: YAML reads {event.value} as something else; write a number in "
                     f"plain digits without leading zeros, true or false, or '{event.value}' for the text"
                 )
-        keys: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+        keys: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
     if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
         raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")
+    if group == "sweep" and not keys:
+        way_out = "write what to run, as defaults: [override /metric: [chrf]]"
+        raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
     if "hydra" in keys or any("hydra" in str(entry) for entry in keys.get("defaults", [])):
         raise ConfigError(f"{file}: hydra: files of options cannot configure Hydra; leave it out.")
     check_references(keys, str(file))
+    for entry in keys.get("defaults", []):
+        _check_choice(group, entry, file)
     if group in SEVERAL and (not keys or not {*keys} <= {name, "defaults"}):
         raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
     return {str(key): value for key, value in keys.items()}
+
+
+def _check_choice(group: str, entry: Any, file: Path) -> None:
+    """Refuse an entry of a user's `defaults` that names anything but options. Raises ConfigError."""
+    if isinstance(entry, str):  # another option of the same group, or _self_
+        entry = {group: entry}
+    for choice, names in entry.items() if isinstance(entry, Mapping) else ():
+        chosen = CHOICE.fullmatch(str(choice))
+        if chosen is None or chosen[1] not in groups():
+            way_out = "Write '- override /metric: [chrf]'."
+            raise ConfigError(f"{file}: defaults: {unknown('group', choice, groups())} {way_out}")
+        try:
+            _check_names(chosen[1], names, file.parents[1])
+        except ConfigError as error:
+            raise ConfigError(f"{file}: {error}") from error
+
+
+def _check_names(group: str, names: Any, folder: Path | None) -> None:
+    """Refuse names of options that are paths; whether they exist is Hydra's to say. Raises ConfigError."""
+    for name in names if isinstance(names, list) else [names]:
+        if not OPTION.fullmatch(str(name)):
+            raise ConfigError(unknown(group, name, option_names(group, folder)))
 
 
 def check_references(value: Any, where: str) -> None:

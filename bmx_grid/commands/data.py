@@ -37,7 +37,17 @@ from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download import check, download
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.tables import FORMATS, REQUIRED, listed, named_roles, open_table, override, quoted, recognised
+from bmx_grid.datasets.tables import (
+    FORMATS,
+    REQUIRED,
+    in_shell,
+    listed,
+    named_roles,
+    open_table,
+    override,
+    quoted,
+    recognised,
+)
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
 
@@ -180,7 +190,8 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     lines = {}
     if "id" in roles and "id" not in given and roles["id"] != ("id",):  # a column that may number something else
         values = table.take([roles[role][0] for role in SEGMENT if role in roles])
-        if len(set(zip(*values.values(), strict=True))) < len(table):
+        segments = {tuple(map(str, row)) for row in zip(*values.values(), strict=True)}  # JSON may hold lists
+        if len(segments) < len(table):
             lines["id"] = f"the number of the row: {visible(roles.pop('id')[0])} repeats within a pair"
     if "language_pair" not in roles:
         lines["language pair"] = ", ".join(reader.language_pairs) or "none (name it with language_pair=de-en)"
@@ -200,7 +211,7 @@ def _command(reader: Tabular, roles: Mapping[str, tuple[str, ...]]) -> str:
     for role, names in roles.items():
         key = f"dataset.tabular.columns.{role}"
         if len(names) > 1:
-            words.append(shlex.quote(f"{key}=[{','.join(map(quoted, names))}]"))
+            words.append(in_shell(f"{key}=[{','.join(map(quoted, names))}]"))
         elif names != (role,):
             words.append(override(key, names[0]))
     if "language_pair" not in roles and reader.language_pairs:

@@ -40,6 +40,7 @@ from bmx_grid.commands.compose import parse_one
 from bmx_grid.commands.scored_text import agreement, as_json, as_text, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.storage import read_stream
 from bmx_grid.core.terminal import Progress, command, parser
 from bmx_grid.core.wording import counted, named, telling_apart
 from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, read_bytes
@@ -182,10 +183,17 @@ def _texts(parsed: argparse.Namespace) -> dict[Role, list[Any]]:
 def _lines(name: str) -> list[str]:
     if name == "-" and sys.stdin is None:
         raise DataError("standard input (-) is closed: name a file, or pipe texts in.")
-    raw = sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name).expanduser())
+    raw = _standard_input() if name == "-" else read_bytes(Path(name).expanduser())
     if raw.startswith(GZIP):
         raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
     return decode_lines(raw, name)
+
+
+def _standard_input() -> bytes:
+    try:
+        return read_stream(sys.stdin.buffer)
+    except OSError as error:
+        raise DataError(f"standard input (-) cannot be read: {error.strerror}; name a file.") from error
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.load import read_frame
+from bmx_grid.analysis.load import checked_frame, kinds_of, read_arrow
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.core.errors import DataError
@@ -54,15 +54,23 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> Values:
     return {**values, "scores": rows}
 
 
+# The columns of a table of thresholds that are read.
+READ = {"dataset", "language_pair", "human_name", "metric", "point", "system_score", "difference"}
+READ |= {"probability", "probability_low", "probability_high"}
+
+
 def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Values]:
     """How often people agree with a difference of two systems' scores, for each judgement of a sweep's thresholds.
 
     path: thresholds.parquet, or the folder of the sweep. The logistic curve of `evaluations.levels.ThresholdRow`, with
     the ends of its interval. Raises DataError for a table without this metric and kind of system score.
     """
-    rows = read_frame(table_path(path, "thresholds") if path.is_dir() else path)
-    if not {"metric", "point", "probability", "probability_low", "probability_high", "difference"} <= set(rows):
+    file = table_path(path, "thresholds") if path.is_dir() else path
+    table = read_arrow(file)
+    if READ - {*table.column_names}:
         raise DataError(f"{path}: no table of thresholds; name the folder of a sweep with evaluation=[levels].")
+    kinds = {name: kind for name, kind in kinds_of("thresholds").items() if name in READ}
+    rows = checked_frame(table, kinds, file)
     rows = rows[(rows["metric"] == metric) & (rows["point"] == "base") & (rows["system_score"] == system_score)]
     if not len(rows):
         way_out = f"metric=[{metric}] evaluation=[levels] evaluation.levels.system_score={system_score}"

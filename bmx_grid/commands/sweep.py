@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.settings import Refused
 
+CONFIG = "config.yaml"
+SETTINGS = "settings.csv"
 LOG = "log.txt"  # what was said
 READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
@@ -83,6 +85,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         say(str(unchanged["said"]))
         say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date")
         return Ended(int(unchanged["n_failed"]), len(plan.settings))
+    folder.claim(_usual_files(sweep))  # before hours of work: what cannot be written, or may not
     failed: Sequence[Refused] = ()
     try:
         tracker.start(settings.name, sweep.config, settings.output_dir)
@@ -106,6 +109,18 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
         folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
     return Ended(len(failed), len(ran.results), tuple(failed))
+
+
+def _usual_files(sweep: Sweep) -> list[Path]:
+    """The files of a sweep whose names are known before it ends: all but figures and recipes."""
+    from bmx_grid.commands.sweep_plan import OF_THE_SWEEP
+    from bmx_grid.report.analysis_files import REPORT
+    from bmx_grid.sweep.output import TABLES
+
+    out = sweep.settings.output_dir
+    tables = [*OF_THE_SWEEP, *(table for evaluation in sweep.evaluations.values() for table in evaluation.ROWS)]
+    at_the_top = [out / name for name in (CONFIG, LOG, REPORT, SETTINGS)]
+    return [*at_the_top, *(out / TABLES / f"{table}.parquet" for table in tables)]
 
 
 def _say(sweep: Sweep, text: str, how: Callable[[str], None] = say) -> None:
@@ -169,11 +184,13 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     if settings.analysis and ran.results:
         with working("analysis, figures and report"):
             how: Any = {"tables": tables, "seed": settings.seed, "every_figure": settings.figures == "all"}
-            analysis, files, note = analyse_sweep(ran.results, sweep.plan, sweep.grid, out, settings.questions, **how)
+            analysis, files, note = analyse_sweep(
+                ran.results, sweep.plan, sweep.grid, folder, settings.questions, **how
+            )
         written += files
-    moved = folder.move_aside([*written, out / "config.yaml", out / LOG])
-    write_text(out / "config.yaml", sweep.config)
-    written.append(out / "config.yaml")
+    moved = folder.move_aside([*written, out / CONFIG, out / LOG])
+    write_text(out / CONFIG, sweep.config)
+    written.append(out / CONFIG)
     counts = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     known = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
     answers, lines = list[str](), list[str]()
@@ -216,7 +233,7 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
         _warn(sentence)
     out, writers = folder.path, dict[Path, Callable[[], None]]()
     if tables:
-        writers[out / "settings.csv"] = partial(write_csv, tables["settings"], out / "settings.csv")
+        writers[out / SETTINGS] = partial(write_csv, tables["settings"], out / SETTINGS)
     for name, table in tables.items():
         path = out / TABLES / f"{name}.parquet"
         writers[path] = partial(write_parquet, table, path)

@@ -137,18 +137,20 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
 
 
 def folder_path(value: Any, where: str) -> Path:
-    """`value` as the path of a folder, `~` expanded. Raises ConfigError for text that cannot be a path."""
+    """`value` as the path of a folder, `~` expanded. Raises ConfigError for text that cannot be one, and for a file."""
     text = convert(value, str, where)
     path = Path(os.path.expanduser(text))
     try:
         if not text.strip():
             raise ValueError("it is empty")
-        is_file = stat.S_ISREG(path.stat().st_mode)
+        if "://" in text:
+            raise ValueError("it is an address")
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        is_file = False
+        is_folder = True  # or will be one
     except (OSError, ValueError) as error:
         raise ConfigError(f"{where}: {shown(text)} is not a path: {error!s:.80}; write {where}=FOLDER.") from error
-    if is_file:
+    if not is_folder:
         raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
     return path
 

@@ -20,6 +20,8 @@ import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+MOST_OF_LINE = 500  # signs of what an exception says; all of it is in the traceback, in a sweep's log.txt
+
 
 class BmxError(Exception):
     """Base of every error that the user can fix. details: a traceback for the report, where there is one."""
@@ -64,7 +66,7 @@ def component_errors() -> Iterator[None]:
     """Raise ComponentError for any exception of this block, `sys.exit` included; not for BmxErrors and interrupts."""
     try:
         yield
-    except (BmxError, KeyboardInterrupt, GeneratorExit):
+    except (BmxError, KeyboardInterrupt):
         raise
     except BaseException as error:
         failure = ComponentError(exception_line(error))
@@ -78,7 +80,8 @@ def exception_line(error: BaseException) -> str:
         said = str(error)
     except Exception:  # the exception is a user's: its __str__ may raise anything
         said = "(its message cannot be printed)"
-    return printable(f"{type(error).__name__}: {said}".splitlines()[0])
+    line = printable(f"{type(error).__name__}: {said}"[: 2 * MOST_OF_LINE].splitlines()[0])
+    return line if len(line) <= MOST_OF_LINE else f"{line[: MOST_OF_LINE - 1]}…"
 
 
 def shown(value: object, most: int = 80) -> str:

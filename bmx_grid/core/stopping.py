@@ -122,12 +122,13 @@ def run_process(work: Callable[[], int], last_words: str) -> NoReturn:
 
     last_words: what is written when the process has to be ended before the work has answered a signal.
     """
+    _open_closed_streams()
     # Registered first, so run last: the interpreter ignores signals in what it does after that. One that arrived
     # there would be lost, and the status wrong.
     atexit.register(_end, last_words)
-    _listen()
-    _watch(last_words)
     try:
+        _listen()
+        _watch(last_words)
         _state.status = work()
     except SystemExit as left:
         if isinstance(left.code, str):
@@ -138,6 +139,21 @@ def run_process(work: Callable[[], int], last_words: str) -> NoReturn:
     finally:
         _state.leaving = True  # from here on a signal changes the status, and raises nothing
     sys.exit(_state.status)
+
+
+def _open_closed_streams() -> None:
+    """Standard streams that the caller closed (`>&-`) take and give nothing.
+
+    Python has None in their place, and the next file or pipe that is opened would have their number: what a library
+    writes to standard output would end up in it.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    while null <= 2:
+        null = os.dup(null)
+    os.close(null)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115
 
 
 def _end(last_words: str) -> None:

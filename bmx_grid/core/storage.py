@@ -7,22 +7,30 @@ fsspec and the package of a protocol are imported for addresses only.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
 import os
 import re
+import select
 import socket
+import stat
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from bmx_grid.core.errors import ConfigError, DataError, StoreError
 from bmx_grid.core.wording import masked_address
 
 CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
+WAITS_FOR_WRITER, LOOKS_EVERY = 5.0, 0.05  # seconds: for a pipe to be opened for writing, and between two looks
+PIPE_CHUNK = 1 << 16
+MOST_OF_PIPE = 1_000_000_000  # bytes that are read from a pipe, which need not end
 _S3 = ("s3", "s3a")
 _MARK = "bmx_grid.txt"
 _WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
@@ -228,6 +236,59 @@ def _replacing_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def check_readable(path: Path) -> None:
+    """Raise OSError for a device such as /dev/zero, which may give bytes for ever, and for a socket."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
+        raise OSError(errno.EINVAL, "it is neither a file nor a pipe")
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file, or of a pipe that is written to (`<(zcat x.gz)`). Raises OSError, also for all else."""
+    check_readable(path)
+    # Opened without O_NONBLOCK, a pipe waits until somebody opens its other end, which may be never.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            return file.read()
+        first = _first_of_pipe(descriptor)
+        os.set_blocking(descriptor, True)
+        return first + read_stream(file)
+
+
+def read_stream(stream: IO[bytes]) -> bytes:
+    """The bytes of a pipe. Raises OSError for one that does not end."""
+    content = stream.read(MOST_OF_PIPE + 1)
+    if len(content) > MOST_OF_PIPE:
+        raise OSError(errno.EFBIG, f"it does not end within {MOST_OF_PIPE:,} bytes")
+    return content
+
+
+def _first_of_pipe(descriptor: int) -> bytes:
+    """What a pipe holds, once it was opened for writing. Raises OSError where nobody does that."""
+    changed = select.poll()
+    changed.register(descriptor, select.POLLIN)  # and, without being asked for, that a writer has gone
+    end = time.monotonic() + WAITS_FOR_WRITER
+    while True:
+        try:
+            first = os.read(descriptor, PIPE_CHUNK)
+        except BlockingIOError:  # it is open for writing, and holds nothing yet
+            return b""
+        if first or changed.poll(0):
+            return first
+        if time.monotonic() > end:
+            raise OSError(errno.ETIMEDOUT, "it is a pipe that nothing writes to")
+        time.sleep(LOOKS_EVERY)
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises OSError, and ValueError for anything but JSON."""
+    try:
+        return json.loads(read_file(path).decode())
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def write_text(path: Path, text: str) -> None:

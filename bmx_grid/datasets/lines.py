@@ -19,6 +19,7 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.storage import read_file
 from bmx_grid.core.wording import counted, shortened, visible
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.words.tags import Labels, Rows, WordTags
@@ -64,7 +65,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise DataError(f"{visible(str(path))}: is a folder; name a file.")
-        return path.read_bytes()
+        return read_file(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         shown = shortened(visible(str(path)), 300)

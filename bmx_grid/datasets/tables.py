@@ -6,6 +6,7 @@ Which column plays which role, and what to write where that is not clear.
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import re
 import shlex
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.core.storage import check_readable
 from bmx_grid.core.wording import counted, first_line, named, shortened, visible
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
 from bmx_grid.words.perturbation import INVISIBLE
@@ -36,6 +38,7 @@ ROLES = tuple(USUAL)
 REQUIRED = ("hypothesis", "score")
 SEVERAL = ("score", "reference")  # roles that may have several columns: the first is what metrics use
 SHOWN = 30  # columns listed in a message
+NO_TEXTS = ("null", "true", "false", "nan", "inf")  # what Hydra reads as something else, in any case
 # no number, no signs of a shell
 PLAIN = re.compile(r"[A-Za-z_][\w-]*|(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re.ASCII)
 
@@ -207,6 +210,9 @@ def _parquet(path: Path) -> Table:
         return DataError(f"{path}: {what} ({reason}); save or copy it again.")
 
     try:
+        check_readable(path)
+        if path.is_fifo():
+            raise OSError(errno.ESPIPE, "it is a pipe, in which nothing can be looked up")
         file = parquet.ParquetFile(path)
         names = file.schema_arrow.names
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -311,9 +317,21 @@ def _plainly(name: str) -> str:
 
 def override(key: str, value: str) -> str:
     """An override with a text as its value, as it is typed into a shell."""
-    if PLAIN.fullmatch(value):
+    if PLAIN.fullmatch(value) and value.lower() not in NO_TEXTS:
         return f"{key}={value}"
-    return shlex.quote(visible(f"{key}={quoted(value)}"))
+    return in_shell(f"{key}={quoted(value)}")
+
+
+def in_shell(word: str) -> str:
+    """A word as it is typed into a shell: signs that no terminal shows as their bytes, between $' and '."""
+    if word.isprintable():
+        return shlex.quote(word)
+    signs = {"\\": r"\\", "'": r"\'"}
+    escaped = [
+        signs.get(sign, sign) if sign.isprintable() else "".join(f"\\x{byte:02x}" for byte in sign.encode())
+        for sign in word
+    ]
+    return f"$'{''.join(escaped)}'"
 
 
 def quoted(text: str, mark: str = '"') -> str:

@@ -35,7 +35,7 @@ from bmx_grid.evaluations.boost_evidence import (
     lines_of,
 )
 from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures.correlation import Kind
+from bmx_grid.measures.correlation import TIE, Kind
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 from bmx_grid.measures.significance import holm
 
@@ -154,7 +154,7 @@ class Verdict:
 
     @property
     def p_helps(self) -> float:
-        """The p value of "not all of them are above 0": 1 where one is not, NaN where one is undefined.
+        """The p value of "not all of them are above 0": 1 where one is not (rounding aside), NaN where one is undefined.
 
         The gain itself, beyond score, length and text, over reassigned attributions, and within sources where that is
         known.
@@ -164,7 +164,7 @@ class Verdict:
             parts.append(self.within_source)
         if any(math.isnan(part.p) for part in parts):
             return math.nan
-        return max(part.p for part in parts) if min(part.value for part in parts) > 0 else 1.0
+        return max(part.p for part in parts) if min(part.value for part in parts) > TIE else 1.0
 
     def how(self) -> str:
         """On which segments it rests, in words."""

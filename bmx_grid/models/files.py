@@ -15,10 +15,12 @@ import hashlib
 import importlib.util
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError, shown
+from bmx_grid.core.storage import read_json
 
 # Text encoders whose tokenizer in transformers lower-cases unless do_lower_case is false.
 LOWER_CASED_BY_DEFAULT = (
@@ -49,7 +51,7 @@ def check_casing(model: str, revision: str | None, model_type: object) -> None:
 def read_object(model: str, path: Path) -> dict[str, Any]:
     """The JSON object in a file of a model. Raises UnavailableError for anything else."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except (OSError, ValueError) as error:
         raise UnavailableError(f"model '{model}': {path} cannot be read ({error}); get the model again.") from error
     if not isinstance(content, dict):
@@ -58,9 +60,10 @@ def read_object(model: str, path: Path) -> dict[str, Any]:
 
 
 _PACKAGE = "package:"
+_INDEX = "model.safetensors.index.json"  # of weights in several files
 _PARTS = {  # of a model: the names of files that one of must be there
     "config.json": ("config.json",),
-    "weights": ("model.safetensors", "model.safetensors.index.json"),
+    "weights": ("model.safetensors", _INDEX),
     "tokenizer": (
         *("tokenizer.json", "vocab.txt", "vocab.json"),
         *("sentencepiece.bpe.model", "spiece.model", "spm.model"),
@@ -69,6 +72,7 @@ _PARTS = {  # of a model: the names of files that one of must be there
 _READ = (".json", ".txt", ".model", ".spm", ".safetensors")  # of the files that a result depends on
 _REMEDY = "Point `model` to a folder that holds config.json, model.safetensors and a tokenizer, or name a hub id."
 _HUB_WAITS_S = 10.0
+MOST_LAYERS = 1_000  # each is made before the weights are found not to be of it
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
@@ -124,13 +128,72 @@ def commit(model: str, revision: str | None) -> str | None:
 
 
 def content_digest(folder: Path) -> str | None:
-    """16 digits of the SHA-256 over the files of a local model that a result depends on; None without the folder."""
+    """16 digits of the SHA-256 over the files of a local model that a result depends on; None without the folder.
+
+    Those are of the folder itself, and parts of the weights that an index names further down. An index that cannot be
+    used names none: such a model is unavailable.
+    """
     if not folder.is_dir():
         return None
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _READ]
+    with suppress(UnavailableError):
+        parts_of_weights = [folder / name for name in _indexed(str(folder), folder / _INDEX)]
+        files += [path for path in parts_of_weights if path.parent != folder and path.is_file()]
     states = [(path, path.stat()) for path in files]
-    parts = [(path.name, _file_digest(path, state.st_size, state.st_mtime_ns)) for path, state in states]
+    parts = [
+        (path.relative_to(folder).as_posix(), _file_digest(path, state.st_size, state.st_mtime_ns))
+        for path, state in states
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def check_files(model: str, revision: str | None) -> None:
+    """Raise UnavailableError for a model that may not be loaded, or not in reasonable time.
+
+    Its weights have to be safetensors of its folder: transformers would load what an index or a configuration names,
+    pickles among it, which can carry code.
+    """
+    index = find_file(model, revision, _INDEX)
+    if index is not None:
+        _indexed(model, index)
+    config = find_file(model, revision, "config.json")
+    settings = {} if config is None else read_object(model, config)
+    for key, value in settings.items():
+        if "layer" in key and isinstance(value, int | float) and value > MOST_LAYERS:
+            raise UnavailableError(
+                f"model '{model}': {key} of its config.json is {shown(value)}, and no model has more than "
+                f"{MOST_LAYERS:,} layers; get the model again."
+            )
+    explicit = settings.get("transformers_weights")
+    if explicit is not None:
+        raise UnavailableError(
+            f"model '{model}': its config.json names its weights (transformers_weights: {shown(explicit)}); they are "
+            f"read from {' or '.join(_PARTS['weights'])} only. Rename them, and leave the key out."
+        )
+    if find_file(model, revision, "adapter_config.json") is not None:
+        raise UnavailableError(
+            f"model '{model}' is an adapter of another model, which its content does not include; merge the two, and "
+            "point `model` to the result."
+        )
+
+
+def _indexed(model: str, index: Path) -> list[str]:
+    """The parts of the weights that an index names, sorted; none where it is not there.
+
+    Raises UnavailableError for an index that names anything but safetensors below its folder.
+    """
+    if not index.is_file():
+        return []
+    names = read_object(model, index).get("weight_map")
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise UnavailableError(f"model '{model}': {index} has no weight_map of file names; get the model again.")
+    for name in names.values():
+        if not name.endswith(".safetensors") or Path(name).is_absolute() or ".." in Path(name).parts:
+            raise UnavailableError(
+                f"model '{model}': {index} names {shown(name)}; its weights may be .safetensors files of its folder "
+                "only, since others can carry code. Convert them, or name another model."
+            )
+    return sorted(set(names.values()))
 
 
 @functools.cache
@@ -160,6 +223,7 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
             return  # loading fetches it, and checks the rest
         first = ", ".join(_PARTS[part][0] for part in lacking)
         raise UnavailableError(absent(model, revision, f"{first}: not in the cache, and {why}"))
+    check_files(model, revision)
     config = find_file(model, revision, "config.json")
     settings = {} if config is None else read_object(model, config)
     has = settings.get("num_hidden_layers")
@@ -175,6 +239,16 @@ def find_file(model: str, revision: str | None, name: str) -> Path | None:
     if folder is None:
         return _cached(model, revision, name)
     return folder / name if (folder / name).is_file() else None
+
+
+def fetch_descriptions(model: str, revision: str | None) -> None:
+    """Get from the hub the files of a model that `check_files` reads, before its weights. Raises OSError."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    for name in ("config.json", _INDEX, "adapter_config.json"):
+        with suppress(EntryNotFoundError):
+            hf_hub_download(model, name, revision=revision)
 
 
 def hub_is_closed() -> bool:

@@ -16,8 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bmx_grid.core.errors import UnavailableError
-from bmx_grid.models.files import absent, check_casing, check_model, commit, hub_is_closed, model_folder
+from bmx_grid.core.errors import UnavailableError, exception_line
+from bmx_grid.models.files import (
+    absent,
+    check_casing,
+    check_files,
+    check_model,
+    commit,
+    fetch_descriptions,
+    hub_is_closed,
+    model_folder,
+)
 
 Kind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
 Dtype = Literal["float32", "bfloat16"]
@@ -148,26 +157,35 @@ def _load(kind: Kind, model: str, revision: str | None, layers: int | None, dtyp
     if layers is not None:
         _keep_layers(model, network, layers)
     network.eval().requires_grad_(False)
-    limit = _text_limit(tokenizer, network.config)
+    try:
+        limit = _text_limit(tokenizer, network.config)
+    except (TypeError, ValueError, OverflowError) as error:
+        why = f"its limit of tokens cannot be computed ({exception_line(error)}); get its configuration again"
+        raise UnavailableError(f"model '{model}': {why}.") from error
     return LoadedModel(model, tokenizer, network.to(device), torch.device(device), limit)
 
 
 def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype, *, offline: bool) -> tuple[Any, Any]:
     """Tokenizer and network, complete: a network whose weights are partly missing would score with random ones."""
-    import safetensors
     import torch
     import transformers
 
     options = {"revision": revision, "trust_remote_code": False, "local_files_only": offline}
     with _quiet():
         try:
+            if not offline:
+                fetch_descriptions(model, revision)
+            check_files(model, revision)
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
             network, report = getattr(transformers, _CLASSES[kind]).from_pretrained(
                 place, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options
             )
-        # what transformers raises for missing files, unknown architectures, missing libraries and broken weights
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError, safetensors.SafetensorError) as error:
-            why = f"{type(error).__name__}: {str(error).strip()}".splitlines()[0]
+        except UnavailableError:
+            raise
+        # transformers raises anything for missing files, unknown architectures, missing libraries, broken weights and
+        # values of another kind than it expects (TypeError, AttributeError); no code but that of libraries runs here
+        except Exception as error:
+            why = exception_line(error)
             if place != model or model_folder(model) is not None:
                 raise UnavailableError(f"model '{model}' cannot be loaded from {place}: {why}") from error
             raise UnavailableError(absent(model, revision, why)) from error

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from bmx_grid.core.configure import CONFIGS, convert, options
 from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError, unknown
 from bmx_grid.core.identity import digest
+from bmx_grid.core.storage import read_file
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
@@ -67,7 +68,7 @@ class Prompt:
         import yaml
 
         try:
-            keys = yaml.safe_load(path.read_text(encoding="utf-8"))
+            keys = yaml.safe_load(read_file(path).decode())
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}; correct it.") from error
         prompt: Prompt = convert({**keys, "name": path.stem} if isinstance(keys, dict) else keys, cls, str(path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +17,13 @@ from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_othe
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.report.canvas import Drawing, save
+from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
+from bmx_grid.sweep.output import OutputFolder
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import SweepPlan
 
@@ -40,7 +41,7 @@ def analyse_sweep(
     results: Sequence[SettingResult],
     plan: SweepPlan,
     grid: GridEvaluation | None,
-    output_dir: Path,
+    folder: OutputFolder,
     questions: Sequence[str] = (),
     *,
     tables: Mapping[str, pa.Table],
@@ -55,13 +56,13 @@ def analyse_sweep(
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
     if grid is None or not any(result.has_grid for result in results):
-        return _of_metrics(tables, output_dir)
+        return _of_metrics(tables, folder)
     results = [result for result in results if result.has_grid]
     explainers = {result.explainer for result in results if CONTROL not in result.names}
     if not explainers:
         return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
     try:
-        table = from_arrow(tables["grid"], origin=str(output_dir))
+        table = from_arrow(tables["grid"], origin=str(folder.path))
     except DataError as error:
         return (None, [], f"no analysis: {error}")
     points = {name: point for name, point in grid.fixed.items() if name in explainers}
@@ -69,7 +70,8 @@ def analyse_sweep(
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
     files = write_analysis(
         analysis,
-        output_dir,
+        folder.path,
+        folder.begin,
         examples=choose_examples(results, plan, grid.spec),
         facts=sorted(signatures.items()),
         every_figure=every_figure,
@@ -77,7 +79,7 @@ def analyse_sweep(
     return analysis, files, ""
 
 
-def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalysis:
+def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:
     """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
     given = Given(frames_of(tables))
     shown = [table for question in OF_METRICS for table in question.tables(given.ask(question.compute))]
@@ -87,7 +89,8 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
     datasets = ", ".join(sorted(set(frame["dataset"])))
     what = f"{counted(frame['metric'].nunique(), 'metric')} on {datasets}, without an explainer."
     remarks = [*given.ask(shared_task.compute)["unbeaten"], *not_evidence(given)]
-    path = output_dir / REPORT
+    path = folder.path / REPORT
+    folder.begin([path])
     write_metrics_report(path, title=f"Metrics on {datasets}", introduction=[what, *remarks], tables=shown)
     brief = next((replace(table, notes=()) for table in shown if table.brief), None)
     lines = [] if brief is None else as_text(brief, terminal_width()).rstrip().splitlines()
@@ -98,6 +101,7 @@ def _of_metrics(tables: Mapping[str, pa.Table], output_dir: Path) -> SweepAnalys
 def write_analysis(
     analysis: Analysis,
     folder: Path,
+    claim: Callable[[Iterable[Path]], None],
     *,
     examples: Sequence[Example] = (),
     facts: Sequence[tuple[str, str]] = (),
@@ -105,11 +109,16 @@ def write_analysis(
 ) -> list[Path]:
     """Write folder/figures/ and report.html, dated today; the paths, in this order.
 
-    every_figure: also those that the page does not show. examples, facts: as for `write_report`.
-    Raises StoreError when a file cannot be written.
+    claim: told of the files before one is written. every_figure: also those that the page does not show. examples,
+    facts: as for `write_report`.
+    Raises StoreError when a file cannot be written, ConfigError for one that is somebody else's.
     """
-    shown = [(drawing, save(drawing, folder / "figures")) for drawing in page_figures(analysis)]
-    further = [save(drawing, folder / "figures") for drawing in further_figures(analysis)] if every_figure else []
+    figures = folder / "figures"
+    of_page = page_figures(analysis)
+    others = further_figures(analysis) if every_figure else []
+    claim([*(figure_file(drawing, figures) for drawing in (*of_page, *others)), folder / REPORT])
+    shown = [(drawing, save(drawing, figures)) for drawing in of_page]
+    further = [save(drawing, figures) for drawing in others]
     tables = [table for table in analysis.tables() if not table.data]
     date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     facts = [*facts, ("date", date)]

@@ -5,6 +5,8 @@ A figure is as wide as a column or as the text of a paper. It has no caption in 
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,12 +72,29 @@ class Drawing:
 @contextmanager
 def style() -> Iterator[None]:
     """The look of all figures; drawing and saving both happen inside."""
-    import matplotlib
-
+    matplotlib = _imported()
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # A name in a script that the font lacks is drawn as boxes in PNG; SVG and the caption have the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
+
+
+def _imported() -> Any:
+    """matplotlib, also where MPLBACKEND names no backend, which it refuses as it is imported: none is used here."""
+    import importlib
+
+    try:
+        return importlib.import_module("matplotlib")
+    except ValueError:
+        backend = os.environ.pop("MPLBACKEND", None)
+        if backend is None:
+            raise
+        for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+            del sys.modules[name]  # half of it was imported
+        try:
+            return importlib.import_module("matplotlib")
+        finally:
+            os.environ["MPLBACKEND"] = backend
 
 
 def canvas(
@@ -94,12 +113,17 @@ def canvas(
     return figure, list(axes.ravel())
 
 
+def figure_file(drawing: Drawing, folder: Path) -> Path:
+    """Where `save` writes a figure."""
+    return folder / f"{drawing.stem}.svg"
+
+
 def save(drawing: Drawing, folder: Path) -> Path:
     """Draw a figure and write it as folder/stem.svg in one step; the file. Raises StoreError.
 
     No date is inside: the same figure gives the same bytes.
     """
-    file = folder / f"{drawing.stem}.svg"
+    file = figure_file(drawing, folder)
     metadata = {"Title": drawing.title, "Description": drawing.caption, "Date": None}
     with style(), replacing(file) as part:
         drawing.draw().savefig(part, format="svg", metadata=metadata)

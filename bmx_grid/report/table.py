@@ -120,9 +120,14 @@ FORMATS: dict[str, Callable[[Table], str]] = {
 ENDINGS = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
 
 
+def table_file(table: Table, folder: Path, form: str) -> Path:
+    """Where `write_table` writes a table."""
+    return folder / f"{table.stem}.{ENDINGS[form]}"
+
+
 def write_table(table: Table, folder: Path, form: str) -> Path:
     """Write a table below `folder` in one of FORMATS; its file. Raises StoreError."""
-    path = folder / f"{table.stem}.{ENDINGS[form]}"
+    path = table_file(table, folder, form)
     write_text(path, FORMATS[form](table))
     return path
 

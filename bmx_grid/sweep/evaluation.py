@@ -19,7 +19,7 @@ import numpy as np
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting
 from bmx_grid.measures.correlation import Kind, correlate
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
+MOST_OF_REASON = 2_000  # signs; a message of a plugin may have any number, and is printed with every setting
 Evaluations = Mapping[str, Evaluation]
 BEST = "best"  # the best point of each seed's own grid
 
@@ -56,7 +57,7 @@ class Outcome:
 
 def failure(setting: Setting, reason: str, details: str = "") -> Outcome:
     """The outcome of a setting that failed."""
-    return Outcome(setting.label, None, None, setting.repeated_with, reason, details)
+    return Outcome(setting.label, None, None, setting.repeated_with, shortened(reason, MOST_OF_REASON), details)
 
 
 def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> Outcome:

@@ -2,6 +2,7 @@
 
 What an earlier run wrote and this one does not have (another configuration, settings that are gone, tables of a run
 in which now everything fails) is moved below `previous/`, so that no table lies next to another run's configuration.
+Files of somebody else, which are those that no stamp names, are neither moved nor replaced.
 
 config.yaml says how the files of the folder were made. A repeated run that differs in RUNTIME_KEYS only, such as
 another executor, makes none, so that it leaves config.yaml as it is.
@@ -19,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.boosts.recipe import Identity, Recipe
+from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
-from bmx_grid.core.storage import write_text
+from bmx_grid.core.storage import read_json, write_text
 from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.results import SettingResult
@@ -52,13 +54,32 @@ class OutputFolder:
         """The stamp of the last run if it was the same run and all its files are unchanged; else None."""
         stamp = self._stamp()
         same = stamp.get("fingerprint") == fingerprint and stamp["files"] == self._states(stamp["files"])
-        return stamp if same else None
+        whole = isinstance(stamp.get("said"), str) and isinstance(stamp.get("n_failed"), int)
+        return stamp if same and whole else None
+
+    def claim(self, files: Iterable[Path]) -> None:
+        """Record that these files may be written from now on. Also shows whether the folder can be written to.
+
+        Raises ConfigError for one that is there and that the stamp does not name, StoreError.
+        """
+        stamp = self._stamp()
+        names = set(map(self._name, files))
+        for name in sorted(names - {*stamp["files"], *stamp["claimed"]}):
+            if os.path.lexists(self.path / name):
+                raise ConfigError(
+                    f"output_dir: {self.path / name} is there, and was not written by bmx_grid (it is not named in "
+                    f"{self.path / STAMP}); choose another output_dir, or move the file."
+                )
+        self._write({**stamp, "claimed": sorted({*stamp["claimed"], *names})})
 
     def begin(self, files: Iterable[Path]) -> None:
-        """Record that these files are about to be written, so that the next run knows them. Raises StoreError."""
+        """`claim`, and record that the run which the folder belonged to is replaced. Raises ConfigError, StoreError."""
+        files = list(files)
+        self.claim(files)
         stamp = self._stamp()
         names = {**{self._name(file): [0, 0] for file in files}, **stamp["files"]}
-        self._write({"fingerprint": None, "of": stamp.get("fingerprint") or stamp.get("of"), "files": names})
+        of = stamp.get("fingerprint") or stamp.get("of")
+        self._write({"fingerprint": None, "of": of, "files": names, "claimed": stamp["claimed"]})
 
     def move_aside(self, keep: Iterable[Path]) -> list[str]:
         """Move what earlier runs left, and is not among `keep`, to a folder below previous/; the names of these files.
@@ -86,19 +107,27 @@ class OutputFolder:
     def finish(self, fingerprint: str, written: Iterable[Path], **note: Any) -> None:
         """Stamp the folder with this run, its files, and a note to show when the run is repeated. Raises StoreError."""
         names = sorted({self._name(path) for path in written if path.is_file()})
-        self._write({"fingerprint": fingerprint, "files": self._states(names), **note})
+        claimed = self._stamp()["claimed"]
+        self._write({"fingerprint": fingerprint, "files": self._states(names), "claimed": claimed, **note})
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.path).as_posix()
 
     def _stamp(self) -> dict[str, Any]:
-        """What the last run left; without files where there is no stamp, or none that can be read."""
+        """What the last run left; nothing where there is no stamp, or none that a run wrote.
+
+        A stamp is a file like any other, and may have been edited. It only saves work: without one a run is repeated.
+        """
+        nothing: dict[str, Any] = {"files": {}, "claimed": []}
         try:
-            stamp = json.loads((self.path / STAMP).read_text(encoding="utf-8"))
-            inside = [(self.path / name).resolve().is_relative_to(self.path.resolve()) for name in dict(stamp["files"])]
-        except (OSError, ValueError, KeyError, TypeError):  # a stamp only saves work: without one the run is repeated
-            return {"files": {}}
-        return stamp if all(inside) else {"files": {}}  # a stamp is a file like any other, and may have been edited
+            stamp = convert(read_json(self.path / STAMP), dict[str, Any], STAMP)
+            stamp["files"] = convert(stamp.get("files"), dict[str, Any], "files")
+            stamp["claimed"] = list(convert(stamp.get("claimed", []), tuple[str, ...], "claimed"))
+            top = self.path.resolve()
+            inside = [(self.path / name).resolve().is_relative_to(top) for name in (*stamp["files"], *stamp["claimed"])]
+        except (OSError, ValueError, ConfigError):
+            return nothing
+        return stamp if all(inside) else nothing
 
     def _write(self, stamp: dict[str, Any]) -> None:
         write_text(self.path / STAMP, json.dumps(stamp, ensure_ascii=False, indent=1))

@@ -13,10 +13,11 @@ import re
 import shlex
 import sqlite3
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -345,7 +346,6 @@ def _prepared(address: str) -> str:
     leave half of them. It is checked before MLflow tries, because MLflow would retry for minutes.
     Raises sqlite3.Error, OSError, StoreError.
     """
-    from filelock import FileLock
     from mlflow import MlflowClient
 
     path = Path(address.removeprefix(SQLITE)).absolute()
@@ -353,7 +353,7 @@ def _prepared(address: str) -> str:
     if is_read_as_another or path.name in ("", ":memory:") or (path.exists() and not path.is_file()):
         raise StoreError("it is not a permanent file, or its path has a %, a ? or an unprintable character in it")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.parent / f".{path.name}.lock", timeout=LOCK_SECONDS):
+    with _alone(path):
         remove_abandoned(path.parent)
         if not path.exists() or path.stat().st_size == 0:
             with replacing(path) as part:
@@ -364,6 +364,24 @@ def _prepared(address: str) -> str:
     if tables and not {"experiments", "runs"} <= tables:
         raise StoreError("it is a database of another program")
     return (path.parent / "mlruns").as_uri()
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """No other sweep makes this database in this block. Raises OSError, StoreError."""
+    from filelock import FileLock, Timeout
+
+    with tempfile.TemporaryFile(dir=path.parent):
+        pass  # where no file can be made, the lock would wait as if another sweep held it
+    lock = FileLock(path.parent / f".{path.name}.lock", timeout=LOCK_SECONDS)
+    with suppress(Timeout):
+        lock.acquire()
+    if not lock.is_locked:
+        raise StoreError(f"another sweep has been making it for {LOCK_SECONDS:g} s ({lock.lock_file})")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _quiet(timeout: float) -> None:

@@ -12,8 +12,12 @@ from pyarrow import csv
 from some_frames import NAMES, frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
+from bmx_grid.analysis import correlations
+from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.load import frames_beside, from_arrow, load_table
 from bmx_grid.core.errors import DataError, DataMissingError
+from bmx_grid.evaluations.base import columns_of
+from bmx_grid.evaluations.levels import Row
 
 SURFACES = random_surfaces(0)
 ONE = ("d1", "a", "m1", "lime")
@@ -182,3 +186,46 @@ def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(folder,
         (folder / "words.parquet").write_bytes(b"PAR1 and no more")
         with pytest.raises(DataError, match=r"words\.parquet: not a readable Parquet file \(.*\); run the sweep again"):
             frames_beside(load_table(folder))
+
+
+def beside(folder, table):
+    """A folder with SURFACES, the settings of a sweep, and a table of correlations that `table` makes of a good one."""
+    kinds = {**dict.fromkeys(NAMES, "text"), **CORRELATIONS}
+    good = pa.table({name: [{"text": "x", "number": 0.5, "count": 1}[kind]] for name, kind in kinds.items()})
+    pq.write_table(table(good), folder / "correlations.parquet")
+    pq.write_table(ARROW, folder / "grid.parquet")
+    settings = load_table(folder).frame[[*NAMES, "baseline"]]
+    settings = settings.assign(correlation="pearson", aggregation="PowerMean", n_used=9)
+    settings.to_parquet(folder / "settings.parquet")
+    return folder
+
+
+CORRELATIONS = columns_of(Row)
+
+
+def with_column(name, values):
+    return lambda table: table.set_column(table.column_names.index(name), name, pa.array(values))
+
+
+EDITED = {
+    "a column less": (lambda table: table.drop_columns(["value"]), "no column value"),
+    "a column twice": (lambda table: table.append_column("value", table["value"]), "more than one column value"),
+    "lists for numbers": (with_column("value", [[1.0]]), "the column value holds list<"),
+    "lists for texts": (with_column("point", [["base"]]), "the column point holds list<"),
+    "structures": (with_column("metric", [{"a": 1}]), "the column metric holds struct<"),
+    "texts for counts": (with_column("n_segments", ["1"]), "the column n_segments holds string, not counts"),
+    "an empty cell": (with_column("level", pa.array([None], pa.string())), "the column level has empty cells"),
+    "nothing but empty cells": (with_column("low", pa.nulls(1)), "the column low holds null, not numbers"),
+}
+
+
+@pytest.mark.parametrize(("edit", "said"), EDITED.values(), ids=EDITED)
+def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, said):
+    with pytest.raises(DataError, match=rf"correlations\.parquet: .*{re.escape(said)}.*: run the sweep again"):
+        frames_beside(load_table(beside(tmp_path, edit)))
+
+
+def test_a_table_beside_it_without_rows_is_read(tmp_path):
+    frames = frames_beside(load_table(beside(tmp_path, lambda table: table.slice(0, 0))))
+    assert len(frames["correlations"]) == 0
+    assert correlations.compute(Given(frames))["correlations"].empty

@@ -1,6 +1,7 @@
 """python -m bmx_grid analyse: what is written, what is said, and mistakes."""
 
 import json
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -29,6 +30,22 @@ def read(capsys):
         return json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
 
     return go
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [([], "report.html"), (["format=json"], "analysis.json"), (["format=text"], "tables/gains.txt")]
+)
+def test_files_of_somebody_else_are_not_replaced(form, name, results, tmp_path, capsys):
+    assert main([str(results), *form, f"output_dir={tmp_path / 'out'}"]) == 0
+    assert main([str(results), *form, f"output_dir={tmp_path / 'out'}"]) == 0  # its own are
+    written = next(path for path in (tmp_path / "out").rglob("*.*") if path.match(f"*{Path(name).suffix}"))
+    mine = tmp_path / "mine" / written.relative_to(tmp_path / "out")
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    capsys.readouterr()
+    assert main([str(results), *form, f"output_dir={tmp_path / 'mine'}"]) == 2
+    assert f"{mine} is there, and was not written by bmx_grid" in capsys.readouterr().err
+    assert mine.read_text() == "mine"
 
 
 def test_what_was_read_is_said_and_nothing_is_written(results, capsys):
@@ -96,9 +113,7 @@ def test_given_points(results, read, capsys):
             ["HERE", "fixed.lmie.p=1", "fixed.lmie.w=1"], "unknown explainer 'lmie'. Did you mean 'lime'?", id="name"
         ),
         pytest.param(["HERE", "select.from=HERE"], "shares 9 settings with it: d1 · a · m1 · lime; ", id="itself"),
-        pytest.param(
-            ["HERE", "format=json", "output_dir=/dev/null/x"], "cannot write /dev/null/x/analysis.json", id="folder"
-        ),
+        pytest.param(["HERE", "format=json", "output_dir=/dev/null/x"], "cannot write /dev/null/x/", id="folder"),
     ],
 )
 def test_mistakes_are_one_sentence_and_status_2(results, capsys, arguments, message):

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("blank_figures")
 
 QUIET = ("executor=sequential", "tracking=none", "analysis=false", "evaluation=[grid]")
 SAMPLE = (*QUIET, "dataset.sample.language_pairs=[de-en]", "limit=4")
+PIPES = {"capture_output": True, "text": True}
 GOOD = [f"quelle {n}\treference {n} words\thypothesis {n % 3} words\t{n}" for n in range(6)]
 
 
@@ -49,6 +50,8 @@ def own(swept_table):
         pytest.param(["grid.fixed.lime.w=2"], "grid.fixed.lime: weight w = 2.0 is outside", id="a fixed w"),
         pytest.param(["grid.fixed.lime.p=nan"], "grid.fixed.lime: a p of the grid is NaN", id="a fixed p"),
         pytest.param([f"output_dir={'x/' * 3000}"], "output_dir: .*File name too long", id="a long path"),
+        pytest.param(["output_dir=s3://bucket/x"], "output_dir: 's3://bucket/x' .* an address; write", id="an address"),
+        pytest.param(["output_dir=/dev/null"], "output_dir: '/dev/null' is a file; name a folder", id="a device"),
         pytest.param(["data_dir=''"], "data_dir: '' is not a path: it is empty", id="an empty path"),
         pytest.param(
             ["metric.sentence_bleu._target_=bmx_grid.metrics.base.Metric"], "is abstract", id="abstract class"
@@ -162,6 +165,56 @@ def test_a_reader_that_stops_reading_is_no_error_nor_an_output_without_unicode(m
     assert started.wait(180) in (0, -signal.SIGPIPE)
     assert "Traceback" not in errors
     assert (tmp_path / "outputs" / "quickstart" / "tables" / "grid.parquet").is_file() == (more == "limit=3")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize(("arguments", "status"), [("--version", 0), ("data list", 0), ("compare nowhere.tsv", 2)])
+def test_a_standard_stream_that_is_closed_is_as_if_nobody_read_it(closed, arguments, status, tmp_path):
+    line = f"exec {sys.executable} -m bmx_grid {arguments} {closed}"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, **PIPES)
+    said = done.stdout + done.stderr
+    assert done.returncode == status and "Traceback" not in said
+    assert done.stdout == "" or "error" not in done.stdout, "what is wrong is not said on standard output"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "message"),
+    [
+        pytest.param("config.yaml", ".", "config.yaml is there, and was not written by bmx_grid", id="a file"),
+        pytest.param("tables/grid.parquet", ".", "grid.parquet is there, and was not written", id="a table"),
+        pytest.param("mine", "mine/out", "mine/out/.sweep.json: Not a directory", id="no folder"),
+    ],
+)
+def test_nothing_is_scored_for_a_folder_that_is_somebody_elses(name, folder, message, call, tmp_path):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine")
+    status, said = call(*SAMPLE, "dataset=[sample]", f"output_dir={folder}", "cache_dir=cache")
+    assert status == 2 and message in said
+    assert path.read_text() == "mine" and not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "parquet"])
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+@pytest.mark.parametrize(
+    "arguments", ["compare FILE --metrics m", "data show FILE", "score --metric chrf -r FILE -t FILE"]
+)
+def test_a_file_that_would_never_be_read_is_refused(arguments, kind, suffix, call, tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "WAITS_FOR_WRITER", 0.1)
+    path = tmp_path / f"mine.{suffix}"
+    if kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    status, said = call(*arguments.replace("FILE", str(path)).split())
+    assert status == 2 and "pipe" in said and str(path) in said
+
+
+def test_a_backend_of_figures_that_there_is_not_is_of_no_matter(tmp_path):
+    code = "from bmx_grid.report.canvas import canvas, style\nwith style(): canvas(1, 1)[0].savefig('x.svg')"
+    environment = {**os.environ, "MPLBACKEND": "nope", "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "x.svg").is_file()
 
 
 def test_files_that_a_killed_run_left_are_removed(swept, tmp_path):

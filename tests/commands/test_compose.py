@@ -1,5 +1,6 @@
 """From arguments to a checked configuration: no code but our own runs, every mistake is answered in one sentence."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,14 @@ def test_a_file_of_options_cannot_configure_hydra(node, mode, folder):
     assert f"{path}: hydra: files of options cannot" in refused("--config-dir", "mine", "+sweep=evil", *mode)
     assert "chosen.yaml: hydra: " in refused("--config-dir", "mine", "+sweep=chosen", *mode)
     assert {*folder.parent.rglob("*")} == before
+
+
+@pytest.mark.parametrize("argument", ["metric=[chrf,{}]", "metric=['{}']", "+sweep={}", "grid={}", "-m grid=paper,{}"])
+def test_a_path_is_no_name_of_an_option(argument, folder):
+    """Hydra would read the file, which `check_references` never saw: its ${oc.env:SECRET} was shown by a dry run."""
+    write(folder, "../evil", "name: ${oc.env:HOME}\n")
+    path = os.path.relpath(folder / "evil", CONFIGS / "metric")
+    assert f"'{path}'. Available: " in refused("dry_run=true", *argument.format(path).split(maxsplit=1))
 
 
 @pytest.mark.parametrize(
@@ -146,10 +155,16 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                 (f"limit: {'9' * 5000}", "cannot be read"),
                 ("~: 5", "Incompatible key type 'NoneType'"),
                 ("5", "cannot be read"),
+                ("", "it is empty, and would be the default sweep"),
                 ("limit: 1\nlimit: 2", "found duplicate key limit"),
                 ("name: ${oc.env:SECRET}", "name: '${oc.env:SECRET}' may refer to keys"),
                 ("tracking: {uri: '${oc.${name}:SECRET}'}", "tracking.uri: '${oc.${name}:SECRET}' may refer to keys"),
                 ("defaults: [override /metric: ['${oc.env:SECRET}']]", "may refer to keys"),
+                ("defaults: [override /metric: [chrf, ../../evil]]", "unknown metric '../../evil'"),
+                ("defaults: [override /grid: ../../evil]", "unknown grid '../../evil'"),
+                ("defaults: [../../evil]", "unknown sweep '../../evil'"),
+                ("defaults: [/metric/../../evil]", "unknown sweep '/metric/../../evil'"),
+                ("defaults: [override /metric/../..: evil]", "unknown group 'override /metric/../..'"),
                 ("name: ${nope}", "name: it cannot be resolved"),
                 ("seed: x", "seed: expected a whole number, got 'x'"),
                 ("cache_dir: reference://x", "cache_dir: reference://x cannot be used"),

@@ -121,7 +121,8 @@ def test_mistakes_are_a_sentence(files, capsys, monkeypatch, arguments, said):
     (files / "short.txt").write_text("one line\n")
     pd.DataFrame({"a": [1]}).to_parquet("scores")
     row = dict.fromkeys(("probability", "probability_low", "probability_high", "difference"), 0.5)
-    pd.DataFrame([{**row, "metric": "chrf", "point": "base", "system_score": "mean"}]).to_parquet("other")
+    names = {"dataset": "d", "language_pair": "de-en", "human_name": "mqm", "metric": "chrf", "point": "base"}
+    pd.DataFrame([{**row, **names, "system_score": "mean"}]).to_parquet("other")
     assert main(["--metric", "chrf", "-r", "ref.txt", "-t", *arguments]) == 2
     assert said in capsys.readouterr().err
 

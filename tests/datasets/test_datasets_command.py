@@ -105,3 +105,10 @@ def test_mistakes(run, write, arguments, words):
     assert status == 2
     assert words in err
     assert "Traceback" not in err
+
+
+def test_an_identifier_that_is_no_text_is_named(run, tmp_path):
+    row = '{"seg_id": [1], "source": "a", "reference": "b", "hypothesis": "c", "score": 1}\n'
+    (tmp_path / "mine.jsonl").write_text(row)
+    status, _, err = run("show", "mine.jsonl")
+    assert status == 2 and "line 1: the column 'seg_id' holds '[1]' (list), not text" in err

@@ -3,7 +3,7 @@
 import gzip
 import json
 import math
-import shlex
+import subprocess
 
 import numpy as np
 import pyarrow as pa
@@ -210,9 +210,14 @@ def test_all_missing_roles_in_one_message(read, header, words):
     assert all(word in str(error.value) for word in words), error.value
 
 
-@pytest.mark.parametrize("name", ["it's", 'a"b', "a b", "a\\b", "ü", "=x", "[1]"])
+NAMES = ["it's", 'a"b', "a b", "a\\b", "ü", "=x", "[1]", "null", "True", "NaN", "s\x01c", "a\\'\x7fü", "\u200b"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_proposed_setting_can_be_typed_as_it_stands(name):
-    (word,) = shlex.split(override("dataset.tabular.columns.score", name))
+    typed = override("dataset.tabular.columns.score", name)
+    assert typed.isprintable()
+    word = subprocess.run(["bash", "-c", f"printf %s {typed}"], capture_output=True, check=True).stdout.decode()
     (parsed,) = OverridesParser.create().parse_overrides([word])
     assert parsed.value() == name
 

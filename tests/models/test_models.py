@@ -87,6 +87,9 @@ BROKEN = [
     pytest.param(shorten, "cannot be loaded from {folder}", id="half of the weights"),
     pytest.param(config_of(b"{not JSON"), r"{folder}/config\.json cannot be read", id="no JSON"),
     pytest.param(with_another_tokenizer, "do not belong together", id="tokenizer"),
+    pytest.param(partial(change_config, hidden_size="x"), "cannot be loaded", id="a text for a number"),
+    pytest.param(partial(change_config, num_hidden_layers=10**9), "no model has more than 1,000", id="layers"),
+    pytest.param(lambda folder: (folder / "tokenizer.json").write_text("[]"), "cannot be loaded", id="a list"),
     pytest.param(partial(change_config, model_type="no_such", architectures=["X"]), "no_such", id="an architecture"),
 ]
 
@@ -97,6 +100,69 @@ def test_a_broken_folder_says_what_is_wrong(copied, change, said):
     change(copied)
     with pytest.raises(UnavailableError, match=said.replace("{folder}", str(copied))):
         load_model("encoder", str(copied))
+
+
+INDEX = "model.safetensors.index.json"
+
+
+def split_weights(folder: Path, name: str) -> None:
+    """The weights of a folder in one further file, which an index names."""
+    from safetensors import safe_open
+
+    with safe_open(folder / "model.safetensors", "pt") as weights:
+        weight_map = dict.fromkeys(weights.keys(), name)
+    (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / "model.safetensors").rename(folder / name)
+
+
+def test_weights_in_folders_below_are_part_of_what_a_model_is(copied):
+    split_weights(copied, "parts/one.safetensors")
+    assert load_model("encoder", str(copied)).max_length == 64
+    before = content_digest(copied)
+    (copied / "parts" / "one.safetensors").write_bytes(b"others")
+    assert content_digest(copied) != before
+
+
+NOT_READ = [
+    pytest.param(lambda folder: split_weights(folder, "pytorch_model.bin"), "'pytorch_model.bin'", id="a pickle"),
+    pytest.param(lambda folder: split_weights(folder, "../x.safetensors"), "'../x.safetensors'", id="another folder"),
+    pytest.param(lambda folder: (folder / INDEX).write_text('{"weight_map": [1]}'), "weight_map", id="no map"),
+    pytest.param(lambda folder: (folder / INDEX).write_text("[" * 100_000), "nested too deeply", id="deep"),
+    pytest.param(
+        partial(change_config, transformers_weights="adapter_model.bin"), "transformers_weights", id="named by config"
+    ),
+    pytest.param(lambda folder: (folder / "adapter_config.json").write_text("{}"), "is an adapter", id="an adapter"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), NOT_READ)
+def test_only_safetensors_of_the_folder_are_read(copied, monkeypatch, change, said):
+    import torch
+
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("a pickle is read"))
+    change(copied)
+    content_digest(copied)
+    with pytest.raises(UnavailableError, match=said):
+        load_model("encoder", str(copied))
+
+
+def test_a_model_of_the_hub_is_looked_at_before_its_weights_are_fetched(copied, hub_cache, monkeypatch):
+    """Only its configuration and its index are: the second names a pickle."""
+    import huggingface_hub
+
+    split_weights(copied, "pytorch_model.bin")
+    monkeypatch.setattr("bmx_grid.models.loading.hub_is_closed", lambda: False)
+    monkeypatch.setattr("bmx_grid.models.files.hub_is_closed", lambda: False)
+    monkeypatch.setattr("bmx_grid.models.files._ask_hub", lambda *_: ("a" * 40, None))
+
+    def download(model: str, name: str, revision: str | None) -> None:
+        if not (hub_cache / "models--acme--tiny").exists():
+            cached_hub_model(hub_cache, "a" * 40, copied)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    with pytest.raises(UnavailableError, match="'pytorch_model.bin'"):
+        load_model("encoder", "acme/tiny", "a" * 40)
 
 
 def cached_hub_model(cache: Path, commit: str, model: Path) -> None:

@@ -27,6 +27,7 @@ from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_an
 from bmx_grid.report.canvas import Drawing, save
 from bmx_grid.report.html import LEVELS, UNDEFINED, heat_maps, write_metrics_report, write_report
 from bmx_grid.sweep.executors.local import Sequential
+from bmx_grid.sweep.output import OutputFolder
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.results import evaluation_tables, settings_table
 from bmx_grid.sweep.runner import run_plan
@@ -120,7 +121,7 @@ def test_a_page_needs_no_network_and_no_other_file(tmp_path):
 @pytest.mark.parametrize("n", [pytest.param(1, id="a metric"), pytest.param(60, id="many metrics")])
 def test_the_answer_stands_first_and_all_else_is_folded_and_written_once(tmp_path, n, blank_figures):
     analysis = with_verdicts(n)
-    files = write_analysis(analysis, tmp_path, every_figure=n == 1)
+    files = write_analysis(analysis, tmp_path, list, every_figure=n == 1)
     assert len(set(files)) == len(files) and all(path.is_file() for path in files)
     page = read(tmp_path)
     assert len(page.visible) <= 900 and page.open_tables == 0
@@ -266,7 +267,7 @@ def test_words_carry_their_sign_without_colour_their_strength_and_what_people_ma
 def analysed(results, folder, **fixed):
     grid = replace(GRID, fixed={name: Point(w=w, p=p) for name, (w, p) in fixed.items()})
     tables = {"settings": settings_table(results), **evaluation_tables(grid, results)} if results else {}
-    return analyse_sweep(results, SweepPlan((), (), (), (), {}), grid, folder, tables=tables)
+    return analyse_sweep(results, SweepPlan((), (), (), (), {}), grid, OutputFolder(folder), tables=tables)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,7 @@ def test_a_finished_sweep_is_shown_with_its_words_and_signatures(tmp_path, blank
     options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}
     results = [outcome.result for outcome in run_plan(plan, {"grid": grid}, **options)]
     tables = {"settings": settings_table(results), **evaluation_tables(grid, results)}
-    _, _, note = analyse_sweep(results, plan, grid, tmp_path, tables=tables)
+    _, _, note = analyse_sweep(results, plan, grid, OutputFolder(tmp_path), tables=tables)
     assert note == ""
     page = read(tmp_path)
     assert len(page.having("article")) == 2

@@ -12,12 +12,17 @@ import pytest
 from fakes import ROOT
 
 from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.datasets.tabular import Sample
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.models import loading
 from bmx_grid.models.loading import _chosen_device
 from bmx_grid.sweep.executors.base import AHEAD, Job, Lane, Workers, results
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.local import Loky, Sequential
-from bmx_grid.sweep.runner import _needs_device
+from bmx_grid.sweep.plan import make_plan
+from bmx_grid.sweep.runner import _needs_device, run_plan
+from bmx_grid.sweep.settings import PlanOptions
 
 TWO = ("cuda:0", "cuda:1")
 
@@ -186,3 +191,15 @@ def test_dask_without_an_address_or_with_devices_names_the_way_out():
         Dask(address="tcp://host:8786", devices=("cuda:0",))
     with pytest.raises(ConfigError, match=r"executor\.address=tcp://HOST:8786.*executor=loky"):
         Dask().check()
+
+
+@pytest.mark.parametrize("chunk_texts", [20, 10_000])
+def test_what_a_setting_spent_is_the_sum_of_its_chunks(tmp_path, chunk_texts):
+    data = {"sample": Sample(name="sample", language_pairs=("de-en",))}
+    scope = PlanOptions(data_dir=tmp_path, cache_dir=tmp_path / "cache", limit=10)
+    plan = make_plan(data, {"chrf": Chrf()}, {"erasure": Erasure()}, scope)
+    executor, sizes = Sequential(chunk_texts=chunk_texts), []
+    (outcome,) = run_plan(plan, {}, executor=executor, stop_on_error=True, progress=sizes.append)
+    assert (len(sizes) > 3) is (chunk_texts == 20)
+    assert outcome.result.spent.n_texts == sum(sizes) > 100
+    assert outcome.result.spent.seconds > 0

@@ -193,3 +193,45 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     os.kill(running.pid, signal.SIGKILL)
     running.communicate()
     assert wait_until_alone(running.pid) == []
+
+
+WORKERS = {
+    "a worker is started": """
+    from joblib.externals.loky.backend import fork_exec as module
+    fork = module.fork_exec
+    def interrupted(*given, **more):  # between the start of a process and what it is to run
+        pid = fork(*given, **more)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)  # another thread takes the signal, which is raised when this one runs again
+        return pid
+    module.fork_exec = interrupted
+    run(1)""",
+    "jobs wait in the pool": "threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start(); run(20)",
+}
+USING_LOKY = """import os, signal, threading, time
+    from functools import partial
+    from bmx_grid.sweep.executors.base import Job
+    from bmx_grid.sweep.executors.local import Loky
+    def run(n_jobs):
+        list(Loky(n_jobs=2).run(Job(partial(time.sleep, 60)) for _ in range(n_jobs)))
+    """
+
+
+@pytest.mark.parametrize("body", WORKERS.values(), ids=WORKERS)
+def test_an_interrupt_of_workers_is_one_sentence(body, tmp_path):
+    running = start(program(USING_LOKY + body), tmp_path)
+    assert running.communicate() == ("", "\nStopped.\n")
+    assert running.returncode == STATUS[signal.SIGINT]
+    assert wait_until_alone(running.pid) == []
+
+
+def test_an_interrupt_before_anything_has_begun_is_one_sentence(tmp_path):
+    """While modules of ours are imported, and while the process prepares to answer signals."""
+    (tmp_path / "difflib.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n")
+    importing = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from bmx_grid.__main__ import main; main()"
+    preparing = PROGRAM.replace("{body}", "pass").replace("{grace}", "2").replace("run_process(lambda", "{}(lambda", 1)
+    preparing = preparing.replace("{}(", "stopping._watch = lambda _: stopping._handle(2, None)\nrun_process(", 1)
+    for code, said in ((importing, "\nInterrupted.\n"), (preparing, "\nStopped.\n")):
+        running = start([sys.executable, "-c", code], tmp_path)
+        assert running.communicate() == ("", said)
+        assert running.returncode == STATUS[signal.SIGINT]

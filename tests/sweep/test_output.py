@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bmx_grid.core.errors import StoreError
+from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.sweep.output import STAMP, OutputFolder
 
 
@@ -30,7 +30,7 @@ def write(folder, *names, text="x"):
 )
 def test_an_unchanged_run_is_known_by_its_files(tmp_path, change, same):
     folder = OutputFolder(tmp_path)
-    folder.finish("run", write(tmp_path, "grid.parquet", "figures/a.png"), said="a table")
+    folder.finish("run", write(tmp_path, "grid.parquet", "figures/a.png"), said="a table", n_failed=0)
     change(tmp_path)
     found = folder.unchanged("run")
     assert (found is not None) is same
@@ -67,3 +67,46 @@ def test_a_file_in_the_way_is_named_with_the_way_out(tmp_path):
     write(tmp_path, "previous")
     with pytest.raises(StoreError, match=r"cannot move .*grid\.parquet of an earlier run aside: .* output_dir"):
         folder.move_aside([])
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "figures/a.svg", "a link"])
+def test_a_file_that_no_run_wrote_is_never_replaced(tmp_path, name):
+    if name == "a link":
+        (tmp_path / name).symlink_to(tmp_path / "nowhere")
+    else:
+        write(tmp_path, name, text="mine")
+    for record in (OutputFolder(tmp_path).claim, OutputFolder(tmp_path).begin):
+        with pytest.raises(ConfigError, match=rf"output_dir: .*{name} is there, and was not written by bmx_grid"):
+            record([tmp_path / "log.txt", tmp_path / name])
+    assert not (tmp_path / STAMP).exists()
+
+
+def test_files_that_a_run_or_an_analysis_left_are_replaced(tmp_path):
+    folder = OutputFolder(tmp_path)
+    folder.claim([tmp_path / "report.html"])
+    folder.finish("run", write(tmp_path, "grid.parquet"), said="", n_failed=0)
+    write(tmp_path, "report.html")
+    folder.claim([tmp_path / "report.html", tmp_path / "grid.parquet"])
+    assert folder.unchanged("run") is not None
+    folder.begin([tmp_path / "grid.parquet", tmp_path / "report.html"])
+
+
+FINISHED = {"fingerprint": "run", "files": {}, "said": "", "n_failed": 0}
+STAMPS = {
+    "without what was said": json.dumps({key: value for key, value in FINISHED.items() if key != "said"}),
+    "failures that are no number": json.dumps({**FINISHED, "n_failed": "x"}),
+    "files as a list": json.dumps({**FINISHED, "files": ["x"]}),
+    "a claim that is no name": json.dumps({**FINISHED, "claimed": [1]}),
+    "a list": "[]",
+    "very deep": "[" * 100_000,
+    "bytes": "\udcff",
+}
+
+
+@pytest.mark.parametrize("text", STAMPS.values(), ids=STAMPS)
+def test_a_stamp_that_no_run_wrote_is_none(tmp_path, text):
+    (tmp_path / STAMP).write_text(text, errors="surrogateescape")
+    folder = OutputFolder(tmp_path)
+    assert folder.unchanged("run") is None
+    folder.begin([tmp_path / "grid.parquet"])
+    assert folder.move_aside([]) == []

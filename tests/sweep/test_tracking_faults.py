@@ -11,13 +11,15 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 from fakes import ROOT
+from filelock import FileLock
 from some_results import make_result
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, started, track
 
+from bmx_grid.sweep import tracking
 from bmx_grid.sweep.tracking import MlflowTracker
 
 
@@ -37,9 +39,16 @@ def server(answer):
                     return
                 opened.append(connection)
                 if answer is not None:
-                    connection.recv(65536)
-                    connection.sendall(answer)
-                    connection.close()
+                    threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+        def talk(connection):
+            """Answer, and read on until the client has closed: closing what is not read would reset its connection."""
+            with suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(answer)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):
+                    pass
 
         threading.Thread(target=serve, daemon=True).start()
         yield listening.getsockname()[1]
@@ -77,6 +86,13 @@ def test_a_server_that_answers_wrongly_is_named(tmp_path, monkeypatch, answer, s
     assert said in told and f"127.0.0.1:{port}" in told
 
 
+def test_a_database_that_another_sweep_makes_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(tracking, "LOCK_SECONDS", 0.1)
+    with FileLock(tmp_path / ".mlflow.db.lock"):
+        told = given_up(MlflowTracker(uri=f"sqlite:///{tmp_path / 'mlflow.db'}"), tmp_path / "out")
+    assert "another sweep has been making it for 0.1 s" in told
+
+
 @pytest.mark.parametrize(
     ("listening", "said"),
     [
@@ -108,6 +124,7 @@ def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
         pytest.param("{here}/text.db", "not a database", id="not a database"),
         pytest.param("{here}/100%/mlflow.db", "not a permanent file", id="a name that MLflow reads as another"),
         pytest.param("{here}/nul\0.db", "not a permanent file", id="a NUL"),
+        pytest.param("/proc/mlflow.db", "No such file", id="a folder that no file can be made in"),
         pytest.param("/proc/nothing/mlflow.db", "No such file", id="a folder that cannot be made"),
         pytest.param("{here}/foreign.db", "a database of another program", id="a database of something else"),
     ],

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.resource_tracker import ensure_running
+from queue import Empty
 from typing import Any
 
 from bmx_grid.core.errors import ConfigError
@@ -90,15 +91,30 @@ def _pool(n_workers: int, device: str | None, n_pools: int = 1) -> Iterator[Call
     pool = ProcessPoolExecutor(n_workers, initializer=end_with_parent, initargs=(os.getpid(),), env=environment)
 
     def submit(work: Callable[[], Any]) -> Any:
-        # Its first start lets interrupts through again (SIG_UNBLOCK), and loky starts it just before its processes.
-        if os.name == "posix":
-            ensure_running()
-        with without_interrupts():  # the first job starts the processes
-            return pool.submit(work)
+        # The first job starts the processes: one whose parent stops in the middle of it prints a traceback to standard
+        # output. Nor must the exception meet the records of the pool, in which its threads then look up in vain.
+        with uninterrupted():
+            # Its first start lets interrupts through again (SIG_UNBLOCK), and loky starts it just before its processes.
+            if os.name == "posix":
+                ensure_running()
+            with without_interrupts():
+                return pool.submit(work)
 
     try:
         yield submit
         pool.shutdown()
     finally:
         with uninterrupted():
+            _forget_waiting(pool)
             pool.shutdown(kill_workers=True)
+
+
+def _forget_waiting(pool: Any) -> None:
+    """Take back the jobs that no process has got yet.
+
+    Where workers are killed, loky (joblib 1.6) forgets the jobs and then looks up the numbers of those that waited:
+    its thread ended with a KeyError, and left what it would have closed.
+    """
+    with suppress(Empty):
+        while True:
+            pool._work_ids.get(block=False)

@@ -9,6 +9,7 @@ Whatever comes, the answer is scores (status 0) or one sentence (status 2).
 from __future__ import annotations
 
 import gzip
+import os
 import random
 from pathlib import Path
 
@@ -44,6 +45,7 @@ FILES = {
 NAMES = (
     *("good.txt", "other.txt", "good.txt", "other.txt", "good.txt"),
     *FILES,
+    *("pipe.txt", "device.txt"),
     *("nowhere.txt", "folder", "", "x" * 6000, "x/" * 3000, "~nobody/x", "\x1b[2J.txt", "a\nb", "é", "/dev/null"),
 )
 # fmt: off
@@ -72,6 +74,8 @@ def write_files(folder: Path) -> None:
     """Write the files that the arguments name."""
     write_recipe(folder / "recipe.json", recipe())
     (folder / "edited.json").write_bytes((folder / "recipe.json").read_bytes().replace(b"0.0", b"0.1", 1))
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "device.txt").symlink_to("/dev/zero")
     for name, raw in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(raw)

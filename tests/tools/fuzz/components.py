@@ -19,6 +19,7 @@ import numpy as np
 from fakes import HashMetric
 
 from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import DataError
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.explainers.erasure import Erasure
@@ -58,6 +59,9 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "raises a BaseException": lambda right: _raise(Strange("boom")),
     "raises what cannot be printed": lambda right: _raise(Mute()),
     "exits": lambda right: sys.exit(0),
+    "raises GeneratorExit": lambda right: _raise(GeneratorExit("boom")),
+    "says much": lambda right: _raise(ValueError("x" * 600_000)),
+    "says much in a sentence of ours": lambda right: _raise(DataError("x" * 600_000)),
     "escapes": lambda right: _raise(ValueError("\x1b[31mred\x07")),
     "None": lambda right: None,
     "a text": lambda right: "1.0",

@@ -1,6 +1,7 @@
 """Arguments that people and attackers might give to a sweep, made from a seed.
 
-    write_options(folder)              option files, good and broken, which some of the arguments name
+    write_options(folder)              option files, good and broken, which some of the arguments name, and one
+                                       outside the folder of options, which may not be read: LEAKED is in it
     inputs(seed, count)                argument lists; to be run in that folder, and with `dry_run=true` last
 
 Whatever comes, the answer is a plan (status 0 or 1) or one sentence (status 2), and no code of the arguments runs:
@@ -9,10 +10,14 @@ Whatever comes, the answer is a plan (status 0 or 1) or one sentence (status 2),
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
 
+from bmx_grid.core.configure import CONFIGS
+
+LEAKED = "words-of-another-file"
 GLOBAL = "# @package _global_\n"
 FILES = {
     "hostile.py": "from pathlib import Path\nPath('RAN').write_text('')\n"
@@ -65,6 +70,12 @@ FILES = {
     "mine/sweep/byte_order_mark.yaml": "\ufeff" + GLOBAL + "name: marked\n",
     "mine/sweep/invisible.yaml": GLOBAL + "li\u00a0mit: 3\nseed\u200b: 1\n",
     "mine/sweep/large.yaml": GLOBAL + "evaluation: {levels: {resamples: 1000000000000}}\n",
+}
+PATHS = {  # {} is the path of the file with LEAKED, as an option would be named by it
+    "mine/sweep/path.yaml": GLOBAL + "defaults:\n  - override /metric: [chrf, '{}']\n",
+    "mine/sweep/path_of_sweep.yaml": GLOBAL + "defaults:\n  - '{}'\n",
+    "mine/sweep/path_of_group.yaml": GLOBAL + "defaults:\n  - /metric/{}: x\n",
+    "mine/sweep/absolute.yaml": GLOBAL + "defaults:\n  - /metric/{}\n",
 }
 BYTES = {
     "mine/metric/latin1.yaml": "latin1:\n  _target_: é\n".encode("latin-1"),
@@ -140,6 +151,10 @@ def write_options(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     for name, raw in BYTES.items():
         (folder / name).write_bytes(raw)
+    (folder / "other.yaml").write_text(f"{GLOBAL}name: {LEAKED}\n")
+    path = os.path.relpath(folder / "other", CONFIGS / "metric")
+    for name, text in PATHS.items():
+        (folder / name).write_text(text.replace("{}", path))
 
 
 def inputs(seed: int, count: int) -> list[list[str]]:
@@ -176,7 +191,7 @@ def _choice(rng: random.Random) -> list[str]:
 
 
 def _own_option(rng: random.Random) -> list[str]:
-    name = rng.choice([one for one in (*FILES, *BYTES) if one.count("/") == 2])
+    name = rng.choice([one for one in (*FILES, *PATHS, *BYTES) if one.count("/") == 2])
     group, option = name.removeprefix("mine/").removesuffix(".yaml").split("/")
     chosen = f"+sweep={option}" if group == "sweep" else f"{group}=[{option}]"
     return ["--config-dir", "mine", chosen, *(["--multirun"] if rng.random() < 0.3 else [])]

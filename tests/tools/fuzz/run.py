@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 
-from tools.fuzz import archives, arguments, components, overrides, scores, tables, texts, trees  # noqa: E402
+from tools.fuzz import archives, arguments, components, overrides, scores, sweeps, tables, texts, trees  # noqa: E402
 
 LONGEST = 60
 LENGTH = 1_200
@@ -39,7 +39,7 @@ WAY_OUT = re.compile(
     r"\b(expect\w*|must|needs|there (are|is)|did you mean|can be|may (be|have)|at (most|least)|is it|instead|one each"
     r"|perhaps|broken line|is outside|a valid|available"
     r"|leave|write|give|set|choose|use|add|list|raise|name|names|put|save|download|copy|check|replace|rename|install"
-    r"|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|show)\b",
+    r"|run the sweep|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|show)\b",
     re.IGNORECASE,
 )
 Try = Callable[[], str]  # the refusal, "" where the input was accepted
@@ -131,6 +131,7 @@ KINDS = {
     "archives": partial(of_files, archives),
     "scores": partial(of_files, scores),
     "trees": partial(of_files, trees),
+    "sweeps": partial(of_files, sweeps),
     "arguments": of_arguments,
     "texts": of_texts,
     "components": of_components,
@@ -155,6 +156,8 @@ def _commanded(work: Callable[[], int], given, folder: Path) -> str:
         raise AssertionError(f"status {status}: {said}")
     if (folder / "RAN").exists():
         raise AssertionError("foreign code ran")
+    if overrides.LEAKED in said + out.buffer.getvalue().decode():
+        raise AssertionError("a file was shown that no option is")
     if status != 2:
         return ""
     answer = said.partition("error: ")[2].removesuffix("\n")
