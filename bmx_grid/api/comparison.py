@@ -136,7 +136,7 @@ class Compared:
             marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
             tables.append(Table.of("differences", title, marked, shown, notes, names=len(pair) + 2))
         if len(self.verdicts):
-            headings = {"gain": "gain", "beyond": "beyond score, length and text", "within_source": "within source"}
+            headings = {"gain": "gain", "beyond": "beyond", "within_source": "within source"}
             columns = [Column(name, of, "+.3f", (f"{name}_low", f"{name}_high")) for name, of in headings.items()]
             meanings = {**LEGEND, HELPS: "an established gain, also over the other one's score and length"}
             labels = set(self.verdicts["verdict"])

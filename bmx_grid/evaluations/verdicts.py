@@ -154,7 +154,7 @@ class Verdict:
 
     @property
     def p_helps(self) -> float:
-        """The p value of "not all of them are above 0": 1 where one is not (rounding aside), NaN where one is undefined.
+        """The p value of "not all of them are above 0": 1 where one is not, NaN where one is undefined.
 
         The gain itself, beyond score, length and text, over reassigned attributions, and within sources where that is
         known.

@@ -28,14 +28,17 @@ def show(capsys, tmp_path, monkeypatch):
 
 # Headers as publishers write them, and what each role's column is.
 HEADERS = {
-    "WMT direct assessments": ("lp|src|mt|ref|score|raw|annotators|year", "src ref mt score lp - - -"),
-    "MLQE-PE": ("index|original|translation|scores|z_mean", "original - translation z_mean - index - -"),
-    "MQM ratings": ("system|doc|doc_id|seg_id|source|target|mqm", "source - target mqm - seg_id system doc"),
+    "WMT direct assessments": ("lp|src|mt|ref|score|raw|annotators|year", "src ref mt score lp - - - - -"),
+    "MLQE-PE": ("index|original|translation|scores|z_mean", "original - translation z_mean - index - - - -"),
+    "MQM ratings": (
+        "system|doc|doc_id|seg_id|rater|source|target|mqm",
+        "source - target mqm - seg_id system doc - rater",
+    ),
     "capitals, blanks and dashes": (
         "Language-Pair|Sys|Seg ID|Source Text|Human Reference|MT output|DA score",
-        "Source Text|Human Reference|MT output|DA score|Language-Pair|Seg ID|Sys|-",
+        "Source Text|Human Reference|MT output|DA score|Language-Pair|Seg ID|Sys|-|-|-",
     ),
-    "a role's own name comes first": ("src|source|mt|score|da", "source - mt score - - - -"),
+    "a role's own name comes first": ("src|source|mt|score|da", "source - mt score - - - - - -"),
 }
 
 
