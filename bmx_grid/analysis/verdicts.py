@@ -65,7 +65,7 @@ NOTES = (
     *(f"{label[0].upper()}{label[1:]}: {meaning}." for label, meaning in LEGEND.items()),
 )
 # What people's scores and attributions may both depend on, where the data name it.
-NAMED = ("system", "document", "rater", "domain")
+SHARED_LEVELS = ("system", "document", "rater", "domain")
 Row = Mapping[Any, Any]
 
 
@@ -115,8 +115,8 @@ def compute(given: Given) -> dict[str, Any]:
     whatever others gain, and one of its published point, where there is one.
 
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
-    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: of NAMED, what no
-    data set of the sweep names, in a sentence.
+    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: of SHARED_LEVELS,
+    what no data set of the sweep names, in a sentence.
     """
     frame = given.ask(shown_verdicts)
     if not len(frame):
@@ -160,8 +160,8 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
 
 def _unnamed(rows: Sequence[Row]) -> str:
     """What could explain a gain and is not named; "" where all is, and for tables that do not say it."""
-    named_ones = {name for row in rows for name in row.get("named", ", ".join(NAMED)).split(", ")}
-    missing = [f"{kind}s" for kind in NAMED if kind not in named_ones]
+    named_ones = {name for row in rows for name in row.get("named", ", ".join(SHARED_LEVELS)).split(", ")}
+    missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
     if not missing:
         return ""
     return f"Not named in these data, and so not taken off: {named(missing)}; effects of these may look like a gain."
@@ -193,11 +193,13 @@ def _interval(row: Row, name: str = "gain") -> str:
 
 
 def _doubt(row: Row) -> str:
-    """Why a gain whose interval is above 0 is not shown; "" where it needs no reason."""
-    if row["verdict"] != NO_GAIN or not row["gain_low"] > 0:
+    """Why nothing is shown though the interval leaves 0 out; "" where it needs no reason."""
+    if row["verdict"] != NO_GAIN or not (row["gain_low"] > 0 or row["gain_high"] < 0):
         return ""
-    tested = row["p_gain_holm"] <= 1 - CONFIDENCE
-    return "too small" if tested else f"not after the correction for {row['tried']} verdicts"
+    if row["p_gain_holm"] <= 1 - CONFIDENCE:
+        return "too small"
+    looks = "a gain" if row["gain_low"] > 0 else "a loss"
+    return f"looks like {looks}, but not after the correction for {row['tried']} verdicts"
 
 
 def _answers(declared: Sequence[Row], published: Sequence[Row]) -> Iterator[str]:

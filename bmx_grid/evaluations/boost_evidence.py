@@ -12,7 +12,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.base import NOTHING, Estimate, Measured
 from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.nuisance import CurveTerms, adjusted
+from bmx_grid.measures.nuisance import CurveTerms, beyond_nuisance
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
@@ -158,7 +158,7 @@ def _adjust(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Fl
     curve = CurveTerms.of(rated.base, rated.log_words, number_of(codes(rated.clusters)))
     terms = np.column_stack([curve.columns(rated.base, rated.log_words), rated.terms, *more])
     scores = np.column_stack([held[key][0] for key in keys])
-    for fit in adjusted(made.kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores):
+    for fit in beyond_nuisance(made.kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores):
         alone = made.add(fit.alone)
         for (boost, point), with_score in zip(keys, fit.with_scores.T, strict=True):
             weights = made.terms.setdefault((boost, against, point), {})

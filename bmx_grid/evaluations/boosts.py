@@ -47,6 +47,7 @@ from bmx_grid.measures.resampling import codes, number_of
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
+LEARNER_SECONDS = 4.0  # of what score and length tell jointly, of 2,000 segments
 TAKEN = (LENGTH, CURVE, COMBINED)  # names
 DATASET = NAMES[:1]
 
@@ -125,7 +126,8 @@ class BoostEvaluation(Evaluation):
         fits = len(self.boosts) * (1 + self.draws) * (FOLDS + 1) * max(n_segments / 560, 0.1)
         means = len(self.grid.spec.p) * n_segments * len(self.boosts)
         scores = 2 * len(self.boosts) * (3 + self.draws) * n_segments * self.resamples
-        return fits / FITS_PER_SECOND + means / CELLS_PER_SECOND + scores / RESAMPLED_PER_SECOND
+        learned = LEARNER_SECONDS * min(n_segments / 2000, 1) ** 2 * max(n_segments / 2000, 1)
+        return fits / FITS_PER_SECOND + means / CELLS_PER_SECOND + scores / RESAMPLED_PER_SECOND + learned
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""

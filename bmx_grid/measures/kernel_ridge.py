@@ -27,9 +27,9 @@ KERNELS: tuple[tuple[Distance, float], ...] = (
     ("squared", 1.0),
     ("squared", 2.5),
 )
-PENALTIES = (0.003, 0.03, 0.3, 3.0)  # added to the kernel's diagonal, which is 1
+RIDGES = (0.003, 0.03, 0.3, 3.0)  # added to the kernel's diagonal, which is 1
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
-TOGETHER = 2000  # segments that are fitted together at most
+LARGEST_FIT = 2000  # segments that are fitted together at most
 FARTHEST = 4.0  # standard deviations: beyond, an outlier would be alone with its kernel
 BETTER = 1e-9  # share of the error by which a choice must be better, so that rounding does not choose
 GOLDEN = (5**0.5 - 1) / 2
@@ -69,14 +69,14 @@ def out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> l
     """For each division of n segments into parts, float64[n, q] targets predicted from the other parts.
 
     values: float64[n, d] inputs; targets: float64[n, q], without an intercept: what is far from all others is predicted
-    as 0. divisions: int64[n] each; the first one chooses kernel and penalty of each target. Of more than TOGETHER
+    as 0. divisions: int64[n] each; the first one chooses kernel and penalty of each target. Of more than LARGEST_FIT
     segments each is predicted from those of a share of them.
     """
     inputs = Inputs.of(values)
     order = _scattered(len(values))
     chosen = _choices(inputs.take(order[:CHOOSING]), targets[order[:CHOOSING]], divisions[0][order[:CHOOSING]])
     predicted = [np.zeros_like(targets) for _ in divisions]
-    shares = -(-len(values) // TOGETHER)
+    shares = -(-len(values) // LARGEST_FIT)
     for share in range(shares):
         rows = np.sort(order[share::shares])
         inside = inputs.take(rows)
@@ -104,10 +104,10 @@ def _choices(inputs: Inputs, targets: Floats, division: Ints) -> list[tuple[Dist
     An effect that is too weak to be predicted yet is what an extrapolation from fits of two sizes has to see.
     """
     least = np.full(targets.shape[1], np.inf)
-    chosen = [(*KERNELS[0], PENALTIES[-1])] * targets.shape[1]
+    chosen = [(*KERNELS[0], RIDGES[-1])] * targets.shape[1]
     for distance, width in KERNELS:
         kernel = inputs.kernel(distance, width)
-        for penalty in PENALTIES:
+        for penalty in RIDGES:
             errors = _errors(_precision(kernel, penalty), targets, division)
             squares = np.sum(errors**2, axis=0)
             for place in np.flatnonzero(squares < least * (1 - BETTER)):

@@ -96,7 +96,7 @@ def levels(groups: NDArray[Any]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Adjusted:
+class NuisanceFit:
     """Human scores float64[n] as predicted from what is no explanation, and float64[n, b] from that and each score.
 
     From fits on some of the other segments; weight: with which their gain counts.
@@ -107,9 +107,9 @@ class Adjusted:
     weight: float
 
 
-def adjusted(
+def beyond_nuisance(
     kind: Kind, score: Floats, log_words: Floats, terms: Floats, human: Floats, fold_of: Ints, boosted: Floats
-) -> list[Adjusted]:
+) -> list[NuisanceFit]:
     """Predictions from score, lengths and terms, and what each boosted score adds; from fits of different sizes.
 
     What a boost adds beyond them is the sum of weight * (correlation of with_scores - correlation of alone).
@@ -122,7 +122,7 @@ def adjusted(
     wanted = np.column_stack([target, boosted - boosted.mean(axis=0)])
     folds = number_of(fold_of)
     if folds < 2:
-        return [Adjusted(np.full(len(human), np.nan), np.full(boosted.shape, np.nan), 1.0)]
+        return [NuisanceFit(np.full(len(human), np.nan), np.full(boosted.shape, np.nan), 1.0)]
     inputs = [score, *log_words.T]
     if log_words.shape[1] == 2:
         inputs.append(log_words[:, 1] - log_words[:, 0])
@@ -135,7 +135,7 @@ def adjusted(
     for prediction, weight in zip(learned, weights, strict=True):
         predicted = linear + prediction
         added = _added(wanted - predicted, wanted, fold_of)
-        fits.append(Adjusted(predicted[:, 0], predicted[:, :1] + added, weight))
+        fits.append(NuisanceFit(predicted[:, 0], predicted[:, :1] + added, weight))
     return fits
 
 

@@ -17,7 +17,7 @@ CHARACTERS: dict[str, Callable[[str], bool]] = {
     "digits": str.isdigit,
     "capitals": str.isupper,
 }
-STATISTICS = (
+TEXT_STATISTICS = (
     "mean_log_frequency",
     "least_log_frequency",
     "sd_log_frequency",
@@ -29,12 +29,12 @@ STATISTICS = (
 
 
 def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
-    """float64[N, 9] STATISTICS of N texts, given by their words.
+    """float64[N, 9] TEXT_STATISTICS of N texts, given by their words.
 
     How frequent a word is, is counted in these texts without those of the own cluster, int64[N] codes: neither case nor
     punctuation at its ends counts. An empty text has zeros.
     """
-    statistics = np.zeros((len(rows), len(STATISTICS)))
+    statistics = np.zeros((len(rows), len(TEXT_STATISTICS)))
     for place, (words, elsewhere) in enumerate(zip(rows, _other_counts(rows, clusters), strict=True)):
         if not words:
             continue

@@ -103,9 +103,15 @@ def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
         ),
         pytest.param(
             [pair("a", gain=0.02), pair("b", **UNDEFINED, n=2)],
-            "no gain shown, +0.020 [+0.010, +0.030] (not after the correction for 2 verdicts), a, 500 segments; too "
-            "little data: nothing is defined, b",
+            "no gain shown, +0.020 [+0.010, +0.030] (looks like a gain, but not after the correction for 2 verdicts), "
+            "a, 500 segments; too little data: nothing is defined, b",
             id="an interval above 0 that the correction does not leave, and an undefined gain",
+        ),
+        pytest.param(
+            [pair("a", gain=-0.05)],
+            "no gain shown, -0.050 [-0.060, -0.040] (looks like a loss, but not after the correction for 2 verdicts), "
+            "a, 500 segments",
+            id="an interval below 0 that the correction does not leave",
         ),
     ],
 )

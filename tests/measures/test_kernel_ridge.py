@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rankdata
 
 from bmx_grid.measures import kernel_ridge
-from bmx_grid.measures.kernel_ridge import KERNELS, PENALTIES, Inputs, out_of_part
+from bmx_grid.measures.kernel_ridge import KERNELS, RIDGES, Inputs, out_of_part
 
 N = 90
 RNG = np.random.default_rng(2)
@@ -44,14 +44,14 @@ def test_predictions_are_those_of_a_solve_for_each_part(distance, width, monkeyp
     target = 2 * (VALUES[:, 0] > 0) * VALUES[:, 1] + 0.1 * RNG.normal(size=N)
     monkeypatch.setattr(kernel_ridge, "KERNELS", ((distance, width),))
     (found,) = out_of_part(VALUES, target[:, None], [PARTS])
-    every = [plain_predictions(plain_kernel(distance, width), penalty, target) for penalty in PENALTIES]
+    every = [plain_predictions(plain_kernel(distance, width), penalty, target) for penalty in RIDGES]
     errors = [np.sum((target - predicted) ** 2) for predicted in every]
     np.testing.assert_allclose(found[:, 0], every[int(np.argmin(errors))], atol=1e-9)
 
 
 def test_no_prediction_knows_the_target_of_its_own_part(monkeypatch):
     monkeypatch.setattr(kernel_ridge, "KERNELS", KERNELS[:1])
-    monkeypatch.setattr(kernel_ridge, "PENALTIES", PENALTIES[1:2])
+    monkeypatch.setattr(kernel_ridge, "RIDGES", RIDGES[1:2])
     target, judged = RNG.normal(size=(N, 1)), PARTS == 2
     changed = np.where(judged[:, None], 100.0, target)
     once, again = (out_of_part(VALUES, of, [PARTS])[0] for of in (target, changed))
@@ -77,7 +77,7 @@ def test_further_divisions_take_the_choice_of_the_first():
 
 
 def test_many_segments_are_fitted_in_shares_spread_over_any_period(monkeypatch):
-    monkeypatch.setattr(kernel_ridge, "TOGETHER", 40)
+    monkeypatch.setattr(kernel_ridge, "LARGEST_FIT", 40)
     monkeypatch.setattr(kernel_ridge, "CHOOSING", 30)
     rng = np.random.default_rng(0)
     values = rng.normal(size=(200, 1))

@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 from bmx_grid.measures import nuisance
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.nuisance import NO_DONOR, CurveTerms, adjusted, donors, extrapolation, fit_term, levels
+from bmx_grid.measures.nuisance import NO_DONOR, CurveTerms, beyond_nuisance, donors, extrapolation, fit_term, levels
 
 RNG = np.random.default_rng(5)
 N, FOLDS = 60, 4
@@ -20,7 +20,7 @@ FULL = 3 + 6 + 3 + 5  # linear, squares and products, cubes, and a spline of 7 k
 def predictions(kind, terms, human, fold_of, scores, monkeypatch):
     """From least squares alone: the learner finds nothing in what that leaves."""
     monkeypatch.setattr(nuisance, "out_of_part", lambda inputs, left, divisions: [np.zeros_like(left)] * len(divisions))
-    (fit, *halves) = adjusted(kind, SCORE, LOG_WORDS, terms, human, fold_of, scores)
+    (fit, *halves) = beyond_nuisance(kind, SCORE, LOG_WORDS, terms, human, fold_of, scores)
     assert all(np.array_equal(half.with_scores, fit.with_scores) for half in halves)
     return fit.alone, fit.with_scores
 
@@ -113,7 +113,7 @@ def test_predictions_are_those_of_statsmodels_fold_by_fold(kind, monkeypatch):
     ],
 )
 def test_a_score_that_the_terms_determine_adds_exactly_nothing(score):
-    fits = adjusted("pearson", SCORE, LOG_WORDS, columns(90), RNG.normal(size=N), FOLD_OF, score[:, None])
+    fits = beyond_nuisance("pearson", SCORE, LOG_WORDS, columns(90), RNG.normal(size=N), FOLD_OF, score[:, None])
     assert all(np.array_equal(fit.with_scores[:, 0], fit.alone) for fit in fits)
 
 
@@ -144,7 +144,7 @@ def test_what_score_and_lengths_tell_jointly_is_no_gain(known, explained):
     effect = known(score, words)
     human, boost = effect + rng.normal(size=600), (effect + 0.2 * rng.normal(size=600))[:, None]
     terms = CurveTerms.of(score, words, 600).columns(score, words)
-    fits = adjusted("pearson", score, words, terms, human, folds, boost)
+    fits = beyond_nuisance("pearson", score, words, terms, human, folds, boost)
     gains = [
         correlate("pearson", fit.with_scores[:, 0], human) - correlate("pearson", fit.alone, human) for fit in fits
     ]

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from bmx_grid.words.statistics import STATISTICS, text_statistics
+from bmx_grid.words.statistics import TEXT_STATISTICS, text_statistics
 
 TEXTS = ["The cat sat.", "the dog sat", "A DOG barks 12 times!", "", "the the cat"]
 ROWS = [text.split() for text in TEXTS]
 
 
 def of(rows, clusters, name):
-    return text_statistics(rows, np.array(clusters))[:, STATISTICS.index(name)]
+    return text_statistics(rows, np.array(clusters))[:, TEXT_STATISTICS.index(name)]
 
 
 def test_a_words_frequency_is_counted_in_texts_of_other_clusters():
