@@ -120,9 +120,11 @@ def _precision(kernel: Floats, penalty: float) -> Floats:
     """float64[n, n] the inverse of the kernel with the penalty on its diagonal."""
     from scipy.linalg.lapack import dpotrf, dpotri
 
-    factor, failed = dpotrf(kernel + penalty * np.eye(len(kernel)), lower=True)
+    penalised = kernel.copy()
+    np.fill_diagonal(penalised, kernel.diagonal() + penalty)
+    factor, failed = dpotrf(penalised.T, lower=True, overwrite_a=True)
     assert not failed, "a kernel with a penalty is positive definite"
-    lower, _ = dpotri(factor, lower=True)
+    lower, _ = dpotri(factor, lower=True, overwrite_c=True)
     return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
 
 

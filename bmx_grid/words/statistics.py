@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,12 +11,7 @@ from bmx_grid.core.ragged import Floats, Ints
 
 EDGES = re.compile(r"^\W+|\W+$")
 
-# Shares of a text's characters.
-CHARACTERS: dict[str, Callable[[str], bool]] = {
-    "punctuation": lambda letter: not letter.isalnum() and not letter.isspace(),
-    "digits": str.isdigit,
-    "capitals": str.isupper,
-}
+PUNCTUATION = re.compile(r"[^\w\s]|_")
 TEXT_STATISTICS = (
     "mean_log_frequency",
     "least_log_frequency",
@@ -24,7 +19,9 @@ TEXT_STATISTICS = (
     "share_unseen",
     "log_characters",
     "type_token_ratio",
-    *CHARACTERS,
+    "punctuation",  # this and the following: shares of the characters
+    "digits",
+    "capitals",
 )
 
 
@@ -42,7 +39,8 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
         text = " ".join(words)
         length = max(len(text), 1)
         of_words = [frequency.mean(), frequency.min(), frequency.std(), np.mean(elsewhere == 0)]
-        shares = [sum(map(counted, text)) / length for counted in CHARACTERS.values()]
+        of_characters = [len(PUNCTUATION.findall(text)), sum(map(str.isdigit, text)), sum(map(str.isupper, text))]
+        shares = [count / length for count in of_characters]
         statistics[place] = [*of_words, np.log(length), len(set(words)) / len(words), *shares]
     return statistics
 
@@ -52,11 +50,14 @@ def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints) -> list[Ints]:
     if not rows:
         return []
     numbers: dict[str, int] = {}
+    seen: dict[str, int] = {}  # as it is written: most words occur often
     words: list[int] = []
     for row in rows:
         for word in row:
-            bare = EDGES.sub("", word.casefold()) or word
-            words.append(numbers.setdefault(bare, len(numbers)))
+            if word not in seen:
+                bare = EDGES.sub("", word.casefold()) or word
+                seen[word] = numbers.setdefault(bare, len(numbers))
+            words.append(seen[word])
     number = np.array(words, dtype=np.int64)
     lengths = [len(row) for row in rows]
     in_cluster = np.repeat(clusters, lengths) * len(numbers) + number
