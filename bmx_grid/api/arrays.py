@@ -189,8 +189,7 @@ def boost(
         without. systems: N names of the systems that translated, whose levels a verdict takes off. texts: the N
         hypotheses, or {"hypothesis": …, "ground_truth": …}, so that a verdict takes off how frequent their words are
         and how they are written; those of explanations are known. resamples, seed: of the interval.
-    Raises DataError naming the row where rows do not fit or hold no numbers, ConfigError for p without w, a NaN p, or a
-    w outside [0, 1].
+    Raises DataError naming the row where rows do not fit, ConfigError for p without w, a NaN p or a w outside [0, 1].
     """
     from bmx_grid.measures.correlation import check_kind
 

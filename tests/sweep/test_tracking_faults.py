@@ -58,7 +58,8 @@ def server(answer):
 
 
 def page(status, body):
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    # without the header a client may send its next request into a connection that is just being closed
+    return f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
 def given_up(tracker, folder):
