@@ -159,7 +159,7 @@ def test_another_metric_is_refused_with_what_differs(metric, said):
 def test_an_embedded_recipe_is_established_and_fits_the_options(name):
     found = find_recipe(name)
     assert found.name == name
-    assert found.verdict == "helps" and not found.fitted().abstains
+    assert found.verdict == "gain, cause not shown" and not found.fitted().abstains
     assert found.chosen_on and all(one.dataset in options("dataset") for one in found.chosen_on)
     for group, own, kind in (("metric", found.metric, Metric), ("explainer", found.explainer, Explainer)):
         part = build(own.node(group), kind, group)
