@@ -173,9 +173,12 @@ class BoostEvaluation(Evaluation):
             results[0].chosen.extend(self._for_recipes(together))
         _add_scopes(members, results, samples)
         best = [{name: self._best_gain(name, member) for name in member.features} for member in members]
+        others = ", ".join(sorted({name for setting in settings for name in setting.others}))
+        named = _named(settings)
         for result, setting, member in zip(results, settings, members, strict=True):
             for row in asked(result.boosts, self.boosts):
-                result.verdicts.append(_with_names(_with_best(row, settings, best), settings))
+                metrics = others if math.isfinite(row.over_metrics.value) else ""
+                result.verdicts.append(replace(_with_best(row, settings, best), metrics=metrics, named=named))
             for boost, reason in member.lacking.items():
                 result.verdicts.append(Verdict(*setting.names, boost, NOT_JUDGED, because=f"not judged: {reason}"))
         return results
@@ -351,13 +354,12 @@ def _add_scopes(
         results[places[0]].boosts.extend(over_scope((name, ALL), lines, joint, len(labels)))
 
 
-def _with_names(row: Verdict, settings: Sequence[Finished]) -> Verdict:
-    """With the names of the other metrics that `over_metrics` is over, and of what the data name."""
-    metrics = {name for setting in settings for name in setting.others} if math.isfinite(row.over_metrics.value) else {}
+def _named(settings: Sequence[Finished]) -> str:
+    """Of systems, raters, domains and documents what the data of all settings name."""
     groups = set.intersection(*(set(setting.segments.groups) for setting in settings))
     if all(segment.document for setting in settings for segment in setting.segments.segments):
         groups.add("document")
-    return replace(row, metrics=", ".join(sorted(metrics)), named=", ".join(sorted(groups)))
+    return ", ".join(sorted(groups))
 
 
 def _with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:
