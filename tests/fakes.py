@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import hashlib
 import os
@@ -13,7 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -43,6 +44,9 @@ class HashMetric(Metric):
     @property
     def signature(self) -> str:
         return f"hash|salt:{self.salt}"
+
+    def with_shuffled_weights(self, seed: int) -> Self:
+        return dataclasses.replace(self, salt=self.salt + 1 + seed)
 
     def score(self, items: Sequence[Item]) -> np.ndarray:
         if self.log:

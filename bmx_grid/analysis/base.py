@@ -32,7 +32,8 @@ Value = str | int | float | None
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 PAIR = list(FACTORS[:2])  # settings that share both share their segments and human scores
-CONTROL = "random"  # the random metric and the random explainer: shown apart, never selected from
+CONTROL = "random"  # the random metric and the random explainer
+CONTROLS = (CONTROL, "shuffled")  # names of metrics and explainers that are shown apart, and never selected from
 
 
 class Setting(NamedTuple):
@@ -96,7 +97,7 @@ class GridTable:
         import pandas as pd
 
         frame = pd.DataFrame(self.settings, columns=list(FACTORS))
-        control = (frame[["metric", "explainer"]] == CONTROL).any(axis=1)
+        control = frame[["metric", "explainer"]].isin(CONTROLS).any(axis=1)
         clusters = [setting_label(*names) for names in frame[PAIR].to_numpy()]
         return frame.assign(cluster=clusters, control=control, baseline=self.baseline)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import CONTROL
+from bmx_grid.analysis.base import CONTROLS
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import average_ranks
@@ -41,7 +41,7 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: Gri
     best: dict[str, SettingResult] = {}
     for result in results:
         gain = _point(result)[2]
-        if CONTROL in result.names or result.names not in planned or not math.isfinite(gain):
+        if {*CONTROLS} & {*result.names} or result.names not in planned or not math.isfinite(gain):
             continue
         if result.explainer not in best or gain > _point(best[result.explainer])[2]:
             best[result.explainer] = result

@@ -44,6 +44,7 @@ COLUMNS = {
     "gain": "gain",
     "beyond": "beyond score, length and text",
     "over_reassigned": "over reassigned",
+    "over_shuffled": "over shuffled weights",
     "within_source": "within source",
     "length_gain": "length alone",
     "curve_gain": "curve alone",
@@ -56,7 +57,8 @@ NOTES = (
     "segments; of several the wider of Student's t over the pairs and the bootstrap of all their clusters.",
     "Gain: over the metric alone. Beyond score, length and text: what the boost adds to all that score and numbers of "
     "words jointly, the frequency of words, and named systems, raters and domains tell of the judged segments. Over "
-    "reassigned: the gain minus that of the same boost made of attributions of other segments. Within source: among "
+    "reassigned: the gain minus that of the same boost made of attributions of other segments. Over shuffled weights: "
+    "the same with attributions of a shuffled model, where explainer=shuffled is in the sweep. Within source: among "
     "the outputs for one source. Length, curve alone, average of metrics: what these gain without an explanation, "
     "chosen in the same way; over the metrics: as beyond, with all other metrics of the sweep.",
     "p (Holm): of gain, beyond score, length and text, and over reassigned together, corrected for so many verdicts of "

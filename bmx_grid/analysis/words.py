@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import CONTROL, FACTORS, PAIR, Column, Given, Table, interval
+from bmx_grid.analysis.base import CONTROL, CONTROLS, FACTORS, PAIR, Column, Given, Table, interval
 from bmx_grid.analysis.gains import declared
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named
@@ -148,7 +148,7 @@ def _sentence(words: pd.DataFrame) -> list[str]:
         return []
     value, low, high = _names(measure)
     ranked, chance = words[words[value].notna()], CHANCE[measure]
-    better, worse, control = ranked[low] > chance, ranked[high] < chance, ranked["explainer"] == CONTROL
+    better, worse, control = ranked[low] > chance, ranked[high] < chance, ranked["explainer"].isin(CONTROLS)
     kinds = ("control", "better than chance", "worse than chance", "not distinguishable from chance")
     by_kind: dict[str, list[str]] = {}
     ranked = ranked.assign(kind=np.select([control, better, worse], kinds[:3], kinds[3]))

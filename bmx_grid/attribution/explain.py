@@ -26,6 +26,8 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Plan, Request, Role, split_words
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 
+NOT_ASKED = "has no weights to shuffle, and this explainer asks the same metric with shuffled weights"
+
 
 def texts_at_once(metric: Metric, most: int) -> int:
     """How many texts to score before progress is reported and results are saved; `most` for a light metric.
@@ -177,8 +179,15 @@ def explain_items(
         return [replace(item, attributions=by_role) for item, by_role in zip(scored_items, checked, strict=True)]
     refused = {row for row, item in enumerate(items) if skip_refused and _is_refused(metric, explainer, item, words)}
     rows, requests = _requests(explainer, items, refused, seed, words)
-    # The unchanged items are scored with their perturbations, most of which contain them: they are scored once.
-    scores = score_requests(metric, [*map(_unperturbed, items), *requests])
+    unperturbed = [_unperturbed(item) for item in items]
+    scorer = explainer.asks(metric)
+    if scorer is None:
+        raise ExplainError(f"{metric.signature}: {NOT_ASKED}.")
+    if scorer is metric:
+        # The unchanged items are scored with their perturbations, most of which contain them: they are scored once.
+        scores = score_requests(metric, [*unperturbed, *requests])
+    else:
+        scores = [*score_requests(metric, unperturbed), *score_requests(scorer, requests)]
     asked = list(zip(rows, requests, scores[len(items) :], strict=True))
     undefined = refused | {row for row, _, score in asked if np.isnan(score).any()}  # a text without a score
     counts = [1] * len(items)

@@ -119,6 +119,7 @@ class Finished(Combination):
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
     words of the texts, as they are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
+    placebos: the attributions of the same metric by placebos of this explainer (`Explainer.is_placebo_of`).
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one.
     """
@@ -132,6 +133,7 @@ class Finished(Combination):
     attributed: Mapping[Role, Rows] = field(default_factory=dict)
     segmented: PairWords = WHITESPACE
     others: Mapping[str, Floats] = field(default_factory=dict)
+    placebos: Sequence[AttributionSet] = ()
 
     @property
     def points(self) -> Mapping[str, Floats]:

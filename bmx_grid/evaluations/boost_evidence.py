@@ -24,11 +24,9 @@ from bmx_grid.measures.resampling import (
     weighted_correlations,
 )
 
-# What a gain is measured from: the metric; whatever score, lengths and texts tell, fitted to both; what the boost gains
-# with attributions of other segments; the same as the second with all metrics at hand; the metric, within each source.
-METRIC, SCORE_AND_TEXT, REASSIGNED, METRICS, WITHIN = (
-    "metric", "score, length and text", "reassigned", "metrics", "metric within source",
-)  # fmt: skip
+# What a gain is measured from: the metric; whatever score, lengths and texts tell, fitted to both; the same with all
+# metrics at hand; the metric, within each source. Also what the boost gains with other attributions (`held_out`).
+METRIC, SCORE_AND_TEXT, METRICS, WITHIN = "metric", "score, length and text", "metrics", "metric within source"
 LENGTH, CURVE, COMBINED = "length", "curve", "combined"  # stand beside the boosts, under these names
 PLACEBOS = (LENGTH, CURVE)
 CROSS_FITTED, ELSEWHERE, OTHER_DATASETS, PUBLISHED, FIXED = (
@@ -38,7 +36,7 @@ ALL = "all"  # in place of a name, where a row speaks of all language pairs, or 
 FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 
 Key = tuple[str, str, str]  # boost, against, point
-Chosen = dict[tuple[str, str], list[Floats]]  # scores by boost and point: as it is, then with reassigned attributions
+Chosen = dict[tuple[str, str], list[Floats]]  # scores by boost and point: as it is, then with other attributions
 
 
 @dataclass(frozen=True)
@@ -120,9 +118,12 @@ class Contrasts:
         return values
 
 
-def contrasts(kind: Kind, rated: Rated, held: Chosen, metrics: Floats | None = None) -> Contrasts:
+def contrasts(
+    kind: Kind, rated: Rated, held: Chosen, instead: Sequence[str] = (), metrics: Floats | None = None
+) -> Contrasts:
     """What each boost gains over the metric, and over what else its verdict asks for.
 
+    instead: of which kind the other attributions are, of one kind all draws after each other (`Member.instead`).
     metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments as further terms.
     """
     differences = Contrasts(kind, rated.human, sources=_paired_sources(kind, rated))
@@ -132,10 +133,14 @@ def contrasts(kind: Kind, rated: Rated, held: Chosen, metrics: Floats | None = N
         differences.terms[boost, METRIC, point] = {place: 1.0, base: -1.0}
         if differences.sources is not None:
             differences.within[boost, WITHIN, point] = place, base
-        others = [differences.add(reassigned) for reassigned in held[boost, point][1:]]
-        if others:
-            share = -1 / len(others)
-            differences.terms[boost, REASSIGNED, point] = {place: 1.0, **dict.fromkeys(others, share)}
+        others = [differences.add(scores) for scores in held[boost, point][1:]]
+        kinds = instead if others else ()  # placebos such as length are made of no attributions
+        for against in dict.fromkeys(kinds):
+            # where another language pair lacks the last kind, what it chooses is not known for that kind
+            of_kind = [other for other, its_kind in zip(others, kinds, strict=False) if its_kind == against]
+            if of_kind:
+                share = -1 / len(of_kind)
+                differences.terms[boost, against, point] = {place: 1.0, **dict.fromkeys(of_kind, share)}
     _adjust(differences, rated, held, SCORE_AND_TEXT)
     if metrics is not None:
         alone = {key: scores for key, scores in held.items() if key[0] != COMBINED}

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.base import Boost, Fit, Fitted
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
@@ -81,7 +82,9 @@ class BoostEvaluation(Evaluation):
     Against. metric: the metric alone. score, length and text: whatever score and lengths jointly, the texts, and the
     levels of named systems, raters and domains tell of the judged segments (`measures.nuisance`). reassigned: the same
     boost made of the attributions of another segment with as many words. metrics: as the second, with all metrics at
-    hand. metric within source: among the outputs for one source, where most sources have several.
+    hand. shuffled: the same boost made of the attributions of a model with shuffled weights, where these are in the
+    sweep (`explainers.shuffled`). metric within source: among the outputs for one source, where most sources have
+    several.
     Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
     chosen like a boost; and `combined`, the average of up to three metrics. All are judged on the segments that every
     boost can be made for, those boosts left out, by name, that can be made for none.
@@ -131,8 +134,11 @@ class BoostEvaluation(Evaluation):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
-        others = [replace(setting, others=_other_metrics(setting, settings)) for setting in settings]
-        results = super().evaluate(others, each)
+        beside = [
+            replace(setting, others=_other_metrics(setting, settings), placebos=_placebos(setting, settings))
+            for setting in settings
+        ]
+        results = super().evaluate(beside, each)
         family = [row for result in results for row in result.verdicts if row.point != NOT_JUDGED]
         verdicts = iter(judged(family, self.smallest_gain))
         for result in results:
@@ -258,7 +264,10 @@ class BoostEvaluation(Evaluation):
         metrics: Sequence[Floats | None],
     ) -> Differences:
         """Add the lines of what was chosen in the language pairs of a data set; these with their differences."""
-        differences = [contrasts(self._kind, *of_pair) for of_pair in zip(members, held, metrics, strict=True)]
+        differences = [
+            contrasts(self._kind, member, of_member, member.instead, further)
+            for member, of_member, further in zip(members, held, metrics, strict=True)
+        ]
         for member, of_pair, result in zip(members, differences, results, strict=True):
             names = member.setting.names
             result.boosts.extend(lines_of(names, member, of_pair, self.resamples, self.seed))
@@ -311,6 +320,17 @@ def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str,
         if other.pair == setting.pair and len(other.segments) == len(setting.segments)
         if other.metric_name != setting.metric_name and not other.metric.is_placebo
     }
+
+
+def _placebos(setting: Finished, settings: Sequence[Finished]) -> list[AttributionSet]:
+    """The attributions of placebos of the setting's explainer, for the same metric and segments."""
+    placebos = []
+    for other in settings:
+        if other.names[:3] != setting.names[:3] or other.explainer is None or setting.explainer is None:
+            continue
+        if other.explainer.is_placebo_of(setting.explainer):
+            placebos.append(other.scores)
+    return placebos
 
 
 def _shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Floats]]:

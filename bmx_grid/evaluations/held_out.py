@@ -26,6 +26,8 @@ from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_o
 from bmx_grid.words.statistics import text_statistics
 
 FOLDS = 10
+# What a boost is made of in place of the attributions, to see what it gains then.
+REASSIGNED, SHUFFLED = "reassigned", "shuffled"
 REASSIGNED_PLACE = 2  # in the seed
 
 
@@ -136,26 +138,31 @@ class Member(Rated):
     """The judged segments of a setting as boosts see them.
 
     setting: where they are from; features: float64[n, k] of each boost that can be made; lacking: why others cannot,
-    by name; donors: int64[n] for each draw, which segment each gets its attributions from; choosing: for each member
-    that chooses for this one, by its number, bool[n] which of its segments do.
+    by name; donors: int64[n] for each draw, which segment each gets its attributions from, none where a segment has
+    no other cluster to get them from; placebos: features like the first ones, of each of the setting's placebos;
+    choosing: for each member that chooses for this one, by its number, bool[n] which of its segments do.
     """
 
     setting: Finished
     features: Mapping[str, Floats]
     lacking: Mapping[str, str]
     donors: tuple[Ints, ...]
+    placebos: tuple[Mapping[str, Floats], ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
 
     def features_of(self, name: str, boost: Boost) -> list[Floats]:
-        """The features of a boost as they are, then with attributions of other segments, one for each draw.
-
-        None where it cannot be made; as they are alone where a segment has no other cluster to get attributions from.
-        """
+        """The features of a boost as they are, then those of each of `instead`. None where it cannot be made."""
         if name not in self.features:
             return []
         features, reassigned = self.features[name], np.array(boost.of_attributions())
-        known = len(self.base) and not any((donor == NO_DONOR).any() for donor in self.donors)
-        return [features, *(np.where(reassigned, features[donor], features) for donor in self.donors if known)]
+        of_others = [np.where(reassigned, features[donor], features) for donor in self.donors]
+        of_placebos = [placebo[name] for placebo in self.placebos] if self.donors else []
+        return [features, *of_others, *of_placebos]
+
+    @property
+    def instead(self) -> list[str]:
+        """What the same boost is made of as well: attributions of other segments, then those of placebos."""
+        return [REASSIGNED] * len(self.donors) + [SHUFFLED] * len(self.placebos) if self.donors else []
 
     def on_all(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the others."""
@@ -197,12 +204,19 @@ def member_of(
     labels, kind = np.asarray(setting.clusters, dtype=np.str_), spec.correlation
     features: dict[str, Floats] = {}
     lacking: dict[str, str] = {}
+    placebos: list[dict[str, Floats]] = []
     used = among = np.isfinite(human) & np.isfinite(base)
     if setting.explainer is not None:
         among = setting.inputs(spec).used
         features, lacking = _features(setting, boosts, among)
+        for scores in setting.placebos:
+            instead, lacking_there = _features(replace(setting, scores=scores), boosts, among)
+            placebos.append(instead)
+            lacking |= lacking_there
+        features = {name: columns for name, columns in features.items() if name not in lacking}
         # one set of segments for all boosts that can be made here, in the folds of the grid's points
-        used = np.logical_and.reduce([among, *(np.isfinite(columns).all(axis=1) for columns in features.values())])
+        known = [columns for of in (features, *placebos) for name, columns in of.items() if name in features]
+        used = np.logical_and.reduce([among, *(np.isfinite(columns).all(axis=1) for columns in known)])
     words = log_words(*(setting.word_counts(role) for role in setting.worded))
     items = np.array([segment.id for segment in setting.segments.segments])
     texts = [setting.words_of(role) for role in setting.worded]
@@ -211,10 +225,24 @@ def member_of(
     drawn: tuple[Ints, ...] = ()
     if features:
         drawn = reassignments(setting.inputs(spec).lengths[used[among]], rated.clusters, draws, seed)
-    features = {name: columns if used.all() else columns[used] for name, columns in features.items()}
+        if not len(rated.base) or any((donor == NO_DONOR).any() for donor in drawn):
+            drawn = ()
+    return Member(
+        **vars(rated),
+        setting=setting,
+        features=_judged(kind, features, used),
+        lacking=lacking,
+        donors=drawn,
+        placebos=tuple(_judged(kind, of_placebo, used) for of_placebo in placebos),
+    )
+
+
+def _judged(kind: Kind, features: Mapping[str, Floats], used: Flags) -> dict[str, Floats]:
+    """float64[n, k] features of the judged segments, of those of all N."""
+    of_judged = {name: columns if used.all() else columns[used] for name, columns in features.items()}
     if kind != "pearson":  # as in the grid, rounding creates no order
-        features = {name: without_rounding(columns) for name, columns in features.items()}
-    return Member(**vars(rated), setting=setting, features=features, lacking=lacking, donors=drawn)
+        of_judged = {name: without_rounding(columns) for name, columns in of_judged.items()}
+    return of_judged
 
 
 def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple[Ints, ...]:

@@ -26,7 +26,6 @@ from bmx_grid.evaluations.boost_evidence import (
     METRICS,
     OTHER_DATASETS,
     PUBLISHED,
-    REASSIGNED,
     SCORE_AND_TEXT,
     WITHIN,
     BoostRow,
@@ -34,7 +33,7 @@ from bmx_grid.evaluations.boost_evidence import (
     contrasts,
     lines_of,
 )
-from bmx_grid.evaluations.held_out import Rated
+from bmx_grid.evaluations.held_out import REASSIGNED, SHUFFLED, Rated
 from bmx_grid.measures.correlation import TIE, Kind
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 from bmx_grid.measures.significance import holm
@@ -62,7 +61,7 @@ LEGEND = {
     ADDS_NOTHING: "the same, but not over the other metrics of this sweep together",
     CAUSE_NOT_SHOWN: "an established gain that may come from the explanation or from something else",
     EXPLAINED: "an established gain of which too little to matter is left beyond score, length and text",
-    EXPLAINED_BY_ANY: "an established gain that attributions of other segments give as well",
+    EXPLAINED_BY_ANY: "an established gain that attributions of other segments, or of a shuffled model, give as well",
     NO_GAIN: "no gain or loss is established after correction, or the gain is too small to matter",
     TOO_LITTLE: "too few segments, or too wide an interval",
     HURTS: "the loss is established",
@@ -77,6 +76,7 @@ MEASURED = {
     "gain": METRIC,
     "beyond": SCORE_AND_TEXT,
     "over_reassigned": REASSIGNED,
+    "over_shuffled": SHUFFLED,
     "within_source": WITHIN,
     "over_metrics": METRICS,
 }
@@ -100,6 +100,7 @@ class Verdict:
     metric alone. beyond: what the boost adds to whatever score and lengths jointly, the texts, and the levels of named
     systems, raters and domains tell of the judged segments (`measures.nuisance`). over_reassigned: the gain minus that
     of the same boost made of attributions of other segments, `reassigned_gain`; None where no attributions are known.
+    over_shuffled: the same of attributions of a model with shuffled weights, where the sweep has them.
     within_source: the gain among the outputs for one source (`measures.pairwise`), where most sources have several.
     over_metrics: as beyond, with all other metrics of the sweep, which are `metrics`. named: of systems, documents,
     raters and domains what the data name.
@@ -119,6 +120,7 @@ class Verdict:
     gain: Estimate = NOTHING
     beyond: Estimate = NOTHING
     over_reassigned: Estimate | None = NOTHING
+    over_shuffled: Estimate = NOTHING
     within_source: Estimate = NOTHING
     over_metrics: Estimate = NOTHING
     length_gain: Estimate = NOTHING
@@ -156,12 +158,11 @@ class Verdict:
     def p_helps(self) -> float:
         """The p value of "not all of them are above 0": 1 where one is not, NaN where one is undefined.
 
-        The gain itself, beyond score, length and text, over reassigned attributions, and within sources where that is
-        known.
+        The gain itself, beyond score, length and text, over reassigned attributions, and over those of a shuffled model
+        and within sources where these are known.
         """
         parts = [part for part in (self.gain, self.beyond, self.over_reassigned) if part is not None]
-        if not math.isnan(self.within_source.value):
-            parts.append(self.within_source)
+        parts += [part for part in (self.over_shuffled, self.within_source) if not math.isnan(part.value)]
         if any(math.isnan(part.p) for part in parts):
             return math.nan
         return max(part.p for part in parts) if min(part.value for part in parts) > TIE else 1.0
@@ -231,19 +232,25 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
 
 def _cause(row: Verdict, smallest: float) -> tuple[Label, str]:
     """What is known of where an established gain comes from."""
-    beyond, over, within = row.beyond, row.over_reassigned, row.within_source
+    beyond, over, shuffled, within = row.beyond, row.over_reassigned, row.over_shuffled, row.within_source
     shown = f"gain {row.gain}, beyond score, length and text {beyond}"
     if over is not None:
         shown += f", over attributions of other segments {over}"
+    if math.isfinite(shuffled.value):
+        shown += f", over those of the model with shuffled weights {shuffled}"
     if beyond.high < smallest:
         return EXPLAINED, f"{shown}: beyond score, length and text less than {smallest:g} is left"
     if over is not None and over.high < smallest:
         return EXPLAINED_BY_ANY, f"{shown}: attributions of other segments gain as much, within {smallest:g}"
+    if shuffled.high < smallest:
+        return EXPLAINED_BY_ANY, f"{shown}: the model with shuffled weights gains as much, within {smallest:g}"
     missing = []
     if not beyond.established:
         missing.append("beyond score, length and text")
     if over is not None and not over.established:
         missing.append("over attributions of other segments")
+    if math.isfinite(shuffled.value) and not shuffled.established:
+        missing.append("over those of the model with shuffled weights")
     if math.isfinite(within.value) and not within.established:
         missing.append(f"among the outputs for one source ({within})")
     if missing:
@@ -300,6 +307,7 @@ def evidence_on(
     attributions are known.
     """
     held = {("", CROSS_FITTED): [scores, *reassigned]}
-    lines = lines_of(("", "", "", ""), rated, contrasts(kind, rated, held), resamples, seed)
+    made = contrasts(kind, rated, held, [REASSIGNED] * len(reassigned))
+    lines = lines_of(("", "", "", ""), rated, made, resamples, seed)
     (evidence,) = asked(lines, [""])
     return evidence if reassigned else replace(evidence, over_reassigned=None)

@@ -19,6 +19,7 @@ from bmx_grid.words.tags import Rows, WordScores
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
+    from bmx_grid.metrics.base import Metric
     from bmx_grid.words.segmentation import PairWords
 
 
@@ -65,6 +66,14 @@ class Explainer(Component):
 
     def check(self) -> None:
         """Raise UnavailableError, with the remedy, when this explainer is unavailable. Plans nothing."""
+
+    def asks(self, metric: Metric) -> Metric | None:
+        """The metric that scores the texts of `plan`, by default the explained one; None where there is none."""
+        return metric
+
+    def is_placebo_of(self, other: Explainer) -> bool:
+        """Whether the other one has explained something only where a boost gains more by it than by this one."""
+        return False
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Explainer]:
         """The explainers, by name, that this option stands for in a sweep of these sets: by default itself."""

@@ -99,6 +99,10 @@ class Metric(Component):
         """
         return self
 
+    def with_shuffled_weights(self, seed: int) -> Metric | None:
+        """This metric with the weights of its model permuted at random; None, the default, where it has no model."""
+        return None
+
     def given(self, segments: SegmentSet) -> GivenScores | None:
         """The scores of these segments where they exist already, read from a file; None, the default, to score texts.
 

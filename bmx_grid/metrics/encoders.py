@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -158,6 +159,7 @@ class NeuralMetric(ModelMetric):
         are English on both sides; LIME's attributions by 0.0001 and 0.0002, where they spread by 0.04 and 0.06.
     max_length: the most tokens per text, special tokens included; None for the model's own limit.
     device: auto takes a GPU where there is one. batch_tokens: padded tokens per batch; None for what suits the device.
+    shuffled: seed of a permutation of the encoder's weights, which makes a placebo of the metric; None for none.
     """
 
     ground_truth: GroundTruth = identity("source")
@@ -165,6 +167,7 @@ class NeuralMetric(ModelMetric):
     max_length: int | None = identity(None, least=3)
     device: Device = runtime("auto")
     batch_tokens: int | None = runtime(None, least=1)
+    shuffled: int | None = identity(None, later=True, least=0, most=2**63 - 1)
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -173,14 +176,17 @@ class NeuralMetric(ModelMetric):
     def check(self) -> None:
         check_model(self.model, self.revision, self._layers)
 
+    def with_shuffled_weights(self, seed: int) -> Self:
+        return dataclasses.replace(self, shuffled=seed)
+
     @property
     def _layers(self) -> int | None:
         """How many of the model's hidden layers are used, where a field `layer` says so; None for all."""
         return getattr(self, "layer", None)
 
     def _loaded(self) -> LoadedModel:
-        dtype, device = self.dtype, self.device
-        return load_model("encoder", self.model, self.revision, layers=self._layers, dtype=dtype, device=device)
+        options: dict[str, Any] = {"dtype": self.dtype, "device": self.device, "shuffled": self.shuffled}
+        return load_model("encoder", self.model, self.revision, layers=self._layers, **options)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,16 +67,18 @@ def load_model(
     layers: int | None = None,
     dtype: Dtype = "float32",
     device: Device = "auto",
+    shuffled: int | None = None,
 ) -> LoadedModel:
     """The model, loaded on the first call and kept.
 
     layers: keep only the first so many hidden layers of an encoder (None keeps all).
+    shuffled: seed of a permutation of each weight matrix, which leaves nothing of what was learnt; None for none.
     Raises UnavailableError naming model, revision, the place searched and how to get it.
     """
     check_model(model, revision, layers)
     if model_folder(model) is None:
         revision = commit(model, revision)  # of the model whose identity is part of the results
-    return _load(kind, model, revision, layers, dtype, _chosen_device(device))
+    return _load(kind, model, revision, layers, dtype, _chosen_device(device), shuffled)
 
 
 def assigned() -> str | None:
@@ -143,7 +145,15 @@ def _chosen_device(device: Device) -> str:
 
 
 @functools.lru_cache(maxsize=_KEPT_LOADED)
-def _load(kind: Kind, model: str, revision: str | None, layers: int | None, dtype: Dtype, device: str) -> LoadedModel:
+def _load(
+    kind: Kind,
+    model: str,
+    revision: str | None,
+    layers: int | None,
+    dtype: Dtype,
+    device: str,
+    shuffled: int | None,
+) -> LoadedModel:
     import torch
 
     folder = model_folder(model)
@@ -156,6 +166,8 @@ def _load(kind: Kind, model: str, revision: str | None, layers: int | None, dtyp
         tokenizer, network = _read(kind, model, place, revision, dtype, offline=False)
     if layers is not None:
         _keep_layers(model, network, layers)
+    if shuffled is not None:
+        _shuffle(network, shuffled)
     network.eval().requires_grad_(False)
     try:
         limit = _text_limit(tokenizer, network.config)
@@ -246,6 +258,17 @@ def _keep_layers(model: str, network: Any, layers: int) -> None:
             "XLM-R are, so that layer cannot be chosen. Name a model of one of these architectures."
         )
     network.encoder.layer = stack[:layers]
+
+
+def _shuffle(network: Any, seed: int) -> None:
+    """Permute the numbers of each parameter among its places: each keeps its mean and spread, and knows nothing."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for _, weights in sorted(network.named_parameters()):
+            order = torch.randperm(weights.numel(), generator=generator)
+            weights.copy_(weights.flatten()[order].view_as(weights))
 
 
 def _text_limit(tokenizer: Any, config: Any) -> int:

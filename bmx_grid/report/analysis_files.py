@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import shared_task
-from bmx_grid.analysis.base import CONTROL, FACTORS, Given
+from bmx_grid.analysis.base import CONTROLS, FACTORS, Given
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.headline import not_evidence
 from bmx_grid.analysis.load import frames_of, from_arrow
@@ -58,7 +58,7 @@ def analyse_sweep(
     if grid is None or not any(result.has_grid for result in results):
         return _of_metrics(tables, folder)
     results = [result for result in results if result.has_grid]
-    explainers = {result.explainer for result in results if CONTROL not in result.names}
+    explainers = {result.explainer for result in results if not {*CONTROLS} & {*result.names}}
     if not explainers:
         return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis import gains, regression
-from bmx_grid.analysis.base import CONTROL, FACTORS
+from bmx_grid.analysis.base import CONTROLS, FACTORS
 from bmx_grid.analysis.gains import real_at_points, summaries, summarise
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
@@ -95,7 +95,7 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
     known = np.concatenate([np.zeros(1), *gains.values()])
     edges = np.histogram_bin_edges(known, BINS, tuple(np.quantile(known, KEPT)))
     for place, (name, values) in enumerate(gains.items()):
-        control, share = name == CONTROL, (values > 0).mean() if len(values) else math.nan
+        control, share = name in CONTROLS, (values > 0).mean() if len(values) else math.nan
         heights = np.histogram(values, edges)[0] / max(len(values), 1) / np.diff(edges)
         axes.stairs(
             heights,

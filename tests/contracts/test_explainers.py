@@ -26,7 +26,7 @@ SIDES = {
 @pytest.fixture(scope="module", params=[name for name in options("explainer") if name not in ("imported", "spans")])
 def explainer(request, tiny_model) -> Explainer:
     """The option as it is; where it names a model, with a small one in its place."""
-    settings = load_option("explainer", request.param)
+    settings = load_option("explainer", request.param, 0)
     if "model" in settings:
         settings |= {"model": tiny_model("bert"), "revision": None}
     return build(settings, Explainer, f"explainer.{request.param}")

@@ -115,6 +115,9 @@ def verdict(given):
         pytest.param(evidence(beyond=NO_P), CAUSE_NOT_SHOWN, "", id="beyond a curve there is no p value"),
         pytest.param(evidence(within_source=DOWN), CAUSE_NOT_SHOWN, "one source", id="contradicted within sources"),
         pytest.param(evidence(within_source=UP), HELPS, "", id="confirmed within sources"),
+        pytest.param(evidence(over_shuffled=UP), HELPS, "", id="more than a shuffled model gives"),
+        pytest.param(evidence(over_shuffled=OPEN), CAUSE_NOT_SHOWN, "shuffled", id="not shown over a shuffled model"),
+        pytest.param(evidence(over_shuffled=TINY), EXPLAINED_BY_ANY, "shuffled", id="a shuffled model does as well"),
     ],
 )
 def test_the_verdict(given, label, said):

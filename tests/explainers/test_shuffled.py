@@ -1,0 +1,113 @@
+"""The randomised-model check: attributions of a metric with shuffled weights, and what a verdict makes of them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from fakes import HashMetric
+from pairs import explain, score, truth_of
+from some_settings import simulated
+
+from bmx_grid.boosts.feature_mix import FeatureMix
+from bmx_grid.core.errors import ConfigError, ExplainError
+from bmx_grid.evaluations.boosts import BoostEvaluation
+from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.explainers.imported import Imported
+from bmx_grid.explainers.lime import Lime
+from bmx_grid.explainers.shuffled import ShuffledModel
+from bmx_grid.measures.grid import PowerRange
+from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.metrics.encoders import BertScore
+from bmx_grid.models.loading import load_model
+
+PAIRS = [("a small house", "a little house stands"), ("no", "yes no"), ("", "empty before")]
+
+
+def test_weights_keep_their_values_and_lose_their_places(tiny_model):
+    folder = tiny_model("bert")
+    plain, first, again, other = (load_model("encoder", folder, shuffled=seed) for seed in (None, 0, 0, 1))
+    assert first is again
+    moved = 0
+    for (name, weights), (_, shuffled), (_, of_other) in zip(
+        *(model.network.named_parameters() for model in (plain, first, other)), strict=True
+    ):
+        if name.startswith("pooler"):  # not read by any metric here, and not among the weights of the file
+            continue
+        assert sorted(weights.flatten().tolist()) == sorted(shuffled.flatten().tolist()), name
+        moved += not weights.equal(shuffled) and not shuffled.equal(of_other)
+    assert moved > 5, "matrices; vectors of ones or zeros look the same in any order"
+
+
+def test_a_shuffled_metric_is_another_one_and_the_plain_one_stays_as_it_was(tiny_model):
+    plain = BertScore(model=tiny_model("bert"), layer=1, device="cpu")
+    shuffled = plain.with_shuffled_weights(3)
+    assert "shuffled" not in plain.fingerprint()
+    assert shuffled.fingerprint() == {**plain.fingerprint(), "shuffled": 3}
+    before = score(plain, PAIRS)
+    assert not np.allclose(score(shuffled, PAIRS), before)
+    assert score(plain, PAIRS).tolist() == before.tolist()
+
+
+@pytest.mark.parametrize("inner", [Erasure(), Lime(num_samples=20)], ids=["erasure", "lime"])
+def test_attributions_are_those_of_the_shuffled_metric_and_scores_those_of_the_plain_one(inner):
+    metric, explainer = HashMetric(), ShuffledModel(explainer=inner, seed=5)
+    assert (explainer.stochastic, explainer.count_texts(4)) == (inner.stochastic, inner.count_texts(4))
+    found = explain(metric, explainer, PAIRS, seed=2)
+    assert [one.base_score for one in found] == score(metric, PAIRS).tolist()
+    if not inner.stochastic:  # else the draws are made from the explainer's identity as well
+        expected = explain(metric.with_shuffled_weights(5), inner, PAIRS, seed=2)
+        for one, other in zip(found, expected, strict=True):
+            assert truth_of(one).tolist() == truth_of(other).tolist()
+            assert one.attributions["hypothesis"].tolist() == other.attributions["hypothesis"].tolist()
+
+
+def test_a_metric_without_a_model_is_refused():
+    with pytest.raises(ExplainError, match="has no weights to shuffle"):
+        explain(Chrf(), ShuffledModel(explainer=Erasure()), PAIRS, seed=0)
+
+
+def test_explanations_from_a_file_are_refused():
+    with pytest.raises(ConfigError, match="Imported asks no metric; name one that does"):
+        ShuffledModel(explainer=Imported(file="words.jsonl"))
+
+
+def test_it_is_the_placebo_of_the_explainer_it_repeats():
+    assert ShuffledModel(explainer=Erasure()).is_placebo_of(Erasure())
+    assert not ShuffledModel(explainer=Erasure(gap="single_space")).is_placebo_of(Erasure())
+    assert not Erasure().is_placebo_of(Erasure())
+
+
+BOOSTS = BoostEvaluation(
+    grid=GridEvaluation(p=PowerRange(-2, 2, 1), w=(0.0, 0.5, 1.0), fixed={}),
+    boosts={"mean": FeatureMix(feature="mean")},
+    draws=2,
+    resamples=200,
+)
+
+
+def with_placebo(setting, scores):
+    """The setting, and a placebo of its explainer with these attributions."""
+    placebo = ShuffledModel(explainer=setting.explainer)
+    return [setting, dataclasses.replace(setting, explainer_name="shuffled", explainer=placebo, scores=scores)]
+
+
+@pytest.mark.parametrize(
+    ("of_placebo", "label"),
+    [("signal", "explained by any attributions"), ("noise", "helps")],
+    ids=["a placebo that gains as much", "a placebo that knows nothing"],
+)
+def test_a_verdict_asks_for_more_than_the_placebo_gives(of_placebo, label):
+    settings = []
+    for pair in ("cs-en", "de-en", "fi-en", "lv-en", "ru-en"):
+        setting = simulated("signal", pair)
+        scores = setting.scores if of_placebo == "signal" else simulated("noise", pair, seed=1).scores
+        scores = dataclasses.replace(scores, base_scores=setting.scores.base_scores)
+        settings += with_placebo(setting, scores)
+    results = BOOSTS.evaluate(settings)
+    (verdict,) = (row for row in results[0].verdicts if row.language_pair == "all")
+    assert verdict.label == label, verdict.because
+    assert "the model with shuffled weights" in verdict.because
+    assert (abs(verdict.over_shuffled.value) < 1e-12) == (of_placebo == "signal")
+    (of_itself,) = (row for row in results[1].verdicts if row.language_pair == "all")
+    assert np.isnan(of_itself.over_shuffled.value), "a placebo has no placebo"
