@@ -32,6 +32,7 @@ from planted import (
     Rng,
     Sweep,
     World,
+    by_block,
     by_document,
     by_system,
     clustered,
@@ -114,6 +115,22 @@ def joint_effects() -> dict[str, Scenario]:
     return scenarios
 
 
+def blocks() -> dict[str, Scenario]:
+    """A level of each rater or domain: named in the data, and not, which is known to fool a verdict."""
+    scenarios = {}
+    for named in (True, False):
+        ending = "" if named else ", not named"
+        rater = partial(by_block, name="rater" if named else "")
+        domain = partial(by_block, name="domain" if named else "", n=560, blocks=2)
+        scenarios[f"each of eight raters their level, one pair of 1,000 segments{ending}"] = Scenario(
+            pairs_of(rater, 1), known=not named
+        )
+        scenarios[f"each of two domains its level, six pairs of 560{ending}"] = Scenario(
+            pairs_of(domain), known=not named
+        )
+    return scenarios
+
+
 bent = same(lambda score, log: score + 0.7 * score**2)
 SCENARIOS = {
     "noise": Scenario(pairs_of(noise)),
@@ -149,6 +166,7 @@ SCENARIOS = {
     "each document its level, one pair, documents not named": Scenario(
         pairs_of(partial(by_document, named=False), 1), known=True
     ),
+    **blocks(),
     "signal .2": planted(0.2),
     "signal .2, one pair": planted(0.2, pairs=1),
     "signal .2, words opposed": planted(0.2, -1.0),

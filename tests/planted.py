@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from fakes import HashMetric
@@ -49,6 +49,7 @@ class World:
     score, human: float64[n]; level, width: float64[n] mean and standard deviation of a segment's word attributions.
     words: int64[n, 2] of source and hypothesis. groups: int64[n] clusters; items: int64[n] sources that several
     systems translate; every segment its own where None. systems: int64[n] which system, one of its own where None.
+    blocks: by a name such as "rater" or "domain" int64[n] which one a segment has; empty where the data name none.
     """
 
     score: Floats
@@ -59,6 +60,7 @@ class World:
     groups: Ints | None = None
     items: Ints | None = None
     systems: Ints | None = None
+    blocks: Mapping[str, Ints] = field(default_factory=dict)
 
 
 def words_of(rng: Rng, n: int) -> Ints:
@@ -179,6 +181,18 @@ def by_document(rng: Rng, n: int = 1000, documents: int = 8, each: int = 5, *, n
     return World(score, human, level, np.ones(n), words_of(rng, n), of if named else items, items, np.arange(n) % each)
 
 
+def by_block(rng: Rng, name: str = "", n: int = 1000, blocks: int = 8) -> World:
+    """Eight raters of a block of segments each, or two domains, with a level for people and one for attributions.
+
+    Nothing is planted. name: "rater" or "domain", as which the data name the blocks; "" where they do not.
+    """
+    of = np.arange(n) * blocks // n
+    human, level = rng.normal(size=(2, blocks))[:, of]
+    score = rng.normal(size=n)
+    human = score + 0.7 * human + rng.normal(size=n)
+    return World(score, human, level, np.ones(n), words_of(rng, n), blocks={name: of} if name else {})
+
+
 def signal(rng: Rng, size: float, sign: float = 1.0, n: int = N) -> World:
     """People see a quality that the metric misses, with a weight of `size`; attributions carry it, with this sign."""
     score, quality, other = rng.normal(size=(3, n))
@@ -198,6 +212,7 @@ def setting(world: World, rng: Rng, pair: str, dataset: str = "planted", prefix:
             " ".join([f"{dataset}{pair}{row}"] + ["h"] * int(world.words[row, 1] - 1)),
             source=" ".join([f"{prefix.replace(' ', '')}{groups[row]}"] + ["s"] * int(world.words[row, 0] - 1)),
             system=str(systems[row]),
+            **{name: str(block[row]) for name, block in world.blocks.items()},
         )
         for row in range(n)
     )

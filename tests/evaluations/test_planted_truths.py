@@ -14,6 +14,7 @@ from planted import (
     EVALUATION,
     JOINT,
     MAIN,
+    by_block,
     by_document,
     by_system,
     clustered,
@@ -69,6 +70,8 @@ def labels_in(sweep, sets, point=DECLARED):
         pytest.param(shared, 1, DECLARED, id="the same segments in six pairs"),
         pytest.param(pairs_of(by_system, 1), 5, DECLARED, id="the level of each system"),
         pytest.param(pairs_of(by_document, 1), 4, DECLARED, id="the level of each document"),
+        pytest.param(pairs_of(partial(by_block, name="rater"), 1), 4, DECLARED, id="the level of each rater"),
+        pytest.param(pairs_of(partial(by_block, name="domain", n=560, blocks=2)), 1, DECLARED, id="of two domains"),
     ],
 )
 def test_no_boost_helps_that_knows_score_and_length_only(sweep, sets, point):
