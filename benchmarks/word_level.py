@@ -23,9 +23,9 @@ from plain_sampling import measures_of, plain_values
 from randomisation import approximate_randomisation
 from sampling import erring_sequences, errors_at, sampled_sums
 
+from bmx_grid.core.ragged import Labels
 from bmx_grid.measures.resampling import swaps
 from bmx_grid.measures.word_measures import THE_SIX, measures, statistics
-from bmx_grid.words.tags import Labels
 
 ROUNDS, TIMED = 1000, 3
 SAMPLES, PLAIN_SAMPLES = 10_000, 2

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from bmx_grid.core.ragged import Labels
 from bmx_grid.measures.word_measures import MEASURES, THE_SIX, measures, statistics
-from bmx_grid.words.tags import Labels
 
 
 def measures_of(gold, predicted):

@@ -10,11 +10,11 @@ from fakes import HashMetric
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.words.tags import Labels, WordScores, WordTags
+from bmx_grid.words.tags import WordScores, WordTags
 
 ERASURE = Erasure()
 

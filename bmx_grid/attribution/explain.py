@@ -29,6 +29,12 @@ from bmx_grid.words.segmentation import WHITESPACE, PairWords
 NOT_ASKED = "has no weights to shuffle, and this explainer asks the same metric with shuffled weights"
 
 
+def asked_of(explainer: Explainer, metric: Metric) -> Metric | None:
+    """The metric that an explainer asks: the explained one, or that with shuffled weights; None if it has none."""
+    seed = explainer.shuffles_with
+    return metric if seed is None else metric.with_shuffled_weights(seed)
+
+
 def texts_at_once(metric: Metric, most: int) -> int:
     """How many texts to score before progress is reported and results are saved; `most` for a light metric.
 
@@ -180,7 +186,7 @@ def explain_items(
     refused = {row for row, item in enumerate(items) if skip_refused and _is_refused(metric, explainer, item, words)}
     rows, requests = _requests(explainer, items, refused, seed, words)
     unperturbed = [_unperturbed(item) for item in items]
-    scorer = explainer.asks(metric)
+    scorer = asked_of(explainer, metric)
     if scorer is None:
         raise ExplainError(f"{metric.signature}: {NOT_ASKED}.")
     if scorer is metric:

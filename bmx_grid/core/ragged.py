@@ -86,3 +86,27 @@ def row_minimum(rows: Ragged) -> Floats:
     if len(filled) > 0:
         found[filled] = np.minimum.reduceat(rows.values[: rows.offsets[-1]], rows.offsets[filled])
     return found
+
+
+class Labels(Ragged):
+    """Labels of the words of N texts: true is BAD."""
+
+    DTYPE = np.bool_
+
+    @property
+    def bad(self) -> Flags:
+        """bool[total] the labels of all texts."""
+        return self.values
+
+    def row_of_word(self) -> Ints:
+        """int64[total] the text that each word belongs to."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def same_words(self, other: Labels) -> bool:
+        """Whether both label the same numbers of words."""
+        return np.array_equal(self.offsets, other.offsets)
+
+
+def sums_by_text(values: ArrayLike, text: Ints, count: int) -> Floats:
+    """float64[count] the sum of the values of each text; text: the number of the text that each value belongs to."""
+    return np.bincount(text, np.asarray(values, dtype=np.float64), minlength=count).astype(np.float64)

@@ -18,11 +18,11 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.core.errors import DataError, DataMissingError
-from bmx_grid.core.ragged import Floats
+from bmx_grid.core.ragged import Floats, Labels
 from bmx_grid.core.storage import read_file
 from bmx_grid.core.wording import counted, shortened, visible
 from bmx_grid.datasets.segments import LARGEST
-from bmx_grid.words.tags import Labels, Rows, WordTags
+from bmx_grid.words.tags import Rows, WordTags
 
 if TYPE_CHECKING:
     import pandas as pd

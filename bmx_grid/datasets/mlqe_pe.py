@@ -27,7 +27,7 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Floats, Ragged
+from bmx_grid.core.ragged import Floats, Labels, Ragged
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.lines import (
     ZERO_ONE,
@@ -43,7 +43,7 @@ from bmx_grid.datasets.lines import (
 )
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, numbered
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.tags import ENTITY, HYPHEN, How, Labels, Rows, WordTags, align, carry_scores
+from bmx_grid.words.tags import ENTITY, HYPHEN, How, Rows, WordTags, align, carry_scores
 
 if TYPE_CHECKING:
     import pandas as pd

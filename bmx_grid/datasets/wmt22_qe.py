@@ -15,11 +15,12 @@ from typing import ClassVar
 
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.core.identity import runtime
+from bmx_grid.core.ragged import Labels
 from bmx_grid.datasets.base import Published, published_files
 from bmx_grid.datasets.lines import finite, read_lines, rows_of_tags, rows_of_words
 from bmx_grid.datasets.segments import Judgements, SegmentSet, numbered
 from bmx_grid.words.perturbation import BLANK, Role
-from bmx_grid.words.tags import Labels, WordTags
+from bmx_grid.words.tags import WordTags
 
 ROOT = "wmt-qe-2022-data"
 GOLD = f"{ROOT}/test_data-gold_labels"

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Flags, Floats, Ragged
+from bmx_grid.core.ragged import Flags, Floats, Labels, Ragged, sums_by_text
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Measured
 from bmx_grid.measures.correlation import correlate
@@ -30,7 +30,6 @@ from bmx_grid.words.tags import (
     EOS,
     Alignment,
     Carried,
-    Labels,
     Rows,
     WordScores,
     WordTags,
@@ -38,7 +37,6 @@ from bmx_grid.words.tags import (
     carry_labels,
     carry_scores,
     carry_tags,
-    sums_by_text,
 )
 
 Side = Literal["target", "source"]

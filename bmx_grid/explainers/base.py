@@ -19,7 +19,6 @@ from bmx_grid.words.tags import Rows, WordScores
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
-    from bmx_grid.metrics.base import Metric
     from bmx_grid.words.segmentation import PairWords
 
 
@@ -67,9 +66,10 @@ class Explainer(Component):
     def check(self) -> None:
         """Raise UnavailableError, with the remedy, when this explainer is unavailable. Plans nothing."""
 
-    def asks(self, metric: Metric) -> Metric | None:
-        """The metric that scores the texts of `plan`, by default the explained one; None where there is none."""
-        return metric
+    @property
+    def shuffles_with(self) -> int | None:
+        """The seed with which the metric's weights are permuted before it is asked; None, the default: as they are."""
+        return None
 
     def is_placebo_of(self, other: Explainer) -> bool:
         """Whether the other one has explained something only where a boost gains more by it than by this one."""

@@ -10,7 +10,6 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Plan
 
 
@@ -44,8 +43,9 @@ class ShuffledModel(Explainer):
     def check(self) -> None:
         self.explainer.check()
 
-    def asks(self, metric: Metric) -> Metric | None:
-        return metric.with_shuffled_weights(self.seed)
+    @property
+    def shuffles_with(self) -> int | None:
+        return self.seed
 
     def is_placebo_of(self, other: Explainer) -> bool:
         return other.fingerprint() == self.explainer.fingerprint()

@@ -1,1 +1,73 @@
-"""Pure arrays in, numbers out: no texts, no files."""
+"""Statistics of metrics and human judgements: arrays in, numbers out; no texts, no files, no configuration.
+
+A library of its own, which needs NumPy, SciPy and Numba (docs/measures.md). These are its front door; what each takes
+and returns is in its docstring.
+
+| name | what it computes |
+|---|---|
+| `correlate`, `resampled_correlations` | Pearson, Spearman, Kendall's tau-b; the same for resamples of whole clusters |
+| `grouped_correlations`, `within_groups` | their means within sources or systems, with intervals; one of each group |
+| `grouped_acc_eq`, `spa`, `PairedSources` | accuracy of pairs with ties; soft pairwise accuracy; r of differences |
+| `compare`, `compare_agreement`, `Scores` | two metrics by permutation test and bootstrap |
+| `williams`, `holm`, `benjamini_hochberg` | Williams' test; p values of a family |
+| `interval`, `cluster_mean` | an interval from resamples; a mean over clusters with its interval |
+| `rank_ranges`, `outliers` | ranks of systems that resamples leave possible; systems apart from all others |
+| `krippendorff_alpha`, `uniform_kappa`, `reliability` | how far raters agree, and the ceiling of any metric |
+| `rank_words`, `label_measures` | attributions and labels of words against gold tags |
+| `compute_grid`, `GridSpec`, `PowerRange` | all correlations of power means of attributions by p and w |
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bmx_grid.measures.agreement import spa as spa
+    from bmx_grid.measures.agreement_tests import Scores as Scores
+    from bmx_grid.measures.agreement_tests import compare_agreement as compare_agreement
+    from bmx_grid.measures.annotators import krippendorff_alpha as krippendorff_alpha
+    from bmx_grid.measures.annotators import reliability as reliability
+    from bmx_grid.measures.annotators import uniform_kappa as uniform_kappa
+    from bmx_grid.measures.correlation import correlate as correlate
+    from bmx_grid.measures.grid import GridSpec as GridSpec
+    from bmx_grid.measures.grid import PowerRange as PowerRange
+    from bmx_grid.measures.grid import compute_grid as compute_grid
+    from bmx_grid.measures.levels import grouped_acc_eq as grouped_acc_eq
+    from bmx_grid.measures.levels import grouped_correlations as grouped_correlations
+    from bmx_grid.measures.levels import within_groups as within_groups
+    from bmx_grid.measures.pairwise import PairedSources as PairedSources
+    from bmx_grid.measures.resampling import cluster_mean as cluster_mean
+    from bmx_grid.measures.resampling import interval as interval
+    from bmx_grid.measures.resampling import resampled_correlations as resampled_correlations
+    from bmx_grid.measures.significance import benjamini_hochberg as benjamini_hochberg
+    from bmx_grid.measures.significance import compare as compare
+    from bmx_grid.measures.significance import holm as holm
+    from bmx_grid.measures.significance import williams as williams
+    from bmx_grid.measures.systems import outliers as outliers
+    from bmx_grid.measures.systems import rank_ranges as rank_ranges
+    from bmx_grid.measures.word_measures import label_measures as label_measures
+    from bmx_grid.measures.word_measures import rank_words as rank_words
+
+_MODULES = {
+    "agreement": ("spa",),
+    "agreement_tests": ("Scores", "compare_agreement"),
+    "annotators": ("krippendorff_alpha", "reliability", "uniform_kappa"),
+    "correlation": ("correlate",),
+    "grid": ("GridSpec", "PowerRange", "compute_grid"),
+    "levels": ("grouped_acc_eq", "grouped_correlations", "within_groups"),
+    "pairwise": ("PairedSources",),
+    "resampling": ("cluster_mean", "interval", "resampled_correlations"),
+    "significance": ("benjamini_hochberg", "compare", "holm", "williams"),
+    "systems": ("outliers", "rank_ranges"),
+    "word_measures": ("label_measures", "rank_words"),
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """The names above, imported when they are first used."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)

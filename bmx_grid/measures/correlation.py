@@ -7,7 +7,6 @@ What "best", "plateau", "better" and "worse" mean is said here as well: results,
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats
-from bmx_grid.measures.aggregation import PRECISION, weighted_sum
+from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.ordered import ordered_grid, without_rounding
 
 Kind = Literal["pearson", "spearman", "kendall"]
@@ -28,7 +27,6 @@ CENTRED = 1 / 400  # variance of the means, relative to their squared mean, belo
 ROUNDED = 1e-4  # spread of the scores, relative to their size, from which their own rounding shows
 TIE = 1e-12  # correlations are not more exact than this: closer ones count as equal
 NO_CHANGE = 1e-5  # a gain up to this counts as no change
-NOTHING = 1e-9  # of the sum of absolute weights: a sum below is rounding
 
 
 def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
@@ -195,52 +193,3 @@ def better(gain: Floats) -> Flags:
 def worse(gain: Floats) -> Flags:
     """Where a gain is 0 or less (the paper's "equal or worse"); NaN is not."""
     return np.asarray(gain <= 0)
-
-
-def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str]]:
-    """float64[k] weights by agreement of float64[n, k] scores, and a sentence for each thing that was caught.
-
-    Each column counts by its correlation with all the others: w_i = sum over j != i of Pearson's r of columns i and j
-    (DATScore, eq. 3). The paper does not say how the weights are scaled; here they are divided by their sum. Where
-    that is not above 0 (dividing by it would reverse the ranking) they are divided by the sum of their absolute values
-    instead. Correlations below 0 stay as they are. Rows with a NaN are left out. A constant column has weight 0 and
-    takes no part in the others' sums. One column has weight 1.
-    Raises ConfigError with fewer than 3 rows, or where no weight differs from 0.
-    """
-    used, count = columns[np.isfinite(columns).all(axis=1)], columns.shape[1]
-    if count == 1:
-        return np.ones(1), []
-    if len(used) < FEWEST:
-        raise ConfigError(
-            f"weights=one_vs_rest needs correlations over at least {FEWEST} segments with all scores, and there are "
-            f"{len(used)}: evaluate more segments, or write weights=equal."
-        )
-    correlations = np.full((count, count), np.nan)
-    for row, column in itertools.combinations(range(count), 2):
-        correlations[row, column] = correlations[column, row] = correlate("pearson", used[:, row], used[:, column])
-    weights, notes = np.nansum(correlations, axis=1), []
-    total, size = float(weights.sum()), float(np.abs(weights).sum())
-    if not size > 0:
-        raise ConfigError(
-            f"weights=one_vs_rest: the scores {', '.join(names)} do not correlate with each other at all, so that no "
-            "weight differs from 0; write weights=equal."
-        )
-    constant = [name for name, column in zip(names, used.T, strict=True) if not np.ptp(column) > 0]
-    if constant:
-        notes.append(f"{', '.join(constant)}: the same score for all {len(used)} segments, so no correlation: weight 0")
-    negative = [f"{name} ({weight:.3f})" for name, weight in zip(names, weights, strict=True) if weight < 0]
-    if negative:
-        notes.append(f"correlate negatively with the rest, and count so: {', '.join(negative)}")
-    if total > NOTHING * size:
-        return weights / total, notes
-    notes.append(
-        f"the weights sum to {total:.3f}; dividing by that would reverse the ranking, so they are divided by the sum "
-        "of their absolute values"
-    )
-    return weights / size, notes
-
-
-def weighted(columns: Floats, weights: Floats) -> Floats:
-    """float64[n] sums of weight x score of float64[n, k] columns; one of weight 0 has no say, even where it is NaN."""
-    used = weights != 0
-    return weighted_sum(np.zeros(len(columns)), 0.0, columns[:, used], weights[used].tolist())

@@ -10,7 +10,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
@@ -36,7 +35,7 @@ def check_size(n_p: int, n_w: int, max_points: int = MAX_POINTS) -> None:
     if n_p * n_w > max_points:
         raise ConfigError(
             f"the grid has {n_p * n_w:,} points ({n_p:,} p x {n_w:,} w), more than {max_points:,}; choose a larger "
-            "step, a smaller range or fewer w, or raise grid.max_points."
+            "step, a smaller range or fewer w, or raise max_points."
         )
 
 
@@ -74,9 +73,7 @@ class PowerRange:
         return tuple(number / unit for number in range(int(first * unit), int(last * unit), int(stride * unit)))
 
 
-_PAPER = load_option("grid", "paper")  # the only place of the default grid
-PAPER_P = convert(_PAPER["p"], PowerRange, "grid.p")
-PAPER_W = convert(_PAPER["w"], tuple[float, ...], "grid.w")
+PAPER_P, PAPER_W = PowerRange(-30, 30, 0.1), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # as configs/grid/paper.yaml, by a test
 
 
 @dataclass(frozen=True)

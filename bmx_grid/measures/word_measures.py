@@ -30,11 +30,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged, sums_by_text
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import Combine, codes, dealt, interval, number_of, resampled_sums, sums_by
 from bmx_grid.measures.systems import by_mean, mean
-from bmx_grid.words.tags import Labels, sums_by_text
 
 Ties = Literal["expected", "argsort"]
 Spans = tuple[Ints, Flags, Ints]  # of each word, their labels, their texts

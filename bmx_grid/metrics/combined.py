@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import warnings
 from abc import abstractmethod
@@ -20,7 +21,8 @@ from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import canonical_json, digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import Place, locked, opened, place, replacing
-from bmx_grid.measures.correlation import one_vs_rest, weighted
+from bmx_grid.measures.aggregation import weighted_sum
+from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.metrics.base import Cost, GivenScores, Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
@@ -103,7 +105,7 @@ def kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
 class Mixed(Metric):
     """A weighted sum of the scores of k parts.
 
-    weights: one_vs_rest, by agreement with the other parts over the set it is fitted to (`correlation.one_vs_rest`);
+    weights: one_vs_rest, by agreement with the other parts over the set it is fitted to (`one_vs_rest`);
         equal, 1/k each; or k numbers, as they are.
     cache_dir: where what parts made is kept; None for this process only.
     set, fitted_on: the set it is fitted to, as a digest (identity) and as items; made by `fitted`.
@@ -312,3 +314,55 @@ def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:
             node = {**({} if "_target_" in settings else load_option("metric", str(name), seed)), **settings}
             return str(settings.get("name", name)), build(node, Metric, where)
     raise ConfigError(f"{where}: expected the name of an option, or {{NAME: {{key: value}}}}, got {entry!r}.")
+
+
+NOTHING = 1e-9  # of the sum of absolute weights: a sum below is rounding
+
+
+def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str]]:
+    """float64[k] weights by agreement of float64[n, k] scores, and a sentence for each thing that was caught.
+
+    Each column counts by its correlation with all the others: w_i = sum over j != i of Pearson's r of columns i and j
+    (DATScore, eq. 3). The paper does not say how the weights are scaled; here they are divided by their sum. Where
+    that is not above 0 (dividing by it would reverse the ranking) they are divided by the sum of their absolute values
+    instead. Correlations below 0 stay as they are. Rows with a NaN are left out. A constant column has weight 0 and
+    takes no part in the others' sums. One column has weight 1.
+    Raises ConfigError with fewer than 3 rows, or where no weight differs from 0.
+    """
+    used, count = columns[np.isfinite(columns).all(axis=1)], columns.shape[1]
+    if count == 1:
+        return np.ones(1), []
+    if len(used) < FEWEST:
+        raise ConfigError(
+            f"weights=one_vs_rest needs correlations over at least {FEWEST} segments with all scores, and there are "
+            f"{len(used)}: evaluate more segments, or write weights=equal."
+        )
+    correlations = np.full((count, count), np.nan)
+    for row, column in itertools.combinations(range(count), 2):
+        correlations[row, column] = correlations[column, row] = correlate("pearson", used[:, row], used[:, column])
+    weights, notes = np.nansum(correlations, axis=1), []
+    total, size = float(weights.sum()), float(np.abs(weights).sum())
+    if not size > 0:
+        raise ConfigError(
+            f"weights=one_vs_rest: the scores {', '.join(names)} do not correlate with each other at all, so that no "
+            "weight differs from 0; write weights=equal."
+        )
+    constant = [name for name, column in zip(names, used.T, strict=True) if not np.ptp(column) > 0]
+    if constant:
+        notes.append(f"{', '.join(constant)}: the same score for all {len(used)} segments, so no correlation: weight 0")
+    negative = [f"{name} ({weight:.3f})" for name, weight in zip(names, weights, strict=True) if weight < 0]
+    if negative:
+        notes.append(f"correlate negatively with the rest, and count so: {', '.join(negative)}")
+    if total > NOTHING * size:
+        return weights / total, notes
+    notes.append(
+        f"the weights sum to {total:.3f}; dividing by that would reverse the ranking, so they are divided by the sum "
+        "of their absolute values"
+    )
+    return weights / size, notes
+
+
+def weighted(columns: Floats, weights: Floats) -> Floats:
+    """float64[n] sums of weight x score of float64[n, k] columns; one of weight 0 has no say, even where it is NaN."""
+    used = weights != 0
+    return weighted_sum(np.zeros(len(columns)), 0.0, columns[:, used], weights[used].tolist())

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bmx_grid.attribution.boosted import LOWER
 from bmx_grid.attribution.contracts import check_explainer, check_metric, explanations_of, fitted_to
-from bmx_grid.attribution.explain import NOT_ASKED, count_texts, explanation_identity, item_key, word_counts
+from bmx_grid.attribution.explain import NOT_ASKED, asked_of, count_texts, explanation_identity, item_key, word_counts
 from bmx_grid.attribution.store import slot_of
 from bmx_grid.core.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
 from bmx_grid.core.storage import check_name
@@ -223,7 +223,7 @@ def _unfit(name: str, metric: Metric, given: GivenScores | None, explainer: Expl
         return f"{name} is a metric whose {LOWER}"
     if explainer.writes_texts and not words.plain:
         return f"writes single spaces between words, but words={words.name}"
-    if explainer.asks(metric) is None:
+    if asked_of(explainer, metric) is None:
         return NOT_ASKED
     if given is not None and not explainer.is_given:
         return "has scores from a file, which no explainer can ask for other texts; write explainer=[]"

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged
 from bmx_grid.words.perturbation import BLANK
 
 Side = Literal["source", "reference", "hypothesis"]
@@ -37,25 +36,6 @@ ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
 HYPHEN = "@-@"  # the Moses tokeniser's hyphen inside a word
 # Points of one error as in MQM (Freitag et al. 2021) for neutral to major, and 10 for critical as in later MQM data.
 WEIGHTS: Mapping[str, float] = {"neutral": 0.0, "minor": 1.0, "major": 5.0, "critical": 10.0}
-
-
-class Labels(Ragged):
-    """Labels of the words of N texts: true is BAD."""
-
-    DTYPE = np.bool_
-
-    @property
-    def bad(self) -> Flags:
-        """bool[total] the labels of all texts."""
-        return self.values
-
-    def row_of_word(self) -> Ints:
-        """int64[total] the text that each word belongs to."""
-        return np.repeat(np.arange(len(self)), self.lengths)
-
-    def same_words(self, other: Labels) -> bool:
-        """Whether both label the same numbers of words."""
-        return np.array_equal(self.offsets, other.offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +103,6 @@ class WordScores:
         if not self.are_labels:
             raise ValueError("scores have no labels without a threshold")
         return Labels(self.values.values < 0, self.values.offsets)
-
-
-def sums_by_text(values: ArrayLike, text: Ints, count: int) -> Floats:
-    """float64[count] the sum of the values of each text; text: the number of the text that each value belongs to."""
-    return np.bincount(text, np.asarray(values, dtype=np.float64), minlength=count).astype(np.float64)
 
 
 def _digest(rows: Sequence[Sequence[str]]) -> str:

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
+from bmx_grid.core.ragged import Labels, sums_by_text
 from bmx_grid.core.wording import counted
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.word_measures import statistics
-from bmx_grid.words.tags import Labels, sums_by_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -14,8 +14,8 @@ from randomisation import Randomised, approximate_randomisation, p_bounds
 from synthetic import DRAWN, SYNTHETIC, synthetic_labels
 from word_submissions import Choice, read_gold, read_word_predictions, submissions
 
+from bmx_grid.core.ragged import Labels
 from bmx_grid.measures.word_measures import MEASURES, THE_SIX, label_measures, measures, statistics
-from bmx_grid.words.tags import Labels
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

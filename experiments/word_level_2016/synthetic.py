@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.ragged import Labels
 from bmx_grid.core.wording import counted
-from bmx_grid.words.tags import Labels
 
 GIVEN_BAD = 0.02  # share of the words, of optimistic_by_share
 PRECISION, RECALL = 0.9, 0.1  # of BAD, of the optimistic ones

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError, DataMissingError
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.lines import finite_or_nan, listed_tags, read_crlf_lines, read_lines, refuse
 from bmx_grid.datasets.wmt22_qe import read_word_gold
-from bmx_grid.words.tags import EOS, Labels, Rows, WordTags
+from bmx_grid.words.tags import EOS, Rows, WordTags
 
 HEADER = 3  # lines of predictions.txt before its rows: disk footprint, parameters, ensembled models
 NUMBERED = re.compile(r"\s*-\s*\d+\s+submission\s*")

@@ -29,7 +29,7 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
@@ -37,7 +37,7 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.table import MARK
 from bmx_grid.sweep.results import SettingResult, Spent, ceilings_table, evaluation_tables, settings_table
-from bmx_grid.words.tags import Labels, WordTags
+from bmx_grid.words.tags import WordTags
 
 SYSTEMS, ITEMS = "abcd", 6
 PAIRS = (("one", "de-en"), ("one", "fi-en"), ("one", "lv-en"), ("two", "de-en"), ("alone", "cs-en"))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.errors import DataError
+from bmx_grid.core.ragged import Labels
 from bmx_grid.datasets.segments import Judgements
-from bmx_grid.words.tags import Labels, WordTags
+from bmx_grid.words.tags import WordTags
 
 NAN = float("nan")
 

@@ -8,9 +8,10 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, matthews_corrcoef, roc_auc_score
 from some_settings import finished, made_elsewhere, table_rows, tagged
 
+from bmx_grid.core.ragged import Labels
 from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.evaluations.words import WordsEvaluation
-from bmx_grid.words.tags import Labels, WordTags
+from bmx_grid.words.tags import WordTags
 
 WORDS = WordsEvaluation(resamples=200)
 OF_SCORES = ["auc", "ap", "recall_at_k"]

@@ -10,10 +10,11 @@ from packed import pack
 from pyarrow import parquet
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, ExplainError
+from bmx_grid.core.ragged import Labels
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.imported import Imported
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
-from bmx_grid.words.tags import Labels, WordTags
+from bmx_grid.words.tags import WordTags
 
 TEXTS = ["the cat sat.", "no  dogs"]  # two blanks: an empty word
 TOKENS = (("the", "cat", "sat", ".", "<EOS>"), ("no", "dogs", "<EOS>"))

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.annotators import krippendorff_alpha
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid
 from bmx_grid.measures.significance import compare, compare_sums, holm, williams
 from bmx_grid.measures.word_measures import rank_words
-from bmx_grid.words.tags import Labels
 
 ONES = np.ones((4, 2))
 X, Y, HUMAN = np.random.default_rng(1).normal(size=(3, 40))

@@ -23,10 +23,10 @@ from bmx_grid.measures.correlation import (
     correlate,
     correlate_grid,
     first_within_rounding,
-    one_vs_rest,
     plateau_within_no_change,
     worse,
 )
+from bmx_grid.metrics.combined import one_vs_rest
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 TOLERANCE = {"pearson": 1e-12, "spearman": 1e-12, "kendall": 0.0}

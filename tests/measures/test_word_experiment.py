@@ -12,9 +12,9 @@ from sampling import erring_sequences, errors_at, sampled_sums
 from scipy.stats import binomtest, norm, ttest_ind
 from synthetic import synthetic_labels
 
+from bmx_grid.core.ragged import Labels
 from bmx_grid.measures.resampling import swaps
 from bmx_grid.measures.word_measures import MEASURES, THE_SIX, measures, statistics
-from bmx_grid.words.tags import Labels
 
 SIX = [MEASURES.index(name) for name in THE_SIX]
 

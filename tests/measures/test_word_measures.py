@@ -7,7 +7,7 @@ import pytest
 from plain_sampling import measures_of
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
-from bmx_grid.core.ragged import Ragged
+from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws
 from bmx_grid.measures.word_measures import (
     FOLDS,
@@ -21,7 +21,6 @@ from bmx_grid.measures.word_measures import (
     rank_words,
     statistics,
 )
-from bmx_grid.words.tags import Labels
 
 NAN = float("nan")
 

@@ -14,11 +14,10 @@ from bmx_grid.core.configure import build
 from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import listed, place, replacing
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.measures.correlation import one_vs_rest
 from bmx_grid.metrics import combined
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.combined import Combined, kept
+from bmx_grid.metrics.combined import Combined, kept, one_vs_rest
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
 from bmx_grid.words.perturbation import Item

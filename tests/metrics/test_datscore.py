@@ -5,10 +5,9 @@ import pytest
 from pairs import rated
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.measures.correlation import one_vs_rest
 from bmx_grid.metrics import datscore
 from bmx_grid.metrics.bartscore import BartScore, score_of
-from bmx_grid.metrics.combined import kept
+from bmx_grid.metrics.combined import kept, one_vs_rest
 from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.models.languages import languages_of, load_translator
 from bmx_grid.models.translation import forced, translate
