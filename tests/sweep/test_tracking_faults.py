@@ -19,7 +19,7 @@ from filelock import FileLock
 from some_results import make_result
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, started, track
 
-from bmx_grid.sweep import tracking
+from bmx_grid.sweep import mlflow_store
 from bmx_grid.sweep.tracking import MlflowTracker
 
 
@@ -88,7 +88,7 @@ def test_a_server_that_answers_wrongly_is_named(tmp_path, monkeypatch, answer, s
 
 
 def test_a_database_that_another_sweep_makes_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(tracking, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(mlflow_store, "LOCK_SECONDS", 0.1)
     with FileLock(tmp_path / ".mlflow.db.lock"):
         told = given_up(MlflowTracker(uri=f"sqlite:///{tmp_path / 'mlflow.db'}"), tmp_path / "out")
     assert "another sweep has been making it for 0.1 s" in told
@@ -113,7 +113,7 @@ def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
     shown = capsys.readouterr().out
     assert "not tracked: MLflow cannot use" in shown and said in shown
     assert len([entry for entry in caught if said in str(entry.message)]) == 1
-    assert "secret" not in shown and "mlflow ui" not in shown
+    assert "secret" not in shown and "mlflow ui" not in shown and " in MLflow: " not in shown
     assert (tmp_path / "out" / "tables" / "grid.parquet").is_file() and (tmp_path / "out" / "settings.csv").is_file()
 
 
