@@ -17,7 +17,7 @@ import pytest
 from fakes import ROOT
 from filelock import FileLock
 from some_results import make_result
-from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, started, track
+from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
 
 from bmx_grid.sweep import mlflow_store
 from bmx_grid.sweep.tracking import MlflowTracker
@@ -207,3 +207,31 @@ def test_two_sweeps_may_create_the_store_at_once_also_where_one_was_killed_while
         assert json.loads(shown) == [None, "true"]
     assert os.listdir(cwd) == [] and not (tmp_path / "home").exists()
     assert {path.name for path in store.iterdir()} <= {"mlflow.db", ".mlflow.db.lock"}
+
+
+LOG = """
+import sys
+from pathlib import Path
+from some_results import make_result
+from tracked import started
+tracker = started(Path(sys.argv[1]))
+for number in range(1000):
+    tracker.log(make_result(language_pair=str(number)))
+"""
+
+
+@pytest.mark.processes
+def test_what_was_killed_while_it_wrote_is_completed_with_every_point_once(folder):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    killed = subprocess.Popen([sys.executable, "-c", LOG, str(folder)], env=environment)
+    while n_points(folder) < 5 * (CURVES + SCALARS):
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    begun = len(runs_of(folder)[1])
+    again = [make_result(language_pair=str(number)) for number in range(begun)]
+    assert track(folder, again).failure is None
+    (sweep,), settings = runs_of(folder)
+    assert len(settings) == begun and {run.info.status for run in (sweep, *settings)} == {"FINISHED"}
+    assert n_points(folder) == begun * (CURVES + SCALARS) + HEADLINE
