@@ -209,7 +209,7 @@ class MlflowTracker(Tracker):
         """Metrics, description, files, the tag `answer` and a tag for each count of the sweep's run."""
         self._note = note
         if self._client is not None:
-            tags = {name: f"{value:g}" for name, value in (counts or {}).items()}
+            tags = {name: f"{value:.0f}" for name, value in (counts or {}).items()}
             if answers:
                 tags["answer"] = shortened("\n".join(answers), LONGEST_TAG)
             self._try(lambda: self._update(self._of_sweep, numbers, tags))
@@ -288,7 +288,7 @@ class MlflowTracker(Tracker):
         if self._address.startswith(SQLITE):
             insert_points(self._address, run.info.run_id, entries, times)
             return
-        metrics = [Metric(*entry[:2], time, entry[2]) for entry, time in zip(entries, times, strict=True)]
+        metrics = [Metric(key, value, at, step) for (key, value, step), at in zip(entries, times, strict=True)]
         for start in range(0, len(metrics), AT_ONCE):
             self._client.log_batch(run.info.run_id, metrics=metrics[start : start + AT_ONCE])
 
