@@ -159,6 +159,21 @@ def test_points_are_all_there_or_none_and_never_twice(folder):
     assert parent.data.metrics["curve/w0"] == 4.0
 
 
+def test_by_requests_as_to_a_server_the_same_points_arrive(folder, monkeypatch):
+    result = make_result(**PAPER)
+    tracker = started(folder)
+    monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", "no address begins with this")
+    tracker.log(result)
+    tracker.finish([])
+    (child,) = runs_of(folder)[1]
+    assert tracker.failure is None and n_points(folder) == 3600 + SCALARS
+    history = client(folder).get_metric_history(child.info.run_id, "pearson/w0.4")
+    assert [(point.step, point.value) for point in sorted(history, key=lambda point: point.step)] == list(
+        zip(range(-300, 300), result.grid.correlation[:, 2], strict=True)
+    )
+    assert child.data.metrics["pearson/w0.4"] == result.grid.correlation[-1, 2]
+
+
 def test_failures_are_told_and_forgotten_when_mended(folder):
     track(folder, [make_result()], failed=[Refused("toy · comet", "comet is not installed")])
     (parent,), _ = runs_of(folder)
