@@ -8,8 +8,8 @@ from bmx_grid.sweep.tracking import MlflowTracker
 
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
 CURVES = len(P) * len(W)  # points of a setting's curves
-SCALARS = 4 + 3  # numbers about the grid, and the fixed point's
-HEADLINE = 1  # numbers of the parent run, as `track` gives them
+SCALARS = 4 + 1  # numbers about the grid, and the fixed point's
+HEADLINE = 1  # numbers of the sweep's run, as `track` gives them
 
 
 def started(folder, config=CONFIG, **options):
@@ -24,24 +24,29 @@ def track(folder, results, failed=(), config=CONFIG, **options):
     tracker = started(folder, config, **options)
     for result in results:
         tracker.log(result)
-    tracker.headline({"settings": len(results)}, "All is well.", [folder / "grid.parquet"], ["LIME helps.", "So-so."])
+    tracker.headline({"mean_gain": 0.1}, "All is well.", [folder / "grid.parquet"], ["LIME helps.", "So-so."])
     tracker.finish(list(failed))
     return tracker
+
+
+def address(folder):
+    """The store beside the folder."""
+    return f"sqlite:///{folder.parent / 'mlflow.db'}"
 
 
 def client(folder):
     """MLflow's own view of the store beside the folder."""
     from mlflow import MlflowClient
 
-    return MlflowClient(f"sqlite:///{folder.parent / 'mlflow.db'}")
+    return MlflowClient(address(folder))
 
 
 def runs_of(folder):
-    """Parents and children, oldest first."""
+    """The runs of sweeps and those of settings, oldest first."""
     mlflow = client(folder)
     runs = mlflow.search_runs([mlflow.get_experiment_by_name("tests").experiment_id], order_by=["start_time ASC"])
-    parents = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
-    return parents, [run for run in runs if "mlflow.parentRunId" in run.data.tags]
+    sweeps = [run for run in runs if run.data.tags["kind"] == "sweep"]
+    return sweeps, [run for run in runs if run.data.tags["kind"] == "setting"]
 
 
 def n_points(folder):

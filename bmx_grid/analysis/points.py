@@ -106,6 +106,19 @@ def chosen_points(given: Given) -> pd.DataFrame:
     return pd.DataFrame(rows, index=pd.Index(explainers, name="explainer"), columns=columns)
 
 
+def selection(given: Given) -> pd.DataFrame:
+    """One row per explainer: what is selected for it, and where its settings are evaluated.
+
+    Columns: explainer; w, p: the medians of the best points of n settings; strict_w, strict_p, strict_n: over those
+    settings only that some (p, w) improves; used_w, used_p: the grid point at which settings are evaluated; origin:
+    where that point comes from, in words.
+    """
+    found = given.ask(compute)
+    used = given.ask(chosen_points)[["used_w", "used_p", "origin"]]
+    frame: pd.DataFrame = found["medians"].join(found["strict_medians"].add_prefix("strict_")).join(used)
+    return frame.rename_axis("explainer").reset_index()
+
+
 def compute(given: Given) -> dict[str, Any]:
     """The medians of the best points; strict: over those settings only that some (p, w) improves.
 

@@ -152,7 +152,8 @@ def _digest(table: GridTable) -> str:
 
 Plain = dict[str, Any]
 # What a tracking server gets as numbers, to compare sweeps by; all of the rest is in analysis.json.
-OF_FIXED = ["n", "better", "worse", "undefined", "mean_gain", "mean_low", "mean_high", "max_gain"]
+OF_FIXED = ["mean_gain", "mean_low", "mean_high", "max_gain"]
+COUNTS_OF_FIXED = ["n", "better", "worse", "undefined"]
 OF_VERDICTS = {"gain": "gain", "gain_low": "low", "gain_high": "high", "beyond": "beyond"}
 
 
@@ -188,26 +189,47 @@ def plain(analysis: Analysis) -> Plain:
 
 
 def numbers(analysis: Analysis) -> dict[str, float]:
-    """Counts, medians and gains, of all settings and by explainer, as flat names and numbers for a tracking server.
+    """Medians, the regression and gains, of all settings and by explainer, as flat names and numbers for a tracking
+    server.
 
     Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost.
     """
-    import pandas as pd
-
     verdict = analysis.ask(verdicts.shown_verdicts)
     verdict = verdict[verdict["question"] == "declared"]
     fixed = analysis.ask(headline.compute)["overview"][OF_FIXED].to_dict("index")
+    fit = analysis.ask(regression.compute)["ridge"]
     values: Plain = {
-        "settings": len(analysis.table),
-        "tied_with_metric_alone": analysis.ask(points.compute)["n_tied_with_baseline"],
-        "tested": analysis.ask(headline.compute)["single_gains"],
-        "medians": analysis.ask(points.compute)["medians"],
+        "medians": analysis.ask(points.compute)["medians"][["w", "p"]],
+        "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
         "fixed": {**fixed.pop(ALL), **fixed},
     }
     if len(verdict):
         scope = verdict["dataset"] + " " + verdict["language_pair"]
         index = [scope, verdict["metric"], verdict["explainer"], verdict["boost"]]
         values["verdicts"] = verdict.set_index(index)[list(OF_VERDICTS)].rename(columns=OF_VERDICTS)
+    return _flat(values)
+
+
+def counts(analysis: Analysis) -> dict[str, float]:
+    """How many settings there are, of what kind, and how many of them other numbers rest on; names as in `numbers`."""
+    fixed = analysis.ask(headline.compute)["overview"][COUNTS_OF_FIXED].to_dict("index")
+    fit = analysis.ask(regression.compute)["ridge"]
+    return _flat(
+        {
+            "settings": len(analysis.table),
+            "tied_with_metric_alone": analysis.ask(points.compute)["n_tied_with_baseline"],
+            "tested": analysis.ask(headline.compute)["single_gains"],
+            "medians": analysis.ask(points.compute)["medians"][["n"]],
+            "ridge": {"n": fit["n"], "clusters": fit["clusters"]},
+            "fixed": {**fixed.pop(ALL), **fixed},
+        }
+    )
+
+
+def _flat(values: Plain) -> dict[str, float]:
+    """The numbers of nested results that are defined, by names with slashes."""
+    import pandas as pd
+
     flat = pd.json_normalize(as_plain(values), sep="/").to_dict("records")[0]
     return {str(name): float(value) for name, value in flat.items() if value is not None and value == value}
 

@@ -64,6 +64,17 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     yield Table.of("ridge_coefficients", title, frame, columns, notes, names=2)
 
 
+def fit_table(given: Given) -> pd.DataFrame:
+    """The fit as one table, largest coefficient first: factor, name, coefficient, error, and what is of the whole fit.
+
+    That is the same in all rows: intercept, r2, n, clusters, alpha, as in `compute`. No rows where nothing was fitted.
+    """
+    found = given.ask(compute)
+    whole = {name: found["ridge"][name] for name in ("intercept", "r2", "n", "clusters", "alpha")}
+    frame: pd.DataFrame = found["ridge_coefficients"].assign(**whole)
+    return frame
+
+
 def coefficients(given: Given) -> pd.DataFrame:
     """The coefficients of the fit, largest first: factor, name, coefficient, error; the rest of it in `attrs`."""
     import pandas as pd

@@ -105,6 +105,25 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).astype({"question": object}) if parts else frame
 
 
+def of_settings(given: Given) -> pd.DataFrame:
+    """The verdicts on single settings, controls among them, of the boost that was declared first, at declared points.
+
+    Columns, those of verdicts.parquet: dataset, language_pair, metric, explainer, verdict, gain, gain_low, gain_high.
+    No rows where no boost was judged.
+    """
+    import pandas as pd
+
+    frame = given.frames.get("verdicts")
+    columns = ["dataset", "language_pair", "metric", "explainer", "verdict", "gain", "gain_low", "gain_high"]
+    if frame is None or not len(frame):
+        return pd.DataFrame(columns=columns)
+    in_order = list(dict.fromkeys([PAPERS_BOOST, *frame["boost"]]))
+    alone = frame[(frame["language_pair"] != ALL) & ~frame["point"].isin(FURTHER)]
+    place = alone["boost"].map(in_order.index)
+    first = place == place.groupby([alone[name] for name in columns[:4]]).transform("min")
+    return alone.loc[first, columns]
+
+
 def widest(frame: pd.DataFrame) -> pd.DataFrame:
     """For each boost of a metric and explainer the rows on most: all data sets, else each data set, else each pair."""
     width = (frame["dataset"] == ALL).astype(int) + (frame["language_pair"] == ALL)

@@ -17,6 +17,7 @@ from bmx_grid.core.wording import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bmx_grid.analysis.questions import Analysis
     from bmx_grid.commands.sweep_plan import Sweep
     from bmx_grid.sweep.evaluation import Outcome
     from bmx_grid.sweep.output import OutputFolder
@@ -114,11 +115,12 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 def _usual_files(sweep: Sweep) -> list[Path]:
     """The files of a sweep whose names are known before it ends: all but figures and recipes."""
     from bmx_grid.commands.sweep_plan import OF_THE_SWEEP
-    from bmx_grid.report.analysis_files import REPORT
+    from bmx_grid.report.analysis_files import OF_ANALYSIS, REPORT
     from bmx_grid.sweep.output import TABLES
 
     out = sweep.settings.output_dir
-    tables = [*OF_THE_SWEEP, *(table for evaluation in sweep.evaluations.values() for table in evaluation.ROWS)]
+    of_evaluations = [table for evaluation in sweep.evaluations.values() for table in evaluation.ROWS]
+    tables = [*OF_THE_SWEEP, *OF_ANALYSIS, *of_evaluations]
     at_the_top = [out / name for name in (CONFIG, LOG, REPORT, SETTINGS)]
     return [*at_the_top, *(out / TABLES / f"{table}.parquet" for table in tables)]
 
@@ -168,11 +170,9 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     Raises StoreError where a file cannot be written.
     """
     from bmx_grid.analysis.headline import answer
-    from bmx_grid.analysis.questions import numbers
     from bmx_grid.core.storage import remove_abandoned, write_text
     from bmx_grid.core.terminal import working
     from bmx_grid.report.analysis_files import analyse_sweep
-    from bmx_grid.report.table import markdown
     from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences
 
     settings, out = sweep.settings, sweep.settings.output_dir
@@ -191,20 +191,52 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
     write_text(out / CONFIG, sweep.config)
     written.append(out / CONFIG)
-    counts = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
-    known = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
-    answers, lines = list[str](), list[str]()
-    if analysis is not None:
-        answers, lines = answer(analysis), answer(analysis, MOST_ANSWERS)
-        known = {**numbers(analysis), **known}
-        counts = "\n".join([*(f"- {markdown(line)}" for line in answers), "", f"{counts} {READING}"])
-    sweep.tracker.headline(known, counts, written, answers)
+    lines = list[str]() if analysis is None else answer(analysis, MOST_ANSWERS)
+    _track(sweep, ran, analysis, tables, written)
     summary = "\n\n".join(part for part in (sentences(lines), note, failures(ran.failed)) if part)
     if summary:
         _say(sweep, f"\n{summary}\n")
     if moved:
         _say(sweep, f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     return summary, written
+
+
+def _track(
+    sweep: Sweep, ran: Ran, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
+) -> None:
+    """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
+    from bmx_grid.analysis.headline import answer
+    from bmx_grid.analysis.questions import counts, numbers
+    from bmx_grid.evaluations.base import Estimate
+    from bmx_grid.report.table import markdown
+
+    verdicts = _verdicts(tables)
+    for result in ran.results:
+        if result.names in verdicts:
+            row = verdicts[result.names]
+            sweep.tracker.judge(result, row["verdict"], Estimate(row["gain"], row["gain_low"], row["gain_high"]))
+    note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
+    of_sweep = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
+    if analysis is None:
+        sweep.tracker.headline({}, note, written, [], of_sweep)
+        return
+    answers = answer(analysis)
+    note = "\n".join([*(f"- {markdown(line)}" for line in answers), "", f"{note} {READING}"])
+    sweep.tracker.headline(numbers(analysis), note, written, answers, {**counts(analysis), **of_sweep})
+
+
+def _verdicts(tables: Mapping[str, pa.Table]) -> dict[tuple[str, ...], dict[Any, Any]]:
+    """The verdict on each setting that has one, by the names of the setting."""
+    from bmx_grid.analysis.base import FACTORS, Given
+    from bmx_grid.analysis.load import frames_of
+    from bmx_grid.analysis.verdicts import of_settings
+
+    frames = frames_of({name: tables[name] for name in ("verdicts",) if name in tables})
+    verdicts: dict[tuple[str, ...], dict[Any, Any]] = {}
+    for row in of_settings(Given(frames)).to_dict("records"):
+        names = tuple(row[name] for name in FACTORS)
+        verdicts[names] = row
+    return verdicts
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:

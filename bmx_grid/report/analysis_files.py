@@ -13,7 +13,9 @@ from bmx_grid.analysis.base import CONTROLS, FACTORS, Given
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.headline import not_evidence
 from bmx_grid.analysis.load import frames_of, from_arrow
+from bmx_grid.analysis.points import selection
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
+from bmx_grid.analysis.regression import fit_table
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid import GridEvaluation
@@ -23,14 +25,15 @@ from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal import fitted, terminal_width
-from bmx_grid.sweep.output import OutputFolder
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.output import TABLES, OutputFolder
+from bmx_grid.sweep.results import SettingResult, write_parquet
 from bmx_grid.sweep.settings import SweepPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 REPORT = "report.html"
+OF_ANALYSIS = ("selection", "ridge")  # tables of a sweep that its analysis writes
 MOST_LINES = 16  # of a table of metrics on a terminal
 
 
@@ -48,7 +51,7 @@ def analyse_sweep(
     seed: int = 0,
     every_figure: bool = False,
 ) -> SweepAnalysis:
-    """Analyse the finished settings of a sweep and write figures and report.html.
+    """Analyse the finished settings of a sweep and write figures, report.html and the tables OF_ANALYSIS.
 
     grid: what was evaluated; its fixed points are evaluated in place of the medians. Without it, and without
     explainers, the metrics alone are shown. questions: modules of further questions. tables: those of all evaluations
@@ -76,7 +79,19 @@ def analyse_sweep(
         facts=sorted(signatures.items()),
         every_figure=every_figure,
     )
-    return analysis, files, ""
+    return analysis, [*files, *_write_tables(analysis, folder)], ""
+
+
+def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
+    """The tables of a sweep that the analysis makes, beside those of the evaluations; their paths."""
+    import pyarrow as pa
+
+    frames = {"selection": analysis.ask(selection), "ridge": analysis.ask(fit_table)}
+    paths = {name: folder.path / TABLES / f"{name}.parquet" for name in OF_ANALYSIS}
+    folder.begin(paths.values())
+    for name, path in paths.items():
+        write_parquet(pa.Table.from_pandas(frames[name], preserve_index=False), path)
+    return list(paths.values())
 
 
 def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:

@@ -16,6 +16,7 @@ from bmx_grid.analysis.points import (
     gains_at,
     grid_point,
     medians,
+    selection,
 )
 from bmx_grid.analysis.questions import analyse, signature
 from bmx_grid.core.errors import ConfigError
@@ -121,6 +122,17 @@ def test_medians_are_written_in_the_digits_of_the_grid():
         surface[:, 2], surface[5 + column, column] = 0.5, 0.6
         surfaces["d", pair, "m", "lime"] = surface
     assert median(table(surfaces, w=np.array([0.2, 0.4, 1.0]))) == (-1.45, 0.3, 2)
+
+
+def test_the_selection_has_the_medians_and_the_point_that_is_used():
+    surfaces = {**one(pair="a", p=-1.0), **one(pair="b", p=0.0, gain=-0.1)}
+    (row,) = analyse(table(surfaces), **AS_PUBLISHED).ask(selection).to_dict("records")
+    assert (row["explainer"], row["n"], row["strict_n"]) == ("lime", 2, 1), "nothing improves the second setting"
+    assert (row["p"], row["w"]) == median(table(surfaces))[:2]
+    assert (row["strict_p"], row["strict_w"]) == (-1.0, 0.5)
+    used = grid_point(table(surfaces), PUBLISHED["lime"])
+    assert (row["used_p"], row["used_w"]) == pytest.approx((used.p, used.w), nan_ok=True)
+    assert row["origin"].startswith("as published")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from some_tables import flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.gains import real_at_points
-from bmx_grid.analysis.questions import QUESTIONS, analyse, as_plain, numbers, plain, to_json, with_others
+from bmx_grid.analysis.questions import QUESTIONS, analyse, as_plain, counts, numbers, plain, to_json, with_others
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import ConfigError
 
@@ -99,6 +99,15 @@ def test_json_is_read_back_and_tracked_numbers_are_finite():
     assert json.loads(to_json(analysis)) == plain(analysis)
     found = numbers(analysis)
     assert found and all(np.isfinite(value) for value in found.values())
+    assert found["ridge/intercept"] == plain(analysis)["ridge"]["intercept"]
+    assert found["medians/lime/w"] == plain(analysis)["medians"]["lime"]["w"]
+
+
+def test_counts_are_tracked_apart_from_what_was_found():
+    analysis = analyse(table(SURFACES))
+    assert (counts(analysis)["settings"], counts(analysis)["fixed/n"]) == (len(SURFACES), len(analysis.real))
+    assert not counts(analysis).keys() & numbers(analysis).keys()
+    assert not [name for name in numbers(analysis) if name.split("/")[-1] in ("n", "better", "worse", "undefined")]
 
 
 def test_tables_are_data_frames_of_full_values():

@@ -9,7 +9,7 @@ from some_tables import flat, lime, peaked, random_surfaces, table
 from bmx_grid.analysis.base import FACTORS
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.regression import cluster_errors, coefficients, compute
+from bmx_grid.analysis.regression import cluster_errors, coefficients, compute, fit_table
 from bmx_grid.measures.grid import Point
 
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))
@@ -31,6 +31,15 @@ def test_ridge_is_scikit_learns(surfaces):
     assert found.attrs["r2"] == pytest.approx(oracle.score(columns, real["fixed_gain"]), abs=1e-12)
     assert found["coefficient"].is_monotonic_decreasing
     assert found.attrs["n"] == len(real)
+
+
+def test_the_table_of_the_fit_has_all_of_it():
+    analysis = analyse(table(SURFACES), **AT)
+    fit, found = analysis.ask(compute)["ridge"], analysis.ask(fit_table)
+    assert found["name"].to_list() == analysis.ask(coefficients)["name"].to_list()
+    assert dict(zip(found["name"], found["coefficient"], strict=True)) == fit["coefficients"]
+    for name in ("intercept", "r2", "n", "clusters", "alpha"):
+        assert set(found[name]) == {fit[name]}
 
 
 def test_standard_errors_are_those_of_refits_on_drawn_clusters():

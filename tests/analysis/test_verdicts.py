@@ -208,6 +208,21 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
     assert kept == [["spread", "d", "a"], ["sum", "all", "all"], ["learned", "d", "all"]]
 
 
+def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_point():
+    rows = (
+        {"gain": 0.5},
+        pair("a", boost="second", gain=0.09),
+        pair("a", boost="power_mean_grid", gain=(0.01, -0.02, 0.03), verdict=NO_GAIN),
+        pair("a", **PUBLISHED, gain=0.08),
+        pair("b", boost="second", gain=0.07, verdict=HELPS),
+        pair("b", explainer="random", gain=0.06),
+    )
+    found = analysis(*rows).ask(verdicts.of_settings).set_index(["language_pair", "explainer"])
+    assert found["gain"].to_dict() == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
+    assert found.loc[("a", "lime"), ["verdict", "gain_low", "gain_high"]].to_list() == [NO_GAIN, -0.02, 0.03]
+    assert not len(analysis().ask(verdicts.of_settings))
+
+
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
     earlier = rows_of({}).drop(columns="boost")
     for frames in ({}, {"verdicts": rows_of({"metric": "random"})}, {"verdicts": earlier}):

@@ -1,22 +1,33 @@
 """What is tracked of a sweep: every correlation once, whatever is repeated or interrupted."""
 
 import dataclasses
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from some_results import make_result, with_evaluated, with_grid, without_point
-from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
+from tracked import CONFIG, CURVES, HEADLINE, SCALARS, address, client, n_points, runs_of, started, track
 
 from bmx_grid.core.configure import build, load_option
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid import metric_alone
-from bmx_grid.sweep.results import Spent
+from bmx_grid.evaluations.verdicts import DISTANCE
+from bmx_grid.sweep.mlflow_store import insert_points
+from bmx_grid.sweep.mlflow_view import pages, server_command
+from bmx_grid.sweep.results import Spent, write_parquet
 from bmx_grid.sweep.settings import Refused
 from bmx_grid.sweep.tracking import MlflowTracker, Tracker, parameters, points, source, sweep_identity
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
 
 
-def test_a_sweep_is_a_parent_run_with_a_child_for_each_setting(folder, monkeypatch):
+def test_a_sweep_is_a_run_beside_one_for_each_setting(folder, monkeypatch):
     monkeypatch.setattr("sys.argv", ["/x/bmx_grid/__main__.py", "seed=1", "api_key=secret"])
     results = [make_result(metric=name) for name in ("chrf", "bleu")]
     track(folder, results)
@@ -25,7 +36,9 @@ def test_a_sweep_is_a_parent_run_with_a_child_for_each_setting(folder, monkeypat
     assert parent.info.run_name == "s · toy · chrf, bleu"
     assert parent.data.tags["mlflow.note.content"] == "All is well."
     assert parent.data.tags["answer"] == "LIME helps.\nSo-so."
-    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parent.info.run_id}
+    # MLflow opens a table with all runs below another one hidden.
+    assert not [run for run in children if "mlflow.parentRunId" in run.data.tags]
+    assert {run.data.tags["sweep"] for run in children} == {parent.data.tags["sweep"]}
     assert {run.info.run_name for run in children} == {result.label for result in results}
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
     child = next(run for run in children if run.data.params["metric"] == "chrf")
@@ -47,16 +60,19 @@ def test_every_grid_point_is_there_once_at_its_step(folder):
         assert [(point.step, point.value) for point in history] == list(curve)
         assert [point.timestamp - child.info.start_time for point in history] == list(range(60)), "pages draw over time"
     assert n_points(folder) == CURVES + SCALARS + HEADLINE
-    assert child.data.metrics["best pearson"] == result.grid.best
-    assert child.data.metrics["best p"] == result.grid.best_p
-    assert child.data.metrics["fixed pearson"] == result.published.correlation
+    assert child.data.metrics["in-sample best pearson"] == result.grid.best
+    assert child.data.metrics["in-sample best p"] == result.grid.best_p
+    assert child.data.metrics["published pearson"] == result.published.correlation
+    assert (child.data.tags["published p"], child.data.tags["published w"]) == ("-1.4", "0.4")
+    assert next(iter(child.data.metrics)) == "published pearson", "pages that compare runs draw the first"
+    assert child.data.metrics["pearson/w0.4"] == result.grid.correlation[-1, 1], "the last of a series, in tables"
 
 
 def test_the_papers_grid_has_all_of_its_points(folder):
     """More than MLflow takes at once: it refuses a call with 1,001 entries."""
     sent = points(make_result(**PAPER))
     curves = [entry for entry in sent if "/" in entry[0]]
-    assert (len(curves), sent[0][0]) == (3600, "fixed pearson")
+    assert (len(curves), sent[0][0]) == (3600, "published pearson")
     assert {step for _, _, step in curves} == set(range(-300, 300))
     assert {name for name, _, _ in curves} == {f"pearson/w{w}" for w in ("0", "0.2", "0.4", "0.6", "0.8", "1")}
     assert track(folder, [make_result(**PAPER)]).failure is None
@@ -77,11 +93,11 @@ def test_what_is_undefined_is_not_sent():
     holes[:7, 0], holes[0, 1] = np.nan, np.inf
     sent = points(with_grid(make_result(), correlation=holes, best_p=np.nan))
     assert len(sent) == CURVES + SCALARS - 9
-    assert not [name for name, _, _ in points(without_point(make_result())) if name.startswith("fixed")]
+    assert not [name for name, _, _ in points(without_point(make_result())) if name.startswith("published")]
     base, human = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])
     result = without_point(make_result(explainer="none"))
     alone = with_evaluated(result, grid=metric_alone(result.evaluated["grid"].spec, base, human))
-    assert points(alone) == [("baseline pearson", pytest.approx(np.corrcoef(base, human)[0, 1]), 0)]
+    assert points(alone) == [("metric alone pearson", pytest.approx(np.corrcoef(base, human)[0, 1]), 0)]
     assert not {"p", "w", "side"} & set(parameters(alone))
 
 
@@ -99,7 +115,15 @@ def test_a_repeated_sweep_adds_nothing(folder):
     assert (len(parents), len(children)) == (2, 3), "another sweep has runs of its own"
 
 
-@pytest.mark.parametrize(("call", "error"), [("log_batch", KeyboardInterrupt), ("set_terminated", SystemExit)])
+CALLS = {
+    "parameters": "mlflow.MlflowClient.log_batch",
+    "points": "bmx_grid.sweep.tracking.insert_points",
+    "end": "mlflow.MlflowClient.set_terminated",
+}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeypatch, call, error):
     def interrupted(*_args, **_options):
         raise error
@@ -107,7 +131,7 @@ def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeyp
     tracker = started(folder)
     tracker.log(make_result(metric="bleu"))
     with monkeypatch.context() as patch:
-        patch.setattr(f"mlflow.MlflowClient.{call}", interrupted)
+        patch.setattr(call, interrupted)
         with pytest.raises(error) as caught:
             tracker.log(make_result())
     tracker.finish([Refused("s", "stopped")], caught.value)
@@ -117,6 +141,37 @@ def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeyp
     (parent,), children = runs_of(folder)
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"} and len(children) == 2
     assert n_points(folder) == 2 * (CURVES + SCALARS) + HEADLINE
+
+
+def test_points_are_all_there_or_none_and_never_twice(folder):
+    """A transaction that fails at its last point leaves nothing; the same points again, with others, are added once."""
+    track(folder, [])
+    (parent,), _ = runs_of(folder)
+    before = n_points(folder)
+    entries = [("curve/w0", float(step), step) for step in range(5)]
+    with pytest.raises(sqlite3.Error):
+        insert_points(address(folder), parent.info.run_id, [*entries, ("curve/w0", {}, 5)], range(6))
+    assert n_points(folder) == before
+    for size in (3, 5, 5):
+        insert_points(address(folder), parent.info.run_id, entries[:size], range(size))
+    assert n_points(folder) == before + 5
+    (parent,), _ = runs_of(folder)
+    assert parent.data.metrics["curve/w0"] == 4.0
+
+
+def test_by_requests_as_to_a_server_the_same_points_arrive(folder, monkeypatch):
+    result = make_result(**PAPER)
+    tracker = started(folder)
+    monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", "no address begins with this")
+    tracker.log(result)
+    tracker.finish([])
+    (child,) = runs_of(folder)[1]
+    assert tracker.failure is None and n_points(folder) == 3600 + SCALARS
+    history = client(folder).get_metric_history(child.info.run_id, "pearson/w0.4")
+    assert [(point.step, point.value) for point in sorted(history, key=lambda point: point.step)] == list(
+        zip(range(-300, 300), result.grid.correlation[:, 2], strict=True)
+    )
+    assert child.data.metrics["pearson/w0.4"] == result.grid.correlation[-1, 2]
 
 
 def test_failures_are_told_and_forgotten_when_mended(folder):
@@ -138,28 +193,126 @@ def test_failures_are_told_and_forgotten_when_mended(folder):
 
 def test_numbers_and_files_of_the_analysis_are_the_sweeps_and_updated_not_doubled(folder):
     (folder / "tables").mkdir()
-    for name in ("tables/ridge.md", "report.html"):
-        (folder / name).write_text("{}")
+    (folder / "report.html").write_text("{}")
+    write_parquet(pa.table({"name": ["chrf"], "coefficient": [0.5]}), folder / "tables" / "ridge.parquet")
     for better in (3.0, 3.0, 4.0):
         tracker = started(folder)
-        analysis = {"medians/lime/p": -1.4, "ridge/a+b (c)": 0.5, "undefined": float("nan")}
-        files = [folder / "tables" / "ridge.md", folder / "report.html", folder / "none.csv"]
-        tracker.headline({**analysis, "settings better": better}, f"**{better:g}** of 5", files, ())
+        analysis = {"medians/lime/p": -1.4, "ridge/a+b (c)": 0.5, "undefined": float("nan"), "mean_gain": better / 10}
+        files = [folder / "tables" / "ridge.parquet", folder / "report.html", folder / "none.csv"]
+        tracker.headline(analysis, f"**{better:g}** of 5", files, (), {"fixed/better": better})
         tracker.finish([])
         assert tracker.failure is None
     (parent,), _ = runs_of(folder)
-    assert parent.data.metrics == {"settings better": 4.0, "medians/lime/p": -1.4, "ridge/a_b _c_": 0.5}
+    assert parent.data.metrics == {"mean_gain": 0.4, "medians/lime/p": -1.4, "ridge/a_b _c_": 0.5}
+    assert parent.data.tags["fixed/better"] == "4", "a count is no metric"
     assert parent.data.tags["mlflow.note.content"] == "**4** of 5"
     assert n_points(folder) == 4
     listed = [entry.path for folder_of in (None, "tables") for entry in client(folder).list_artifacts(
         parent.info.run_id, folder_of)]  # fmt: skip
-    assert sorted(listed) == ["report.html", "tables", "tables/ridge.md"]
+    assert sorted(listed) == ["report.html", "tables", "tables/ridge.csv", "tables/ridge.parquet"]
+    shown = mlflow_artifact(folder, parent, "tables/ridge.csv")
+    assert shown.read_text() == "name,coefficient\nchrf,0.5\n", "pages show it"
+
+
+def mlflow_artifact(folder, run, path):
+    """A file among the artifacts of a run."""
+    from mlflow.artifacts import download_artifacts
+
+    return Path(download_artifacts(run_id=run.info.run_id, artifact_path=path, tracking_uri=address(folder)))
+
+
+def test_a_verdict_and_its_gain_are_the_settings_and_updated_not_doubled(folder):
+    result, undefined = make_result(), make_result(metric="bleu")
+    for verdict, gain in (("hurts", -0.25), ("hurts", -0.25), ("helps", 0.5)):
+        tracker = started(folder)
+        for one in (result, undefined):
+            tracker.log(one)
+        tracker.judge(result, verdict, Estimate(gain, gain - 0.1, 2.8e-9))
+        tracker.judge(undefined, "too little data", Estimate())
+        tracker.finish([])
+        assert tracker.failure is None
+    judged = {run.data.params["metric"]: run.data for run in runs_of(folder)[1]}
+    assert judged["chrf"].tags["verdict"] == "helps" and judged["bleu"].tags["verdict"] == "too little data"
+    # 2.8e-09 is read as 2.8 where a narrow column cuts it off.
+    gains = {name: value for name, value in judged["chrf"].metrics.items() if name.startswith("gain")}
+    assert gains == {"gain": 0.5, "gain low": 0.4, "gain high": 0.0}
+    assert not [name for name in judged["bleu"].metrics if name.startswith("gain")]
+    assert n_points(folder) == 2 * (CURVES + SCALARS) + 3 + 2, "three numbers, and two that changed"
+
+
+def test_the_printed_page_shows_settings_with_names_gain_and_verdict(folder):
+    """MLflow reads a view of an experiment from a tag whose key is in the address."""
+    tracker = track(folder, [make_result()])
+    (parent,), (child,) = runs_of(folder)
+    settings, sweep = [line.split(": ")[1] for line in tracker.where().splitlines() if " in MLflow: " in line]
+    (key,) = parse_qs(urlsplit(settings.replace("#", "")).query)["viewStateShareKey"]
+    experiment = client(folder).get_experiment(child.info.experiment_id)
+    shown = json.loads(experiment.tags[f"mlflow.sharedViewState.{key}"])
+    assert shown["name"].startswith("s ") and settings.startswith("http://127.0.0.1:5000/#/experiments/")
+    state = json.loads(shown["state"])
+    found = client(folder).search_runs([experiment.experiment_id], state["searchFilter"])
+    assert [run.info.run_id for run in found] == [child.info.run_id], "the settings of this sweep, and no other run"
+    assert sweep.endswith(f"/runs/{parent.info.run_id}")
+    columns = {column.replace("`", "") for column in state["selectedColumns"]}
+    assert {f"params.{name}" for name in ("dataset", "language_pair", "metric", "explainer")} <= columns
+    assert {"metrics.gain", "metrics.gain low", "metrics.gain high", "tags.verdict"} <= columns
+
+
+def test_a_sweep_tracks_its_medians_its_regression_and_the_verdict_on_each_setting(swept, template, tmp_path):
+    shutil.copy(template, tmp_path / "mlflow.db")
+    parts = ("metric=[chrf]", "explainer=[erasure]", "dataset.sample.language_pairs=[de-en,fr-en]", "limit=24")
+    tracked = ("tracking=mlflow", "tracking.experiment=tests", "analysis=true", "evaluation=[grid,boosts]")
+    assert swept("+sweep=quickstart", *parts, *tracked) == 0
+    (sweep,), settings = runs_of(tmp_path / "out")
+    tables = {name: pd.read_parquet(tmp_path / "out" / "tables" / f"{name}.parquet") for name in ("selection", "ridge")}
+    selected, fit = tables["selection"].set_index("explainer").loc["erasure"], tables["ridge"]
+    metrics = sweep.data.metrics
+    assert (metrics["medians/erasure/p"], metrics["medians/erasure/w"]) == (selected["p"], selected["w"])
+    assert (metrics["ridge/intercept"], metrics["ridge/r2"]) == (fit["intercept"][0], fit["r2"][0])
+    for name, coefficient in zip(fit["name"], fit["coefficient"], strict=True):
+        assert metrics[f"ridge/coefficients/{name}"] == coefficient
+    assert (sweep.data.tags["settings"], sweep.data.tags["ridge/n"]) == ("2", "2")
+    for name in tables:
+        shown = pd.read_csv(mlflow_artifact(tmp_path / "out", sweep, f"tables/{name}.csv"))
+        pd.testing.assert_frame_equal(shown, tables[name], check_dtype=False)
+    verdicts = pd.read_parquet(tmp_path / "out" / "tables" / "verdicts.parquet")
+    alone = verdicts[verdicts["point"].isin(DISTANCE) & (verdicts["language_pair"] != "all")].set_index("language_pair")
+    assert {run.data.params["language_pair"] for run in settings} == set(alone.index) == {"de-en", "fr-en"}
+    for run in settings:
+        row = alone.loc[run.data.params["language_pair"]]
+        assert run.data.tags["verdict"] == row["verdict"]
+        assert run.data.metrics["gain"] == pytest.approx(row["gain"], abs=1e-6)
+        assert run.data.metrics["gain low"] <= run.data.metrics["gain"] <= run.data.metrics["gain high"]
+
+
+def test_the_page_of_a_server_has_no_password():
+    settings, sweep = pages("https://me:secret@host:5000/mlflow/", "7", "a" * 64, "b1")
+    assert settings.startswith("https://host:5000/mlflow/#/experiments/7/runs?viewStateShareKey=aaaa")
+    assert sweep == "https://host:5000/mlflow/#/experiments/7/runs/b1"
+
+
+@pytest.mark.parametrize(
+    ("where", "python", "typed"),
+    [
+        ("/home/me", "/home/me/.venv/bin/python", ".venv/bin/python"),
+        ("/home/me/.venv/bin", "/home/me/.venv/bin/python", "./python"),
+        ("/a/b/c/d/e/f", "/usr/bin/python3", "/usr/bin/python3"),
+        ("/home/me", "/home/me/my env/bin/python", "'my env/bin/python'"),
+    ],
+    ids=["relative", "in the working folder", "absolute is shorter", "quoted"],
+)
+def test_the_printed_command_names_the_python_that_has_mlflow(monkeypatch, where, python, typed):
+    monkeypatch.setattr("sys.executable", python)
+    monkeypatch.setattr("os.getcwd", lambda: where)
+    said = server_command(f"sqlite:///{where}/my outputs/mlflow.db")
+    assert said == f"{typed} -m mlflow ui --workers 1 --backend-store-uri 'sqlite:///my outputs/mlflow.db'"
 
 
 def test_no_tracking_writes_nothing(tmp_path):
     tracker = Tracker()
     tracker.start("s", CONFIG, tmp_path / "out")
     tracker.log(make_result())
+    tracker.judge(make_result(), "helps", Estimate())
     tracker.headline({"settings": 1}, "", (), ())
     tracker.finish([])
     assert (tracker.store(tmp_path / "out"), tracker.where(), tracker.failure) == ("", "", None)

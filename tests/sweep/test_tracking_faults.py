@@ -17,9 +17,9 @@ import pytest
 from fakes import ROOT
 from filelock import FileLock
 from some_results import make_result
-from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, started, track
+from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
 
-from bmx_grid.sweep import tracking
+from bmx_grid.sweep import mlflow_store
 from bmx_grid.sweep.tracking import MlflowTracker
 
 
@@ -88,7 +88,7 @@ def test_a_server_that_answers_wrongly_is_named(tmp_path, monkeypatch, answer, s
 
 
 def test_a_database_that_another_sweep_makes_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(tracking, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(mlflow_store, "LOCK_SECONDS", 0.1)
     with FileLock(tmp_path / ".mlflow.db.lock"):
         told = given_up(MlflowTracker(uri=f"sqlite:///{tmp_path / 'mlflow.db'}"), tmp_path / "out")
     assert "another sweep has been making it for 0.1 s" in told
@@ -113,7 +113,7 @@ def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
     shown = capsys.readouterr().out
     assert "not tracked: MLflow cannot use" in shown and said in shown
     assert len([entry for entry in caught if said in str(entry.message)]) == 1
-    assert "secret" not in shown and "mlflow ui" not in shown
+    assert "secret" not in shown and "mlflow ui" not in shown and " in MLflow: " not in shown
     assert (tmp_path / "out" / "tables" / "grid.parquet").is_file() and (tmp_path / "out" / "settings.csv").is_file()
 
 
@@ -207,3 +207,31 @@ def test_two_sweeps_may_create_the_store_at_once_also_where_one_was_killed_while
         assert json.loads(shown) == [None, "true"]
     assert os.listdir(cwd) == [] and not (tmp_path / "home").exists()
     assert {path.name for path in store.iterdir()} <= {"mlflow.db", ".mlflow.db.lock"}
+
+
+LOG = """
+import sys
+from pathlib import Path
+from some_results import make_result
+from tracked import started
+tracker = started(Path(sys.argv[1]))
+for number in range(1000):
+    tracker.log(make_result(language_pair=str(number)))
+"""
+
+
+@pytest.mark.processes
+def test_what_was_killed_while_it_wrote_is_completed_with_every_point_once(folder):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    killed = subprocess.Popen([sys.executable, "-c", LOG, str(folder)], env=environment)
+    while n_points(folder) < 5 * (CURVES + SCALARS):
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    begun = len(runs_of(folder)[1])
+    again = [make_result(language_pair=str(number)) for number in range(begun)]
+    assert track(folder, again).failure is None
+    (sweep,), settings = runs_of(folder)
+    assert len(settings) == begun and {run.info.status for run in (sweep, *settings)} == {"FINISHED"}
+    assert n_points(folder) == begun * (CURVES + SCALARS) + HEADLINE

@@ -1,0 +1,146 @@
+"""MLflow's store: made and checked before MLflow opens it, written fast, and what goes wrong with it in one line."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from bmx_grid.core.errors import StoreError
+from bmx_grid.core.storage import remove_abandoned, replacing
+from bmx_grid.core.wording import masked_address, visible
+
+Entry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
+
+SQLITE = "sqlite:///"
+LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
+BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
+# A point that is there already, as after an interrupt, is left as it is.
+ADD_POINTS = """
+    INSERT INTO metrics (run_uuid, key, value, timestamp, step, is_nan) VALUES (?, ?, ?, ?, ?, FALSE)
+    ON CONFLICT DO NOTHING
+"""
+# The last point of each series, which MLflow keeps apart.
+SET_LATEST = """
+    INSERT INTO latest_metrics (run_uuid, key, value, timestamp, step, is_nan) VALUES (?, ?, ?, ?, ?, FALSE)
+    ON CONFLICT (key, run_uuid) DO UPDATE
+    SET value = excluded.value, timestamp = excluded.timestamp, step = excluded.step
+"""
+
+
+def insert_points(address: str, run_id: str, entries: Sequence[Entry], times: Sequence[int]) -> None:
+    """Finite points of series into a SQLite store, all of them or, when killed, none; times: milliseconds, of each.
+
+    MLflow makes an object of every point, which takes several times as long (benchmarks/tracking.py). A store whose
+    tables are other ones raises sqlite3.Error.
+    """
+    rows = [(run_id, key, value, when, step) for (key, value, step), when in zip(entries, times, strict=True)]
+    latest = {row[1]: row for row in rows}  # series in the order of the entries, as pages show them
+    rows.sort(key=lambda row: (row[1], row[4], row[3]))  # by series, step and time: the last of each is its latest
+    latest |= {row[1]: row for row in rows}
+    path = Path(address.removeprefix(SQLITE))
+    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as database, database:
+        database.executemany(ADD_POINTS, rows)
+        database.executemany(SET_LATEST, latest.values())
+
+
+def experiment_id(client: Any, name: str, artifacts: str | None) -> str:
+    """The experiment's id; created when there is none, which another machine may do at the same time."""
+    from mlflow.exceptions import MlflowException
+
+    with suppress(MlflowException):  # "already exists": the next line finds it, or says what is wrong
+        tags = {"mlflow.experimentKind": "custom_model_development"}
+        client.create_experiment(name, artifact_location=artifacts, tags=tags)
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None or experiment.lifecycle_stage != "active":
+        raise StoreError(
+            f"its experiment {name!a} cannot be created or was deleted: restore it (mlflow experiments restore) or "
+            "choose another name (tracking.experiment=NAME)"
+        )
+    return str(experiment.experiment_id)
+
+
+def prepared(address: str) -> str:
+    """Make sure that a SQLite store is there, MLflow's, and can be written; where its artifacts go.
+
+    It is created in one step: MLflow builds its tables in dozens of migrations, and a sweep killed meanwhile must not
+    leave half of them. It is checked before MLflow tries, because MLflow would retry for minutes.
+    Raises sqlite3.Error, OSError, StoreError.
+    """
+    from mlflow import MlflowClient
+
+    path = Path(address.removeprefix(SQLITE)).absolute()
+    is_read_as_another = re.search("[%?\x00-\x1f\x7f\ud800-\udfff]", address) is not None
+    if is_read_as_another or path.name in ("", ":memory:") or (path.exists() and not path.is_file()):
+        raise StoreError("it is not a permanent file, or its path has a %, a ? or an unprintable character in it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(path):
+        remove_abandoned(path.parent)
+        if not path.exists() or path.stat().st_size == 0:
+            with replacing(path) as part:
+                MlflowClient(tracking_uri=f"{SQLITE}{part}").search_experiments(max_results=1)
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if tables and not {"experiments", "runs"} <= tables:
+        raise StoreError("it is a database of another program")
+    return (path.parent / "mlruns").as_uri()
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """No other sweep makes this database in this block. Raises OSError, StoreError."""
+    from filelock import FileLock, Timeout
+
+    with tempfile.TemporaryFile(dir=path.parent):
+        pass  # where no file can be made, the lock would wait as if another sweep held it
+    lock = FileLock(path.parent / f".{path.name}.lock", timeout=LOCK_SECONDS)
+    with suppress(Timeout):
+        lock.acquire()
+    if not lock.is_locked:
+        raise StoreError(f"another sweep has been making it for {LOCK_SECONDS:g} s ({lock.lock_file})")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def quiet(timeout: float) -> None:
+    """No telemetry, no messages of MLflow on the terminal, no minutes of retries; set before MLflow is imported."""
+    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
+        os.environ.setdefault(name, "true")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    os.environ.setdefault("MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER", "false")
+    os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = str(math.ceil(timeout))
+    import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)
+
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def reason_of(error: BaseException, timeout: float) -> str:
+    """Why a store cannot be used, in one line without passwords: what the system said, else the error's first line."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, TimeoutError):
+            return f"it did not answer within {timeout:g} s"
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines or not isinstance(error, StoreError | sqlite3.Error):
+        lines = [": ".join([type(error).__name__, *lines[:1]])]
+    return masked_address(lines[0].rstrip("."))[:400]
+
+
+def shown(address: str) -> str:
+    """An address as it appears in messages: in one line, without passwords, and shortened in the middle."""
+    masked = visible(masked_address(address))
+    return masked if len(masked) <= 300 else f"{masked[:200]} … {masked[-60:]}"
