@@ -50,12 +50,32 @@ def test_the_concepts_are_what_the_code_does(run_blocks):
     assert shared[1] < 0 and shared[1] == shared.min(), "dog, without which chrF rises"
 
 
+def test_the_blocks_on_boosts_run(run_blocks):
+    known = run_blocks("boosts.md")
+    assert known["scorer"].reads == ("reference", "hypothesis")
+
+
+def test_the_blocks_on_judgements_run(run_blocks):
+    known = run_blocks("statistics.md")
+    assert known["ratings"].isna().sum().sum() == 1 and known["ratings"].max().max() <= 6
+
+
+RUN_ABOVE = {"python.md", "concepts.md", "boosts.md", "statistics.md", "own_parts.md"}
+RUN_ELSEWHERE = {"first_steps.md"}  # by tests/test_first_steps.py
+
+
+def test_no_page_has_python_that_is_not_run():
+    pages = {path.name for path in (ROOT / "docs").glob("*.md") if "```python\n" in path.read_text(encoding="utf-8")}
+    assert pages == RUN_ABOVE | RUN_ELSEWHERE
+
+
 def test_the_page_on_own_parts_is_a_folder_that_runs(run_blocks, tmp_path, monkeypatch):
     """Files as the page names them, the command as it stands there, then its Python."""
     for name, text in re.findall(r'```\w+ title="(.*?)"\n(.*?)```', text_of("own_parts.md"), flags=re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     (command,) = re.findall(r"```bash\n(.*?)```", text_of("own_parts.md"), flags=re.DOTALL)
+    command = command.removeprefix("# needs the four files above\n")
     own = shlex.split(command.replace("\\\n", " ").replace("PYTHONPATH=.", f"PYTHONPATH={ROOT}{os.pathsep}."))
     given = dict(one.split("=", 1) for one in own[:2])
     quick = ("executor=sequential", "analysis=false", "evaluation=[grid]", "dataset.sample.language_pairs=[de-en]")
