@@ -11,8 +11,10 @@ import sys
 
 import pandas as pd
 import pytest
+import yaml
 from fakes import ROOT
 
+import bmx_grid
 from bmx_grid.core.configure import CONFIGS, groups, options
 
 
@@ -62,6 +64,29 @@ def test_the_blocks_on_judgements_run(run_blocks):
 
 RUN_ABOVE = {"python.md", "concepts.md", "boosts.md", "statistics.md", "own_parts.md"}
 RUN_ELSEWHERE = {"first_steps.md"}  # by tests/test_first_steps.py
+
+
+def test_the_python_of_the_readme_runs(run_blocks, capsys):
+    run_blocks("../README.md")
+    assert "no gain shown" in capsys.readouterr().out
+
+
+def test_the_bibtex_is_that_of_the_citation_file():
+    """Title, version, licence, authors and number of what CITATION.cff names first."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    shown = text_of("questions.md").replace("\\_", "_").replace("{", "").replace("}", "")
+    paper = cited["references"][0]
+    authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+    arxiv = paper["identifiers"][0]["value"]
+    for value in (cited["title"], cited["authors"][0]["name"], paper["title"], authors, arxiv, str(paper["year"])):
+        assert f"= {value}" in shown
+    assert (cited["version"], cited["license"]) == (bmx_grid.__version__, "Apache-2.0")
+    assert f"= {cited['version']}" in shown and f"= {cited['license']}" in shown
+
+
+def test_pictures_of_the_documentation_are_small():
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs").glob("*.png")}
+    assert "page.png" in sizes and max(sizes.values()) <= 150_000
 
 
 def test_no_page_has_python_that_is_not_run():
