@@ -2,8 +2,8 @@
 
 python experiments/beyond_bmx/figure.py [OUTPUT.png]
 
-Each row is a boost by Erasure, chosen on the other language pairs. Left: what it gains over the metric alone; right: over
-the metric together with the other metrics of the sweep; 95 % intervals, Pearson's r. The mark is the verdict.
+Each row is a boost by Erasure, chosen on the other language pairs. Left: what it gains over the metric alone; right:
+over the metric together with the other metrics of the sweep; 95 % intervals, Pearson's r. The mark is the verdict.
 """
 
 from __future__ import annotations
