@@ -81,18 +81,25 @@ def main(arguments: list[str]) -> int:
 
 def show(checks: Iterable[Check]) -> int:
     """Print a row per check and the number of each verdict; the exit status."""
-    print(f"{'value':<49}{'at':<23}{'published':>10}{'ours':>12}{'difference':>12}  verdict")
+    checks = list(checks)
+    print("\n".join(lines(checks)))
+    return 1 if any(check.verdict == DIFFER for check in checks) else 0
+
+
+def lines(checks: Iterable[Check]) -> Iterator[str]:
+    """A row per check, and the number of each verdict."""
+    yield f"{'value':<49}{'at':<23}{'published':>10}{'ours':>12}{'difference':>12}  verdict"
     verdicts = Counter({AGREE: 0, DIFFER: 0})
     for one in checks:
         verdicts[one.verdict] += 1
         head = f"{one.name:<49}{one.at:<23}{_number(one.published):>10}"
         if one.ours is None:
-            print(f"{head}{'':>24}  {ABSENT}: {one.reason}")
+            yield f"{head}{'':>24}  {ABSENT}: {one.reason}"
         else:
             difference = round(one.ours - one.published, 5) + 0.0  # none is printed as -0.00000
-            print(f"{head}{_number(one.ours):>12}{difference:>+12.5f}  {VERDICTS[one.verdict]}")
-    print(f"\n{', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}")
-    return 1 if verdicts[DIFFER] else 0
+            yield f"{head}{_number(one.ours):>12}{difference:>+12.5f}  {VERDICTS[one.verdict]}"
+    yield ""
+    yield ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
 
 
 def values_of(found: Mapping[str, Any], values: Iterable[Mapping[str, Any]], tolerance: float) -> Iterator[Check]:

@@ -11,8 +11,10 @@ import sys
 
 import pandas as pd
 import pytest
+import yaml
 from fakes import ROOT
 
+import bmx_grid
 from bmx_grid.core.configure import CONFIGS, groups, options
 
 
@@ -50,12 +52,55 @@ def test_the_concepts_are_what_the_code_does(run_blocks):
     assert shared[1] < 0 and shared[1] == shared.min(), "dog, without which chrF rises"
 
 
+def test_the_blocks_on_boosts_run(run_blocks):
+    known = run_blocks("boosts.md")
+    assert known["scorer"].reads == ("reference", "hypothesis")
+
+
+def test_the_blocks_on_judgements_run(run_blocks):
+    known = run_blocks("statistics.md")
+    assert known["ratings"].isna().sum().sum() == 1 and known["ratings"].max().max() <= 6
+
+
+RUN_ABOVE = {"python.md", "concepts.md", "boosts.md", "statistics.md", "own_parts.md"}
+RUN_ELSEWHERE = {"first_steps.md"}  # by tests/test_first_steps.py
+
+
+def test_the_python_of_the_readme_runs(run_blocks, capsys):
+    run_blocks("../README.md")
+    assert "no gain shown" in capsys.readouterr().out
+
+
+def test_the_bibtex_is_that_of_the_citation_file():
+    """Title, version, licence, authors and number of what CITATION.cff names first."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    shown = text_of("questions.md").replace("\\_", "_").replace("{", "").replace("}", "")
+    paper = cited["references"][0]
+    authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+    arxiv = paper["identifiers"][0]["value"]
+    for value in (cited["title"], cited["authors"][0]["name"], paper["title"], authors, arxiv, str(paper["year"])):
+        assert f"= {value}" in shown
+    assert (cited["version"], cited["license"]) == (bmx_grid.__version__, "Apache-2.0")
+    assert f"= {cited['version']}" in shown and f"= {cited['license']}" in shown
+
+
+def test_pictures_of_the_documentation_are_small():
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs").glob("*.png")}
+    assert "page.png" in sizes and max(sizes.values()) <= 150_000
+
+
+def test_no_page_has_python_that_is_not_run():
+    pages = {path.name for path in (ROOT / "docs").glob("*.md") if "```python\n" in path.read_text(encoding="utf-8")}
+    assert pages == RUN_ABOVE | RUN_ELSEWHERE
+
+
 def test_the_page_on_own_parts_is_a_folder_that_runs(run_blocks, tmp_path, monkeypatch):
     """Files as the page names them, the command as it stands there, then its Python."""
     for name, text in re.findall(r'```\w+ title="(.*?)"\n(.*?)```', text_of("own_parts.md"), flags=re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     (command,) = re.findall(r"```bash\n(.*?)```", text_of("own_parts.md"), flags=re.DOTALL)
+    command = command.removeprefix("# needs the four files above\n")
     own = shlex.split(command.replace("\\\n", " ").replace("PYTHONPATH=.", f"PYTHONPATH={ROOT}{os.pathsep}."))
     given = dict(one.split("=", 1) for one in own[:2])
     quick = ("executor=sequential", "analysis=false", "evaluation=[grid]", "dataset.sample.language_pairs=[de-en]")

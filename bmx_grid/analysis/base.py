@@ -14,7 +14,7 @@ LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Tab
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
@@ -268,6 +268,13 @@ class Table:
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
         """All rows, without the lines between groups."""
         return tuple(row for group in self.groups for row in group)
+
+    def with_columns(self, headers: Sequence[str]) -> Table:
+        """The columns of these headers, in this order; the first of them are the names they were."""
+        places = [self.header.index(name) for name in headers]
+        names = sum(place < self.names for place in places)
+        groups = tuple(tuple(tuple(row[place] for place in places) for row in group) for group in self.groups)
+        return replace(self, header=tuple(headers), groups=groups, names=names)
 
     def frame(self) -> pd.DataFrame:
         """The rows as a DataFrame of values, not of texts; undefined and absent numbers are NaN."""

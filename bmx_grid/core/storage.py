@@ -189,7 +189,7 @@ def _file_system(where: Address) -> tuple[Any, str]:
     except (ImportError, ValueError) as error:
         raise ConfigError(
             f"cache_dir: {where} cannot be used: {_reason(error)}. Install the package of its protocol (of s3://: "
-            'pip install "bmx-grid[s3]"), or name a folder, or an address such as s3://BUCKET/PREFIX.'
+            'in a checkout pip install ".[s3]"), or name a folder, or an address such as s3://BUCKET/PREFIX.'
         ) from error
     except Exception as error:  # packages of protocols raise errors of their own
         raise StoreError(f"cache_dir: {where} cannot be used: {_reason(error)}. {_WAY_OUT}") from error

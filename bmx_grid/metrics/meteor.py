@@ -20,7 +20,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics.base import Counted
 from bmx_grid.words.perturbation import Item
 
-_INSTALL = "pip install 'bmx-grid[meteor]'"
+_INSTALL = "in a checkout, pip install '.[meteor]'"
 # Of the task "rank", the program's default, for English
 _ALPHA, _BETA, _GAMMA, _DELTA = 0.85, 0.20, 0.60, 0.75
 _WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # of exact matches, stems, synonyms and paraphrases

@@ -211,5 +211,7 @@ def _scorer(variant: str, stemmed: bool) -> Any:
     try:
         from rouge_score.rouge_scorer import RougeScorer
     except ModuleNotFoundError as error:
-        raise UnavailableError("metric rouge needs the package rouge-score: pip install 'bmx-grid[rouge]'.") from error
+        raise UnavailableError(
+            "metric rouge needs the package rouge-score: in a checkout, pip install '.[rouge]'."
+        ) from error
     return RougeScorer([variant], use_stemmer=stemmed)

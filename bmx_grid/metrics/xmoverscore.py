@@ -213,7 +213,7 @@ class AuthorsXMoverScore(XMoverScore):
         if lacking:
             raise UnavailableError(
                 f"metric 'xmoverscore_authors' needs {', '.join(lacking)}: `pip install {' '.join(lacking)}`, or "
-                '`pip install "bmx-grid[authors]"` for all that the code of the paper\'s authors uses.'
+                'in a checkout `pip install ".[authors]"` for all that the code of the paper\'s authors uses.'
             )
         import nltk
 

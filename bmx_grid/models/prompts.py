@@ -134,7 +134,7 @@ class Prompt:
             from langcodes import Language
         except ImportError as error:
             raise UnavailableError(
-                f"prompt {self.name} needs langcodes, which names languages: pip install 'bmx-grid[judge]'."
+                f"prompt {self.name} needs langcodes, which names languages: in a checkout, pip install '.[judge]'."
             ) from error
         try:
             names = [Language.get(code).display_name() for code in codes]

@@ -380,7 +380,7 @@ class ServedModel(Component):
             )
         except (ImportError, AttributeError, RuntimeError) as error:
             raise UnavailableError(
-                f"{self.OPTION} needs the package openai with aiohttp: pip install 'bmx-grid[judge]'."
+                f"{self.OPTION} needs the package openai with aiohttp: in a checkout, pip install '.[judge]'."
             ) from error
 
     def _warn_of_a_visible_key(self) -> None:

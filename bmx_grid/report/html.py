@@ -10,7 +10,8 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,18 @@ from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import write_text
-from bmx_grid.core.wording import MINUS, counted, factor_in_words, label, setting_in_words, typeset, visible, written
+from bmx_grid.core.wording import (
+    MINUS,
+    counted,
+    factor_in_words,
+    label,
+    named,
+    setting_in_words,
+    typeset,
+    visible,
+    written,
+)
+from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.report.canvas import Drawing, correlation_of
 from bmx_grid.report.terminal import MOST_ANSWERS
 
@@ -33,6 +45,8 @@ LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain
 UNDEFINED = -32_768
 MOST_OPEN = 3  # tables of a page without an answer
 OWN_PARTS = ("verdicts", "settings")  # tables that have a part of their own
+# What a verdict rests on first of all. The other columns stand in a table below, so that each table fits the page.
+OF_VERDICTS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
 FIRST = "boosts"  # the figure beside the answer
 
 
@@ -56,6 +70,7 @@ def write_report(
     pictures = [_picture(drawing, file, signed) for drawing, file in figures]
     first = next((picture for picture in pictures if picture["name"] == FIRST), None)
     parts = {table.stem: _table(table, signed) for table in tables}
+    of_verdicts = [table for table in tables if table.stem == "verdicts"]
     _write(
         path,
         title=f"BMX analysis of {visible('/'.join(Path(analysis.table.origin).parts[-2:]))}",
@@ -64,7 +79,8 @@ def write_report(
         figure=first,
         counts=[_with_minus(line) for line in analysis.ask(headline.compute)["headline"]],
         overview=[parts[table.stem] for table in tables if table.brief],
-        **{name: parts.get(name) for name in OWN_PARTS},
+        verdicts=[_table(part, signed) for table in of_verdicts for part in _parts_of_verdicts(table)],
+        settings=parts.get("settings"),
         tables=[parts[table.stem] for table in tables if not table.brief and table.stem not in OWN_PARTS],
         rule=RULE,
         examples=[_example(example) for example in examples],
@@ -157,6 +173,28 @@ def _table(table: Table, signed: str = "") -> Mapping[str, Any]:
         "groups": [[[(_shown(cell), cell.marked) for cell in row] for row in group] for group in table.groups],
         "notes": [_with_minus(note) for note in table.notes if note != signed],
     }
+
+
+def _parts_of_verdicts(table: Table) -> Iterator[Table]:
+    """The table of verdicts as several that fit a page: one for each kind of point, and what else was computed."""
+    boost = table.header[: table.header.index("verdict")]
+    chosen_on = table.header.index("chosen on")
+    for place, group in enumerate(table.groups):
+        points = dict.fromkeys(row[chosen_on].shown for row in group)
+        title = "At the published point" if PUBLISHED in points else f"Chosen on {named(list(points))}"
+        part = replace(table, title=title, groups=(group,), notes=()).with_columns((*boost, *OF_VERDICTS))
+        yield replace(part, stem=part.stem if place == 0 else f"{part.stem}-{place + 1}")
+    others = [name for name in table.header if name not in (*boost, *OF_VERDICTS, "chosen on") and _has(table, name)]
+    beside = table.with_columns((*boost, "chosen on", *others))
+    title = "What gains without an explanation, and what else the verdicts rest on"
+    yield replace(beside, stem=f"{table.stem}-beside", title=title)
+
+
+def _has(table: Table, header: str) -> bool:
+    """Whether a column holds anything but undefined numbers."""
+    place = table.header.index(header)
+    values = [row[place].value for row in table.rows]
+    return any(value is not None and value == value for value in values)
 
 
 def _shown(cell: Cell) -> str:

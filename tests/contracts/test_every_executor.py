@@ -23,7 +23,7 @@ from bmx_grid.sweep.executors.local import Sequential
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """Address of a Dask cluster, started once for all tests that leave it as it is."""
-    distributed = pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
+    distributed = pytest.importorskip("distributed", reason='pip install ".[dask]"')
     found = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     yield found.scheduler_address
     with suppress(TimeoutError, ValueError, AssertionError):  # how Dask ends its own cluster is not tested here

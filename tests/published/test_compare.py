@@ -1,16 +1,12 @@
-"""experiments/compare.py and numbered.py: published values against tables, files under a paper's numbers."""
+"""experiments/compare.py: published values against tables."""
 
-import fnmatch
 import re
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from fakes import ROOT
 from scripts import script
 from some_tables import peaked, rows
-
-from bmx_grid.report.analysis_files import further_figures
 
 
 @pytest.fixture(scope="module")
@@ -97,29 +93,3 @@ def test_mistakes_have_status_2_and_one_sentence(compare, arguments, told, capsy
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert told in said
-
-
-def test_figures_and_tables_get_the_numbers_of_the_paper(tmp_path, capsys):
-    with script(ROOT / "experiments" / "numbered.py") as numbered:
-        pass
-    for kind, stem in (
-        ("figures", "gain_density_by_explainer"),
-        ("figures", "correlation_over_p_a.b.c.d"),
-        ("tables", "datasets"),
-    ):
-        (tmp_path / "out" / kind).mkdir(parents=True, exist_ok=True)
-        (tmp_path / "out" / kind / f"{stem}.pdf").write_text(stem)
-    assert numbered.main(["bmx_2022", str(tmp_path / "out"), str(tmp_path / "paper")]) == 1
-    assert {path.name: path.read_text() for path in (tmp_path / "paper").iterdir()} == {
-        "fig4_gain_density_by_explainer.pdf": "gain_density_by_explainer",
-        "fig3_correlation_over_p_a.b.c.d.pdf": "correlation_over_p_a.b.c.d",
-        "table1_datasets.pdf": "datasets",
-    }
-    assert "not there: tables/counts" in capsys.readouterr().err
-    assert numbered.main(["bmx_2022", str(tmp_path / "nowhere"), str(tmp_path / "paper")]) == 2
-
-
-def test_the_numbering_names_what_an_analysis_of_the_published_grid_writes(authors_analysis):
-    stems = [one.stem for one in further_figures(authors_analysis)]
-    figures = yaml.safe_load((ROOT / "experiments/bmx_2022/numbering.yaml").read_text())["paper"]["figures"]
-    assert [name for name in figures if not fnmatch.filter(stems, name)] == []

@@ -134,13 +134,30 @@ def test_the_answer_stands_first_and_all_else_is_folded_and_written_once(tmp_pat
     assert len(set(page.ids)) == len(page.ids)
     assert ("more-answers" in page.ids) == (n > 12)
     assert len(page.having("img")) == len(page_figures(analysis)) and all(one["alt"] for one in page.having("img"))
-    tables = {f"table-{shown.stem}" for shown in analysis.tables()}
+    tables = {f"table-{shown.stem}" for shown in analysis.tables()} | {"table-verdicts-beside"}
     assert {name for name in page.ids if name.startswith("table-")} == tables
     terms, facts = ([text for tag, text in page.texts if tag == kind] for kind in ("dt", "dd"))
     told = dict(zip(terms, facts, strict=True))
     assert told["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     assert "Python" in told["versions"]
     assert page.told("p").count("table:") == 1  # the signature
+
+
+def test_verdicts_stand_in_tables_that_fit_a_page_each_with_its_kind_of_point(tmp_path):
+    surfaces = {("d", "a", f"m{at}", "lime"): peaked(0.5) for at in range(2)}
+    rows = [{"metric": f"m{at}", "point": point} for at in range(2) for point in ("elsewhere", "published")]
+    page = written(tmp_path, analyse(table(surfaces), frames={"verdicts": verdicts(*rows)}))
+    shown = {
+        name: re.search(rf'<table id="{name}">.*?</table>', page.text, flags=re.DOTALL)[0]
+        for name in page.ids
+        if name.startswith("table-verdicts")
+    }
+    assert list(shown) == ["table-verdicts", "table-verdicts-2", "table-verdicts-beside"]
+    assert [text.count("<tr>") for text in shown.values()] == [1 + 2, 1 + 2, 1 + 4]
+    assert [text.count('<th scope="col"') for text in shown.values()][:2] == [11, 11]
+    assert "over the metrics" not in page.told("th"), "a column without a number in any row"
+    titles = page.told("h3")
+    assert titles.index("Chosen on other language pairs") < titles.index("At the published point")
 
 
 def test_counts_are_shown_where_nothing_was_judged(tmp_path):

@@ -23,7 +23,7 @@ from bmx_grid.core.errors import UnavailableError
 from bmx_grid.sweep.executors.base import Job
 from bmx_grid.sweep.executors.dask import Dask, workers_of
 
-pytest.importorskip("distributed", reason='pip install "bmx-grid[dask]"')
+pytest.importorskip("distributed", reason='pip install ".[dask]"')
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("fakes_everywhere")]
 MOMENTS = int(os.environ.get("BMX_KILLS", "1"))
 LONGEST = 8.0  # seconds; the sweep takes a little more with two workers

@@ -16,7 +16,7 @@ from bmx_grid.sweep.executors.base import Executor, Job
 from bmx_grid.sweep.executors.dask import Cluster, Dask
 from bmx_grid.sweep.executors.slurm import Slurm
 
-pytest.importorskip("dask_jobqueue", reason='pip install "bmx-grid[slurm]"')
+pytest.importorskip("dask_jobqueue", reason='pip install ".[slurm]"')
 
 
 @pytest.fixture

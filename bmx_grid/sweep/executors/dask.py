@@ -41,7 +41,8 @@ class OnDask(Executor):
         """Raise UnavailableError where a package is missing, ConfigError where workers would not find `cache_dir`."""
         if any(importlib.util.find_spec(name) is None for name in self.NEEDS):
             raise UnavailableError(
-                f'executor={self.OPTION} needs packages that are not installed: pip install "bmx-grid[{self.OPTION}]".'
+                f"executor={self.OPTION} needs packages that are not installed: in a checkout, pip install "
+                f"'.[{self.OPTION}]'."
             )
         if self.cache_dir is None or "://" in self.cache_dir:
             return

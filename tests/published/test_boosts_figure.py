@@ -1,0 +1,56 @@
+"""experiments/beyond_bmx/figure.py: the figure of the README says what the published table says."""
+
+import pytest
+from fakes import ROOT
+from scripts import script
+
+from bmx_grid.core.errors import DataError
+from bmx_grid.report.canvas import style
+
+HEADER = "| metric | explainer | boost | gain | over the metrics | verdict |\n|---|---|---|---|---|---|\n"
+
+
+@pytest.fixture(scope="module")
+def figure():
+    with script(ROOT / "experiments" / "beyond_bmx" / "figure.py") as module:
+        yield module
+
+
+def page(folder, *rows):
+    file = folder / "README.md"
+    file.write_text(
+        f"# A title\n\n## WMT17\n\n{HEADER}" + "\n".join(rows) + "\n\n| metric | length |\n", encoding="utf-8"
+    )
+    return file
+
+
+def test_the_figure_has_the_story_of_the_text(figure):
+    """No gain of the power mean; learned, BLEU helps, but not over other metrics, and MiniLM gains, cause not shown."""
+    rows = list(figure.read(ROOT / "experiments" / "beyond_bmx" / "README.md"))
+    verdicts = {(row.boost, row.metric): row.verdict for row in rows}
+    assert len(verdicts) == 2 * 5
+    assert {verdict for (boost, _), verdict in verdicts.items() if boost == "power_mean_grid"} == {"no gain shown"}
+    assert verdicts["learned", "sentence_bleu"] == "helps, but adds nothing to other metrics"
+    assert verdicts["learned", "minilm_bertscore"] == "gain, cause not shown"
+    with style():
+        (legend,) = figure.draw(rows).legends
+    assert [text.get_text() for text in legend.get_texts()] == list(figure.MARKS)
+
+
+def test_numbers_are_read_with_their_minus_and_sorted_by_gain(figure, tmp_path):
+    row = "| {} | erasure | learned | {} [−0.01, +0.03] | −0.5 [−1, 0] | no gain shown |"
+    rows = list(figure.read(page(tmp_path, row.format("a", "+0.01"), row.format("b", "+0.02"))))
+    assert [row.metric for row in rows] == ["b", "a"]
+    assert rows[0].numbers == {"gain": (0.02, -0.01, 0.03), "over the metrics": (-0.5, -1.0, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        pytest.param("+0.01 | −0.5 [−1, 0] | no gain shown", "'\\+0.01' is no number", id="no-interval"),
+        pytest.param("0 [0, 0] | 0 [0, 0] | helpz", "helpz", id="verdict"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(figure, tmp_path, cells, told):
+    with pytest.raises(DataError, match=told):
+        figure.draw(list(figure.read(page(tmp_path, f"| a | erasure | learned | {cells} |"))))
