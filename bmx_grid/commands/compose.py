@@ -190,6 +190,8 @@ def parse(line: str) -> Override:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
+    if line.endswith("=,"):  # as in decimal=,: Hydra looks for values before and after a comma
+        line = f"{line[:-1]}','"
     try:
         override: Override = OverridesParser.create().parse_override(line)
     except (HydraException, ValueError, RecursionError) as error:

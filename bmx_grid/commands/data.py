@@ -208,6 +208,7 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
 def _command(reader: Tabular, roles: Mapping[str, tuple[str, ...]]) -> str:
     """The command that runs a sweep on this table, in lines to be copied into a shell."""
     words = ["'dataset=[tabular]'", override("dataset.tabular.path", str(reader.path))]
+    words += [f"dataset.tabular.decimal={reader.decimal}"] if reader.decimal != "." else []
     for role, names in roles.items():
         key = f"dataset.tabular.columns.{role}"
         if len(names) > 1:

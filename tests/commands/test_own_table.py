@@ -6,6 +6,7 @@ import shlex
 import pytest
 from fakes import composed
 
+from bmx_grid.commands import compose
 from bmx_grid.commands.data import main
 from bmx_grid.core.configure import build
 from bmx_grid.datasets.tables import ROLES, usual_columns
@@ -38,6 +39,15 @@ HEADERS = {
         "Language-Pair|Sys|Seg ID|Source Text|Human Reference|MT output|DA score",
         "Source Text|Human Reference|MT output|DA score|Language-Pair|Seg ID|Sys|-|-|-",
     ),
+    "German": (
+        "Satz-ID|Systemname|Quelle|Referenz|Übersetzung|Bewertung|Sprachpaar|Annotator|Dokument",
+        "Quelle Referenz Übersetzung Bewertung Sprachpaar Satz-ID Systemname Dokument - Annotator",
+    ),
+    "German in ASCII": (
+        "SegmentID|System-ID|Quelltext|Musteruebersetzung|MT-Uebersetzung|Qualitaet|Sprachrichtung|Domaene",
+        "Quelltext Musteruebersetzung MT-Uebersetzung Qualitaet Sprachrichtung SegmentID System-ID - Domaene -",
+    ),
+    "letters and digits count": ("(src)|MtOutput|Seg. ID|Score", "(src)|-|MtOutput|Score|-|Seg. ID|-|-|-|-"),
     "a role's own name comes first": ("src|source|mt|score|da", "source - mt score - - - - - -"),
 }
 
@@ -86,6 +96,22 @@ def test_the_command_that_is_shown_reads_the_table(name, header, row, more, show
     (pair,) = reader.pairs(tmp_path)
     segments = reader.read(tmp_path, pair).segments
     assert len(segments) == 2 and (segments[0].further_references == ("s",)) == ("b\\c" in header)
+
+
+def test_a_decimal_comma_is_named_and_read(show, tmp_path):
+    table = ("my.tsv", "src|hyp|ref|Note", "q|w|r|96,0", "s|t|u|-0,5", "v|w|x|")
+    status, _, err = show(*table)
+    assert status == 2 and "my.tsv, line 2: the score in column 'Note' is not a finite number: '96,0'" in err
+    assert err.endswith("if its comma is a decimal comma, add dataset.tabular.decimal=, to the arguments.\n")
+    status, out, err = show(*table, more=["decimal=,"])
+    assert status == 0 and "Note: -0.5 to 96, mean 47.7500" in out, err
+    words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
+    reader = build(compose.composed(words[2:])["dataset"]["tabular"], Tabular, "dataset.tabular")
+    assert reader.read(tmp_path, "none").human_scores[:2].tolist() == [96.0, -0.5]
+    status, _, err = show("my.tsv", "src|hyp|ref|Note", "q|w|r|1.096,5", more=["decimal=,"])
+    assert status == 2 and "'1.096,5'; with dataset.tabular.decimal=, write a number like -0,25, without a point" in err
+    status, _, err = show(*table, more=["decimal=comma"])
+    assert status == 2 and "dataset.tabular.decimal: unknown value 'comma'" in err
 
 
 def test_named_columns_go_before_recognised_ones_and_ids_must_tell_segments_apart(show):
