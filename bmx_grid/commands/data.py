@@ -35,7 +35,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.download import check, download
+from bmx_grid.datasets.download import check, download, unverifiable
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.tables import (
     FORMATS,
@@ -129,6 +129,8 @@ def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
             text += f"; {count['missing']} missing: python -m bmx_grid data download {reader.name} data_dir={data_dir}"
         print(f"{reader.name:16}{' '.join(reader.language_pairs) or 'those of your files'}")
         print(f"{'':16}{text if states else 'nothing to download'}")
+        if by_hand := unverifiable(reader):
+            print(f"{'':16}{', '.join(by_hand)}: put there by hand{reader.published_at()}, and not verified")
         for entry, state in states.items():
             if state == "differs":
                 print(f"{'':16}differs from the published file: {data_dir / entry.path}")
