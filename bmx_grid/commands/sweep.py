@@ -144,11 +144,12 @@ def run_settings(sweep: Sweep) -> Ran:
     plan, settings = sweep.plan, sweep.settings
     outcomes: list[Outcome] = []
     reasons = set[str]()
-    n_settings, scores = len(plan.everything), plan.n_texts > 0
+    n_settings, scores = len(plan.everything), plan.n_texts_here > 0
     with sweep.executor.kept() as executor:
-        with Progress(plan.n_texts) if scores else Progress(n_settings, "evaluating", "settings") as progress:
+        with Progress(plan.n_texts_here) if scores else Progress(n_settings, "evaluating", "settings") as progress:
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
-            for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, **how):
+            drop = progress.drop if scores else lambda n_texts: None  # else settings are counted, all of which end
+            for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
                 outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
@@ -199,7 +200,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
         known = {**numbers(analysis), **known}
         counts = "\n".join([*(f"- {markdown(line)}" for line in answers), "", f"{counts} {READING}"])
     sweep.tracker.headline(known, counts, written, answers)
-    summary = "\n\n".join(part for part in (sentences(lines), note, failures(ran.failed)) if part)
+    summary = "\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part)
     if summary:
         _say(sweep, f"\n{summary}\n")
     if moved:
