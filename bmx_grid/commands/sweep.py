@@ -59,6 +59,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
     from bmx_grid.commands.sweep_plan import plan_sweep
     from bmx_grid.core.storage import write_text
+    from bmx_grid.report.analysis_files import REPORT
     from bmx_grid.report.terminal import announcement, failures, plan_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
@@ -83,7 +84,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
     if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
         say(str(unchanged["said"]))
-        say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date")
+        page = settings.output_dir / REPORT
+        shown = f"\nthe page: {page}" if settings.analysis and page.is_file() else ""
+        say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date{shown}")
         return Ended(int(unchanged["n_failed"]), len(plan.settings))
     folder.claim(_usual_files(sweep))  # before hours of work: what cannot be written, or may not
     failed: Sequence[Refused] = ()
@@ -99,7 +102,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
     seconds = time.perf_counter() - start
     where = f"{settings.output_dir}/{tracker.where()}"
-    _say(sweep, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {where}")
+    page = settings.output_dir / REPORT
+    shown = f"\nthe page: {page}" if page in written else ""
+    _say(sweep, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {where}{shown}")
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
@@ -174,7 +179,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     from bmx_grid.core.terminal import working
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.table import markdown
-    from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences
+    from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences, unit_of_gains
 
     settings, out = sweep.settings, sweep.settings.output_dir
     for place in (out, out / "figures", out / "tables", out / "recipes", out.parent):
@@ -197,6 +202,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     answers, lines = list[str](), list[str]()
     if analysis is not None:
         answers, lines = answer(analysis), answer(analysis, MOST_ANSWERS)
+        lines += [unit_of_gains(analysis)] if answers else []
         known = {**numbers(analysis), **known}
         counts = "\n".join([*(f"- {markdown(line)}" for line in answers), "", f"{counts} {READING}"])
     sweep.tracker.headline(known, counts, written, answers)

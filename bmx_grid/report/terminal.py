@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bmx_grid.core.wording import counted, named, number, setting_label, shortened
+from bmx_grid.analysis.base import Given
+from bmx_grid.core.wording import correlation_in_words, counted, named, number, setting_label, shortened
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
@@ -37,6 +38,12 @@ def fitted(text: str) -> str:
 def sentences(lines: Iterable[str]) -> str:
     """Sentences that begin on a line each."""
     return "\n".join(map(fitted, lines))
+
+
+def unit_of_gains(analysis: Given) -> str:
+    """What the numbers of an answer are."""
+    correlation = correlation_in_words(analysis.shared("correlation"))
+    return f"Gains are differences of {correlation} on segments that did not choose the boost, with 95 % intervals."
 
 
 def failures(failed: Sequence[Refused]) -> str:

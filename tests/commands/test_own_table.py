@@ -5,10 +5,12 @@ import shlex
 
 import pytest
 from fakes import composed
+from score_trees import TREE, plant
 
 from bmx_grid.commands import compose
 from bmx_grid.commands.data import main
 from bmx_grid.core.configure import build
+from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.tables import ROLES, usual_columns
 from bmx_grid.datasets.tabular import Tabular
 
@@ -122,13 +124,38 @@ def test_named_columns_go_before_recognised_ones_and_ids_must_tell_segments_apar
     assert "columns.id" not in out
 
 
+def test_a_folder_of_mt_metrics_eval_is_shown_as_a_table_is(tmp_path, capsys):
+    plant(tmp_path / "toy", TREE)
+    assert main(["show", str(tmp_path / "toy"), "limit=1", "language_pair=en-de"]) == 0
+    out = capsys.readouterr().out
+    words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
+    settings = compose.composed(words[2:])["dataset"]["mt_metrics_eval"]
+    reader = build(settings, MtMetricsEval, "dataset.mt_metrics_eval")
+    count = len(reader.read(tmp_path, "en-de"))
+    assert f"mt_metrics_eval en-de: {count} segments" in out
+    assert main(["show", str(tmp_path)]) == 2
+    assert f"show one of them: bmx-grid data show {tmp_path / 'toy'}\n" in capsys.readouterr().err
+
+
+def test_a_folder_of_a_published_data_set_names_it(tmp_path, capsys):
+    file = tmp_path / "SharedTask2021/data/test21/ro-en-test21.tar.gz"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"")
+    for folder in (tmp_path, tmp_path / "SharedTask2021"):
+        assert main(["show", str(folder)]) == 2
+        said = f"show one of them: bmx-grid data show eval4nlp21 data_dir={tmp_path}\n"
+        assert capsys.readouterr().err.endswith(said)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         pytest.param("abc.tsv", "no column for hypothesis, score, source or reference.*=NAME", id="roles"),
         pytest.param("none.tsv", "there is no file none.tsv", id="no such file"),
         pytest.param("table.xlsx", "the name must end in .tsv, .csv, .jsonl, .parquet", id="another kind of file"),
-        pytest.param("./", "unknown data set './'.* a file that ends in .tsv, .csv", id="a folder"),
+        pytest.param(
+            "./", "./: the folder holds no data set that is known here: .* a file that ends in .tsv", id="a folder"
+        ),
         pytest.param("wmt_17", "unknown data set 'wmt_17'. Did you mean 'wmt17'", id="no data set"),
     ],
 )
