@@ -75,6 +75,7 @@ def load(
     w: float | None = None,
     settings: Mapping[str, Any] | None = None,
     recipe: str | Path | Recipe | None = None,
+    language_pair: str | None = None,
 ) -> Scorer:
     """A metric that scores texts: boosted by a recipe, by p and w, or alone.
 
@@ -97,6 +98,8 @@ def load(
     settings: further keys as `python -m bmx_grid score --set` takes them: "metric.KEY", "explainer.KEY", "seed",
         "max_texts", and with p or w "side", "aggregation".
     recipe: a file that a sweep wrote, the name of an embedded one, or a `Recipe`.
+    language_pair: of the texts ("de-en"), for metrics that need to know it: a judge whose prompt names the languages,
+        translation models.
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe, DataError
     for a file that is no recipe, UnavailableError when a model or library is unavailable.
     """
@@ -105,4 +108,4 @@ def load(
 
     if callable(metric) and not isinstance(metric, type):
         metric = function_metric(metric)
-    return make_scorer(metric, explainer, p, w, keyed("settings", settings), recipe_of(recipe))
+    return make_scorer(metric, explainer, p, w, keyed("settings", settings), recipe_of(recipe), language_pair)

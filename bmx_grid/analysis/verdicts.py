@@ -360,11 +360,13 @@ def _more_data(rows: Sequence[Row]) -> str:
     more = units_needed(row) - units
     if more <= 0:
         return KEEP if row["verdict"] == NO_GAIN else RATE_MORE
-    if row["pairs"] > 1:
-        needed = counted(more, "more language pair")
-    else:
-        needed = counted(math.ceil(more / 100) * 100, "more segment")
-    return f"rate about {needed} to see a gain of {PRECISE:g} with probability {POWER:g}"
+    goal = f"a gain of {PRECISE:g} with probability {POWER:g}"
+    if row["pairs"] > 1:  # nobody makes language pairs: each can be judged by itself, by its segments
+        return (
+            f"judge language pairs one by one (dataset.NAME.language_pairs=[PAIR]), as to see {goal} across them takes "
+            f"about {units + more:,}"
+        )
+    return f"rate about {counted(math.ceil(more / 100) * 100, 'more segment')} to see {goal}"
 
 
 def units_needed(row: Row) -> int:

@@ -41,6 +41,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import P_VALUE, counted, visible
+from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import NO_PAIR, clusters
 from bmx_grid.datasets.tables import ROLES, named_roles, open_table
 from bmx_grid.datasets.tables import Table as File
@@ -175,6 +176,7 @@ def compare(
     columns: Columns | None = None,
     language_pair: str | None = None,
     lengths: str | Sequence[str] = (),
+    decimal: Decimal = ".",
 ) -> Compared:
     """Which metric correlates best with human judgements: correlations, intervals and tests of columns of scores.
 
@@ -193,20 +195,21 @@ def compare(
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
         "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
-        resamples, seed: of intervals and tests. columns, language_pair: as for `grid`. lengths: columns of numbers of
-        words, in place of those of the texts, that a verdict takes off.
+        resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`. lengths: columns of
+        numbers of words, in place of those of the texts, that a verdict takes off.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
-    for name, value, choices in (("by", by, Grouping), ("level", level, Level), ("statistic", statistic, Kind)):
-        convert(value, choices, name)
+    choices = {"by": (by, Grouping), "level": (level, Level), "statistic": (statistic, Kind)}
+    for name, (value, known) in {**choices, "decimal": (decimal, Decimal)}.items():
+        convert(value, known, name)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     table = frame if isinstance(frame, File) else frame_table(frame)
     names, counts = listed("metrics", metrics), listed("lengths", lengths)
     needed = NEEDED[level if level == "system" else by]
     roles = _roles(table, names, human, counts, keyed("columns", columns), needed)
-    scores = {name: _scores(table, name) for name in names}
-    words = np.column_stack([numbers(table, name) for name in counts]) if counts else None
-    settings = list(_settings(table, scores, words, roles, language_pair))
+    scores = {name: _scores(table, name, decimal) for name in names}
+    words = np.column_stack([numbers(table, name, decimal) for name in counts]) if counts else None
+    settings = list(_settings(table, scores, words, roles, language_pair, decimal))
     how: dict[str, Any] = {"resamples": resamples, "seed": seed}
     frames = _frames(settings, by, level, statistic, how)
     n_clusters = len({label for setting in settings for label in setting.clusters})
@@ -269,9 +272,9 @@ def _roles(
     return roles_of(table, given, ("score", *needed), taken=[*metrics, *lengths])
 
 
-def _scores(table: File, name: str) -> Floats:
+def _scores(table: File, name: str, decimal: Decimal) -> Floats:
     """float64 of a metric's column; a warning says how many are missing. Raises DataError."""
-    values = numbers(table, name)
+    values = numbers(table, name, decimal)
     if missing := int(np.isnan(values).sum()):
         warnings.warn(
             f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; they are left "
@@ -282,7 +285,12 @@ def _scores(table: File, name: str) -> Floats:
 
 
 def _settings(
-    table: File, scores: Mapping[str, Floats], words: Floats | None, roles: Roles, language_pair: str | None
+    table: File,
+    scores: Mapping[str, Floats],
+    words: Floats | None,
+    roles: Roles,
+    language_pair: str | None,
+    decimal: Decimal,
 ) -> Iterator[Scored]:
     """A finished setting of each language pair and column, sorted by the names of the metrics.
 
@@ -302,7 +310,7 @@ def _settings(
 
     used = dict.fromkeys(name for names in roles.values() for name in names)  # a metric may be called as a role
     whole = File(table.path, [*used, *added], len(table), column, table.place)
-    sets = segment_sets(whole, {**roles, **{role: (f"({role})",) for role in texts}}, language_pair)
+    sets = segment_sets(whole, {**roles, **{role: (f"({role})",) for role in texts}}, language_pair, decimal)
     labels = clusters([segments for segments, _ in sets])
     truth: list[Role] = [role for role in ("reference", "source") if role in roles]
     reads: tuple[Role, ...] = (*truth[:1], "hypothesis")
@@ -401,6 +409,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
     cli.add_argument("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns of numbers of words")
     cli.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
+    cli.add_argument("--decimal", default=".", metavar="SIGN", help="the decimal sign of numbers: . (default) or ,")
     cli.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
     cli.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
     cli.add_argument("--json", action="store_true", help="print JSON")
@@ -413,8 +422,7 @@ def _printed(parsed: argparse.Namespace) -> str:
     table, columns = open_table(Path(parsed.table).expanduser()), named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
-    options = ("metrics", "human", "by", "level", "statistic", "resamples", "seed", "language_pair", "lengths")
-    arguments = {name: getattr(parsed, name) for name in options}
+    arguments = {name: value for name, value in vars(parsed).items() if name not in ("table", "columns", "json")}
     compared = compare(table, columns=columns, **arguments)
     roles = {role.replace("_", " "): list(names) for role, names in compared.columns.items()}
     read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, "lengths": parsed.lengths, **roles}

@@ -11,12 +11,13 @@ import numpy as np
 
 from bmx_grid.api.inputs import keyed, listed, path
 from bmx_grid.api.sweeps import Run, swept
+from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.lines import Decimal, parse_number
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
 from bmx_grid.datasets.tables import Table, recognised
 from bmx_grid.datasets.tabular import table_rows
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Columns = Mapping[str, str | Sequence[str]]
 Roles = Mapping[str, tuple[str, ...]]
 NAME = "frame"
+FRAME = "the frame"  # what messages call it, in place of a path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,40 +68,48 @@ def frame_table(frame: object) -> Table:
         values: list[Any] = named[name].astype(object).where(named[name].notna(), None).tolist()
         return values
 
-    return Table(Path("the frame"), list(named.columns), len(frame), column, lambda row: f"row {row + 1}")
+    return Table(Path(FRAME), list(named.columns), len(frame), column, lambda row: f"row {row + 1}")
 
 
 def roles_of(table: Table, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()) -> Roles:
     """Role -> its columns, as `recognised` finds them; taken: columns that play another part."""
     given = {role: listed(f"columns: {role}", names) for role, names in keyed("columns", columns).items()}
     free = [name for name in dict.fromkeys(table.names) if name not in taken]
-    way_out = "columns={{'{}': 'COLUMN'}}" if str(table.path) == "the frame" else "--columns {}=COLUMN"
+    way_out = "columns={{'{}': 'COLUMN'}}" if str(table.path) == FRAME else "--columns {}=COLUMN"
     return recognised(free, given, needed, str(table.path), way_out)
 
 
-def numbers(table: Table, name: str) -> Floats:
-    """float64 of a column, NaN for gaps. Raises DataError naming the row of anything else, and for too few numbers."""
+def numbers(table: Table, name: str, decimal: Decimal = ".") -> Floats:
+    """float64 of a column, NaN for gaps. decimal: the decimal sign of numbers that are texts.
+
+    Raises DataError naming the row of anything else, and for too few numbers.
+    """
     what, way_out = f"the score in column '{name}'", "leave it empty where there is none"
-    values = table.take([name])[name]
-    parsed = [parse_number(value, visible(table.where(row)), what, way_out) for row, value in enumerate(values)]
+    comma_option = "decimal=','" if str(table.path) == FRAME else "--decimal=,"
+    parsed = []
+    for row, value in enumerate(table.take([name])[name]):
+        place = visible(table.where(row))
+        parsed.append(parse_number(value, place, what, way_out, decimal, comma_option))
     count = int(np.isfinite(parsed).sum())
     if count < FEWEST:
         raise DataError(f"the column {name!r} of {table.path} has {count} numbers; a correlation needs {FEWEST}.")
     return np.array(parsed)
 
 
-def segment_sets(table: Table, roles: Roles, language_pair: str | None) -> list[tuple[SegmentSet, list[int]]]:
+def segment_sets(
+    table: Table, roles: Roles, language_pair: str | None, decimal: Decimal = "."
+) -> list[tuple[SegmentSet, list[int]]]:
     """The segments of a table by language pair, in order of appearance, each set with the numbers of its rows.
 
-    roles: role -> columns. Raises DataError naming the row of what cannot be used, ConfigError for a language pair that
-    is given twice.
+    roles: role -> columns. decimal: as for `numbers`. Raises DataError naming the row of what cannot be used,
+    ConfigError for a language pair that is given twice.
     """
     if "language_pair" in roles and language_pair is not None:
         raise ConfigError(f"language_pair: {table.path} has a column for it, {roles['language_pair'][0]!r}; omit one.")
     for name in roles["score"]:
-        numbers(table, name)
+        numbers(table, name, decimal)
     pairs = () if "language_pair" in roles else (str(language_pair or NO_PAIR),)
-    by_pair, segments = table_rows(table, dict(roles), pairs, str(table.path))
+    by_pair, segments = table_rows(table, dict(roles), pairs, str(table.path), decimal)
     return [(segments(NAME, pair), rows) for pair, rows in by_pair.items()]
 
 
@@ -110,6 +120,7 @@ def grid(
     *,
     columns: Columns | None = None,
     language_pair: str | None = None,
+    decimal: Decimal = ".",
     output_dir: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     quiet: bool = True,
@@ -133,7 +144,8 @@ def grid(
 
     frame: one row per segment (and system), with columns for hypothesis, human score (higher is better), and source or
         reference; id, system, document and language_pair if there are any. Usual names (src, ref, mt, DA, …) are
-        recognised; columns: role -> column, for others. language_pair: of a frame without such a column.
+        recognised; columns: role -> column, for others. language_pair: of a frame without such a column. decimal: the
+        decimal sign of scores that are texts, "." or ",".
     metric: a name of an option, a function, an object (`bmx_grid.load("chrf")`), a list of these, or a dictionary of
         them by name. The parameters of a function say what it reads: `f(hypotheses, references)`, `f(hypotheses,
         sources)` or all three are called with lists of texts, and return as many scores, higher is better. It runs in
@@ -146,7 +158,8 @@ def grid(
     """
     table = frame_table(frame)
     roles = roles_of(table, columns, ("hypothesis", "score"))
-    sets = {segments.language_pair: segments for segments, _ in segment_sets(table, roles, language_pair)}
+    decimal = convert(decimal, Decimal, "decimal")
+    sets = {segments.language_pair: segments for segments, _ in segment_sets(table, roles, language_pair, decimal)}
     content = digest([segments.fingerprint() for segments in sets.values()])[:16]
     reader = Frame(sets=sets, language_pairs=tuple(sets), content=content)
     chosen: dict[str, Any] = {"metric": metric, "explainer": explainer, "dataset": {NAME: reader}}

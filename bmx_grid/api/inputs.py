@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import traceback
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +17,10 @@ import numpy as np
 
 from bmx_grid.attribution.scorer import SURROGATE, Scorer
 from bmx_grid.core.configure import MOST, check_seed, convert
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ComponentError, ConfigError, exception_line, shown
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.wording import counted
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
@@ -101,9 +104,50 @@ class Function(Metric):
         return f"function|name:{self.name}|identifier:{self.identifier[:16]}|version:{self.VERSION}"
 
     def score(self, items: Sequence[Item]) -> Floats:
+        """float64[n] scores. Raises ComponentError, with what is asked of the function, for anything else."""
         texts = {name: [item.text(role) for item in items] for name, role in PARAMETERS.items() if role in self.roles}
-        scores: Floats = self.function(**texts)  # checked where metrics are asked, as those of every metric
+        try:
+            returned = self.function(**texts)
+        except (TypeError, AttributeError) as error:  # what Python raises for a list where a text was expected
+            failure = ComponentError(self._breach(f"raises {exception_line(error)}"))
+            failure.details = traceback.format_exc()
+            raise failure from error
+        if wrong := _not_scores(returned, len(items)):
+            raise ComponentError(self._breach(f"returns {wrong}"))
+        scores: Floats = returned
         return scores
+
+    def _breach(self, what_it_does: str) -> str:
+        """What the function does, what it should, and how a function of one segment becomes one of lists."""
+        names = [name for name in inspect.signature(self.function).parameters if name in PARAMETERS]
+        lists = ", ".join(names)
+        texts = ", ".join(PARAMETERS[name] for name in names)
+        called = getattr(self.function, "__name__", "<a function>")
+        called = called if called.isidentifier() else "of_one_segment"  # of a lambda
+        return (
+            f"the function {self.name} {what_it_does}. It gets lists, with one text per segment, and returns one score "
+            f"per segment, as a list of numbers. A function of one segment is wrapped: def by_segment({lists}): return "
+            f"[{called}({texts}) for {texts} in zip({lists})]"
+        )
+
+
+def _not_scores(returned: Any, count: int) -> str:
+    """What a function returned in place of a score for each of `count` segments; "" for such scores."""
+    try:
+        array = np.asarray(returned)
+    except ValueError:
+        return "rows of different lengths"
+    if array.ndim != 1 or array.dtype == object:
+        of_texts = isinstance(returned, list | tuple)
+        for number, score in enumerate(returned if of_texts else (), start=1):
+            if not isinstance(score, Real):
+                return f"{shown(score)} as the score of segment {number}"
+        return f"{shown(returned)} ({type(returned).__name__})"
+    if len(array) != count:
+        return f"{counted(len(array), 'value')} for {counted(count, 'segment')}"
+    if array.dtype.kind not in "biuf":
+        return f"{shown(array[0].item())} as the score of segment 1"
+    return ""
 
 
 def function_metric(function: Callable[..., Any], name: str | None = None) -> Function:

@@ -118,6 +118,9 @@ class BoostedMetric(Metric):
     def fitted(self, segments: SegmentSet) -> BoostedMetric:
         return dataclasses.replace(self, metric=self.metric.fitted(segments))
 
+    def of_languages(self, language_pair: str) -> BoostedMetric:
+        return dataclasses.replace(self, metric=self.metric.of_languages(language_pair))
+
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts of the innermost metric that `copies` versions of `item` need.
 

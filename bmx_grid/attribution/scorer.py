@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -159,10 +159,12 @@ def make_scorer(
     w: float | None,
     settings: Mapping[str, Any],
     recipe: Recipe | None = None,
+    language_pair: str | None = None,
 ) -> Scorer:
     """A scorer from names of options (see `bmx_grid.load`); with a recipe, metric and explainer need no name.
 
-    explainer: None for none, ... for that of the recipe, or the default one.
+    explainer: None for none, ... for that of the recipe, or the default one. language_pair: of the texts, for metrics
+    that need to know it.
 
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe;
     UnavailableError for a metric or an explainer that is unavailable here.
@@ -183,6 +185,9 @@ def make_scorer(
     if node["explainer"] is None:
         del node["explainer"]
     built = build({"_target_": f"{cls.__module__}.{cls.__qualname__}", **node}, cls, "settings")
+    if language_pair is not None:
+        check_pair_of_languages(language_pair)
+        built = replace(built, metric=built.metric.of_languages(language_pair))
     parts = built.metric, built.explainer
     if recipe is not None:
         recipe.check(
@@ -193,6 +198,15 @@ def make_scorer(
         for part in filter(None, parts):
             part.check()
     return Scorer(*parts, built.seed, built.max_texts, built if by_point else recipe)
+
+
+def check_pair_of_languages(language_pair: str) -> None:
+    """Raise ConfigError for anything but two names with a dash between them."""
+    if not isinstance(language_pair, str) or not re.fullmatch(r"[^\s-]+-[^\s-]+", language_pair):
+        raise ConfigError(
+            f"language_pair: {language_pair!r:.60} is no language pair; write the codes of the language of the source "
+            "and of that of the translation with a dash between them, such as de-en."
+        )
 
 
 def _check_arguments(

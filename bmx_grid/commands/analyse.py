@@ -135,7 +135,6 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
 def _summary(analysis: Analysis) -> str:
     """What was read, the answer, and the tables that are brief, in lines that fit the terminal."""
     from bmx_grid.analysis import headline
-    from bmx_grid.analysis.questions import signature
 
     table = analysis.table
     read = [
@@ -146,9 +145,7 @@ def _summary(analysis: Analysis) -> str:
     unsigned = [replace(shown, notes=shown.notes[:-1]) for shown in analysis.tables() if shown.brief]
     counts = analysis.ask(headline.compute)["headline"]
     parts = [sentences(lines) for lines in (read, headline.answer(analysis), counts)]
-    return "\n\n".join(
-        [*filter(None, parts), *(as_text(shown, terminal_width()).rstrip() for shown in unsigned), signature(analysis)]
-    )
+    return "\n\n".join([*filter(None, parts), *(as_text(shown, terminal_width()).rstrip() for shown in unsigned)])
 
 
 def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], analysis: Analysis | None = None) -> None:

@@ -190,6 +190,8 @@ def parse(line: str) -> Override:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
+    if line.endswith("=,"):  # as in decimal=,: Hydra looks for values before and after a comma
+        line = f"{line[:-1]}','"
     try:
         override: Override = OverridesParser.create().parse_override(line)
     except (HydraException, ValueError, RecursionError) as error:
@@ -324,6 +326,12 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
         plain: Any = OmegaConf.to_container(OmegaConf.create(dict(config)), resolve=True)
     except (OmegaConfBaseException, RecursionError) as error:
         key = getattr(error, "full_key", None) or "the configuration"
+        absent = re.search(r"Interpolation key '((\w+)\.([^.']+)[^']*)' not found", str(error))
+        if absent is not None and absent[2] in SEVERAL:
+            raise ConfigError(
+                f"{key}: it is that of {absent[1]}, and the {absent[2]} '{absent[3]}' is not chosen; choose it, too, "
+                f"write {key}=VALUE, or leave out what needs it."
+            ) from error
         raise ConfigError(f"{key}: it cannot be resolved: {_reason(error)}; write a value in its place.") from error
     return {str(key): value for key, value in plain.items()}
 

@@ -35,7 +35,8 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.download import check, download
+from bmx_grid.datasets.download import check, download, unverifiable
+from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.tables import (
     FORMATS,
@@ -65,7 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cli = parser("data", __doc__)
     cli.add_argument("command", choices=COMMANDS, help="; ".join(map(": ".join, COMMANDS.items())))
     cli.add_argument(
-        "settings", nargs="*", metavar="NAME | KEY=VALUE", help="data sets, and settings (below); show: also a table"
+        "settings",
+        nargs="*",
+        metavar="NAME | KEY=VALUE",
+        help="data sets, and settings (below); show: also a table, or a folder of mt-metrics-eval",
     )
     cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN")
     parsed = cli.parse_args(arguments)
@@ -107,6 +111,8 @@ def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
 
     if name.lower().removesuffix(".gz").endswith(FORMATS) or Path(name).is_file():
         name, keys = "tabular", {**keys, "path": name}
+    elif name not in options("dataset") and Path(name).expanduser().is_dir():
+        name, keys = "mt_metrics_eval", {**keys, **_test_set(name)}
     if name not in options("dataset"):
         names = unknown("data set", name[:200], [*options("dataset"), "all"])
         raise ConfigError(f"{names} Or name a table of yours, a file that ends in {', '.join(FORMATS)}.")
@@ -114,6 +120,28 @@ def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
     for key, value in keys.items():
         OmegaConf.update(node, key.removeprefix(f"dataset.{name}."), value, force_add=True)
     return build(OmegaConf.to_container(node), DatasetReader, f"dataset.{name}")
+
+
+def _test_set(name: str) -> dict[str, str]:
+    """The keys of a folder that is a test set of mt-metrics-eval. Raises ConfigError that names what else it holds."""
+    folder = Path(name).expanduser().resolve()
+    if (folder / "sources").is_dir():
+        return {"folder": str(folder.parent), "test_set": folder.name}
+    ways = [f"bmx-grid data show {shlex.quote(str(path.parent))}" for path in sorted(folder.glob("*/sources"))]
+    for option in options("dataset"):
+        reader = build(load_option("dataset", option), DatasetReader, f"dataset.{option}")
+        needed = [path for pair in reader.language_pairs for path in reader.needs(pair)]
+        for data_dir in (folder, folder.parent):
+            inside = [path for path in needed if (data_dir / path).is_relative_to(folder)]
+            if any((data_dir / path).is_file() for path in inside):
+                ways.append(f"bmx-grid data show {option} data_dir={shlex.quote(str(data_dir))}")
+    if not ways:
+        raise ConfigError(
+            f"{name}: the folder holds no data set that is known here: neither a test set of mt-metrics-eval (with "
+            f"sources/, system-outputs/ and human-scores/) nor files of {', '.join(options('dataset'))}. Name one of "
+            f"these with data_dir=DIR, or a table, a file that ends in {', '.join(FORMATS)}."
+        )
+    raise ConfigError(f"{name}: the folder holds data sets; show one of them: {'; or '.join(ways)}")
 
 
 def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
@@ -129,6 +157,8 @@ def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
             text += f"; {count['missing']} missing: python -m bmx_grid data download {reader.name} data_dir={data_dir}"
         print(f"{reader.name:16}{' '.join(reader.language_pairs) or 'those of your files'}")
         print(f"{'':16}{text if states else 'nothing to download'}")
+        if by_hand := unverifiable(reader):
+            print(f"{'':16}{', '.join(by_hand)}: put there by hand{reader.published_at()}, and not verified")
         for entry, state in states.items():
             if state == "differs":
                 print(f"{'':16}differs from the published file: {data_dir / entry.path}")
@@ -145,6 +175,12 @@ def _show(reader: DatasetReader, data_dir: Path, limit: int) -> None:
     labels = clusters(sets)
     for segments, of_pair in zip(sets, labels, strict=True):
         _show_pair(segments, len(set(of_pair)), limit)
+    if isinstance(reader, MtMetricsEval):
+        keys = {"test_set": str(reader.test_set), "folder": reader.folder}
+        chosen = [override(f"dataset.mt_metrics_eval.{key}", value) for key, value in keys.items()]
+        metrics = "'metric=[chrf,sentence_bleu]'" if sets[0].has("reference") else "'metric=[xlmr_sbert]'"
+        words = ["bmx-grid run", "'dataset=[mt_metrics_eval]'", *chosen, metrics, "'explainer=[]'", "name=mine"]
+        to_run = " \\\n    ".join(words)
     print(f"\nto run it:\n{to_run}" if to_run else "", end="\n" if to_run else "")
 
 
@@ -208,6 +244,7 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
 def _command(reader: Tabular, roles: Mapping[str, tuple[str, ...]]) -> str:
     """The command that runs a sweep on this table, in lines to be copied into a shell."""
     words = ["'dataset=[tabular]'", override("dataset.tabular.path", str(reader.path))]
+    words += [f"dataset.tabular.decimal={reader.decimal}"] if reader.decimal != "." else []
     for role, names in roles.items():
         key = f"dataset.tabular.columns.{role}"
         if len(names) > 1:

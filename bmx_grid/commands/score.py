@@ -83,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     cli.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
     cli.add_argument("-r", "--reference", nargs="+", help=several, **files)
     cli.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
+    cli.add_argument(
+        "--language-pair", metavar="LP", help="of the texts, such as de-en; for metrics that need to know it"
+    )
     cli.add_argument("--json", action="store_true", help="print JSON, with all digits")
     cli.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
     of_thresholds = "of a sweep with evaluation=[levels]: how often people agree with a difference of two systems"
@@ -157,7 +160,7 @@ def _scorer(parsed: argparse.Namespace, settings: Mapping[str, Any], references:
         count = str(len(references)) if all(map(all, references[1:])) else "var"
         settings = {"metric.references": "all", "metric.nrefs": count, **settings}
     explainer = None if parsed.explainer == NONE else parsed.explainer or ...
-    scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, settings, recipe)
+    scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, settings, recipe, parsed.language_pair)
     if several and not scorer.metric.reads_all_references:
         raise ConfigError(f"--reference: {_metric(parsed, scorer)} compares with one reference; give one file.")
     return scorer

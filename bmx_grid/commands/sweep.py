@@ -60,6 +60,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
     from bmx_grid.commands.sweep_plan import plan_sweep
     from bmx_grid.core.storage import write_text
+    from bmx_grid.report.analysis_files import REPORT
     from bmx_grid.report.terminal import announcement, failures, plan_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
@@ -84,7 +85,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
     if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
         say(str(unchanged["said"]))
-        say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date")
+        page = settings.output_dir / REPORT
+        shown = f"\nthe page: {page}" if settings.analysis and page.is_file() else ""
+        say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date{shown}")
         return Ended(int(unchanged["n_failed"]), len(plan.settings))
     folder.claim(_usual_files(sweep))  # before hours of work: what cannot be written, or may not
     failed: Sequence[Refused] = ()
@@ -100,7 +103,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
     seconds = time.perf_counter() - start
     where = f"{settings.output_dir}/{tracker.where()}"
-    _say(sweep, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {where}")
+    page = settings.output_dir / REPORT
+    shown = f"\nthe page: {page}" if page in written else ""
+    _say(sweep, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {where}{shown}")
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
@@ -146,11 +151,12 @@ def run_settings(sweep: Sweep) -> Ran:
     plan, settings = sweep.plan, sweep.settings
     outcomes: list[Outcome] = []
     reasons = set[str]()
-    n_settings, scores = len(plan.everything), plan.n_texts > 0
+    n_settings, scores = len(plan.everything), plan.n_texts_here > 0
     with sweep.executor.kept() as executor:
-        with Progress(plan.n_texts) if scores else Progress(n_settings, "evaluating", "settings") as progress:
+        with Progress(plan.n_texts_here) if scores else Progress(n_settings, "evaluating", "settings") as progress:
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
-            for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, **how):
+            drop = progress.drop if scores else lambda n_texts: None  # else settings are counted, all of which end
+            for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
                 outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
@@ -173,7 +179,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     from bmx_grid.core.storage import remove_abandoned, write_text
     from bmx_grid.core.terminal import working
     from bmx_grid.report.analysis_files import analyse_sweep
-    from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences
+    from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences, unit_of_gains
 
     settings, out = sweep.settings, sweep.settings.output_dir
     for place in (out, out / "figures", out / "tables", out / "recipes", out.parent):
@@ -192,8 +198,11 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     write_text(out / CONFIG, sweep.config)
     written.append(out / CONFIG)
     lines = list[str]() if analysis is None else answer(analysis, MOST_ANSWERS)
+    if lines:
+        assert analysis is not None
+        lines.append(unit_of_gains(analysis))
     _track(sweep, ran, analysis, tables, written)
-    summary = "\n\n".join(part for part in (sentences(lines), note, failures(ran.failed)) if part)
+    summary = "\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part)
     if summary:
         _say(sweep, f"\n{summary}\n")
     if moved:

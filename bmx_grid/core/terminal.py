@@ -171,6 +171,14 @@ class Progress:
             print(tqdm.format_meter(self._done, total, now - self._start, **shape), file=sys.stderr, flush=True)
             self._last, self._last_done = now, self._done
 
+    def drop(self, n: int) -> None:
+        """`n` that are not done will not be done: they are no part of the total, nor of the time left."""
+        if self._total is not None:
+            self._total = max(self._total - n, self._done)
+        if self._bar is not None and self._total is not None:
+            self._bar.total = self._total
+            self._bar.refresh()
+
     def say(self, line: str) -> None:
         """Print a line to standard output without disturbing the bar."""
         if self._bar is not None:

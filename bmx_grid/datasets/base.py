@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -125,12 +126,18 @@ class DatasetReader(Component):
         if language_pair not in self.PAIRS:
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, self.PAIRS))
 
+    def published_at(self) -> str:
+        """Where people find the files that `needs` names; "" where nothing is known."""
+        return "".join(f", from https://github.com/{source.repository}" for source in self.sources[:1])
+
     def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
         """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
         paths = [Path(data_dir) / needed for needed in relative]
         missing = [str(path) for path in paths if not path.is_file()]
         if missing:
             fetch = f"fetch the files with: python -m bmx_grid data download {self.name} data_dir={data_dir}"
+            if any(str(path.relative_to(data_dir)) not in manifest() for path in map(Path, missing)):
+                fetch = f"put the files there by hand{self.published_at()}: no checksum of them is known here."
             raise DataMissingError(
                 f"data set '{self.name}': not found: {named(missing)}. Set data_dir to the folder that holds the data, "
                 f"or {fetch if self.sources else 'make the files as docs/data.md says.'}"
@@ -185,6 +192,24 @@ class Published(DatasetReader):
                 f"({visible(first_line(error))[:200]}); download again: "
                 f"python -m bmx_grid data download {self.name} data_dir={data_dir}"
             ) from error
+
+    def pairs(self, data_dir: Path) -> tuple[str, ...]:
+        """The pairs to use, without those that cannot be had here, which a warning names; all where that is all.
+
+        Those are pairs with files that are absent and that `download` cannot fetch, as their checksums are unknown.
+        """
+        absent = [pair for pair in self.language_pairs if self._is_out_of_reach(Path(data_dir), pair)]
+        if not absent or len(absent) == len(self.language_pairs):
+            return self.language_pairs
+        warnings.warn(
+            f"data set '{self.name}': {', '.join(absent)} left out: not in {data_dir}; put the files there by hand"
+            f"{self.published_at()}.",
+            stacklevel=2,
+        )
+        return tuple(pair for pair in self.language_pairs if pair not in absent)
+
+    def _is_out_of_reach(self, data_dir: Path, language_pair: str) -> bool:
+        return any(path not in manifest() and not (data_dir / path).is_file() for path in self.needs(language_pair))
 
     @abstractmethod
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:

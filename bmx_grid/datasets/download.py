@@ -27,16 +27,21 @@ ATTEMPTS, WAIT_S, TIMEOUT_S = 5, 1.0, 30.0  # the wait doubles after each attemp
 
 
 def check(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
-    """The state below `data_dir` of all files that the reader's language pairs need, by path, sorted.
+    """The state below `data_dir` of all files with known checksums that the reader's language pairs need, by path.
 
-    Raises DataError for a file of which no checksum is known.
+    Raises DataError where none of them has a known checksum.
     """
-    states: dict[Entry, State] = {}
-    for path in sorted({path for pair in reader.language_pairs for path in reader.needs(pair)}):
-        if path not in manifest():
-            raise DataError(f"data set '{reader.name}': no checksum is known of {path}; put it there by hand.")
-        states[manifest()[path]] = verify(data_dir / path, manifest()[path])
-    return states
+    needed = sorted({path for pair in reader.language_pairs for path in reader.needs(pair)})
+    known = [path for path in needed if path in manifest()]
+    if needed and not known:
+        way_out = f"put it there by hand{reader.published_at()}"
+        raise DataError(f"data set '{reader.name}': no checksum is known of {needed[0]}; {way_out}.")
+    return {manifest()[path]: verify(data_dir / path, manifest()[path]) for path in known}
+
+
+def unverifiable(reader: DatasetReader) -> list[str]:
+    """The language pairs with a file of which no checksum is known: it cannot be fetched, and is not checked."""
+    return [pair for pair in reader.language_pairs if not manifest().keys() >= set(reader.needs(pair))]
 
 
 def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:

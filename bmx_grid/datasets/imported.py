@@ -18,7 +18,7 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import RUNTIME, Component, runtime
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.lines import refuse
+from bmx_grid.datasets.lines import Decimal, refuse
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.tables import listed
 
@@ -61,6 +61,7 @@ class FromFile(Component):
         {level} is seg and sys, {side} target, source or reference; * is anything. The folder of a test set of
         mt-metrics-eval stands for all its metrics.
     files: in place of file, name -> path: several under names of their own.
+    decimal: the decimal sign of scores that are texts.
     columns: of a table, role -> column. A role that is null takes the column of its own name.
     language_pairs: the one pair that the file is of, where neither it nor its path says so and there are several.
     extra: "refuse" or "ignore" rows of ids or systems that the test set does not have.
@@ -73,6 +74,7 @@ class FromFile(Component):
     name: str = runtime("imported")
     file: str | None = runtime(None)
     files: Mapping[str, str] | None = runtime(None)
+    decimal: Decimal = runtime(".")
     columns: Mapping[str, str | None] = field(default_factory=dict, metadata={"role": RUNTIME})
     language_pairs: tuple[str, ...] = runtime(())
     extra: Literal["refuse", "ignore"] = runtime("refuse")

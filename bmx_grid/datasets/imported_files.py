@@ -32,6 +32,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.imported import FromFile, ImportedFile
 from bmx_grid.datasets.lines import (
+    HAS_DECIMAL_COMMA,
     LISTED,
     finite_or_nan,
     listed_tags,
@@ -74,16 +75,16 @@ def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
     if _is_table(name):
         return _score_table(path, option)
     if name.endswith(".score"):
-        return ImportedFile(path, read_blocks(path), of_systems=name.endswith(".sys.score"))
+        return ImportedFile(path, read_blocks(path, option), of_systems=name.endswith(".sys.score"))
     lines = _filled_lines(path)
     if any("\t" in line for line in lines):
-        return ImportedFile(path, _score_submission(path, lines))
-    return ImportedFile(path, _listed_scores(path, lines, ["value"]))
+        return ImportedFile(path, _score_submission(path, lines, option))
+    return ImportedFile(path, _listed_scores(path, lines, ["value"], option))
 
 
-def read_blocks(path: Path) -> pd.DataFrame:
-    """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace."""
-    return _listed_scores(path, _filled_lines(path), ["system", "value"], separator=None)
+def read_blocks(path: Path, option: FromFile | None = None) -> pd.DataFrame:
+    """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace. option: what names the file."""
+    return _listed_scores(path, _filled_lines(path), ["system", "value"], option, separator=None)
 
 
 def read_word_file(path: Path, option: FromFile) -> ImportedFile:
@@ -95,7 +96,8 @@ def read_word_file(path: Path, option: FromFile) -> ImportedFile:
     if _lists_tags(lines):
         return ImportedFile(path, _word_submission(path, lines), are_labels=True)
     rows = _rows([line.split() for line in lines])
-    return ImportedFile(path, _with_numbers(path, rows, "scores"), low_is_error=not name.endswith(".submission"))
+    scores = _with_numbers(path, rows, "scores", option)
+    return ImportedFile(path, scores, low_is_error=not name.endswith(".submission"))
 
 
 def _rows(values: Any) -> pd.DataFrame:
@@ -125,22 +127,30 @@ def _filled_lines(path: Path) -> list[str]:
 
 
 def _listed_scores(
-    path: Path, lines: Sequence[str], columns: Sequence[str], first: int = 1, separator: str | None = "\t"
+    path: Path,
+    lines: Sequence[str],
+    columns: Sequence[str],
+    option: FromFile | None,
+    first: int = 1,
+    separator: str | None = "\t",
 ) -> pd.DataFrame:
     """The rows of lines without column names. A score must not be left empty: the file could have been cut there."""
     rows = text_rows(lines, columns, str(path), first, separator)
     rows["place"] = [f"line {line}" for line in rows.line]
     refuse(rows, rows.value.str.strip() == "", lambda row: f"{path}, {row.place}: no score; {MISSING}.")
-    return _with_scores(path, rows, "the score")
+    return _with_scores(path, rows, "the score", option)
 
 
-def _with_scores(path: Path, rows: pd.DataFrame, what: str) -> pd.DataFrame:
+def _with_scores(path: Path, rows: pd.DataFrame, what: str, option: FromFile | None) -> pd.DataFrame:
     """The rows with numbers in place of what the file has. what: their name in a sentence."""
-    pairs = zip(rows.value, rows.place, strict=True)
-    return rows.assign(value=[parse_number(value, f"{path}, {place}", what, MISSING) for value, place in pairs])
+    sign: tuple[Any, ...] = () if option is None else (option.decimal, f"{option.KEY}.decimal=,")
+    scores = []
+    for value, place in zip(rows.value, rows.place, strict=True):
+        scores.append(parse_number(value, f"{path}, {place}", what, MISSING, *sign))
+    return rows.assign(value=scores)
 
 
-def _score_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
+def _score_submission(path: Path, lines: Sequence[str], option: FromFile) -> pd.DataFrame:
     for row, line in enumerate(lines[:HEADER], start=1):
         if "\t" in line:
             raise DataError(
@@ -151,7 +161,7 @@ def _score_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
         words = _word_submission(path, lines)
         words = words[words.side == "hypothesis"].drop(columns="side").reset_index(drop=True)
         return words.assign(value=[float(labels.mean()) for labels in words.value])  # <EOS> counts
-    return _listed_scores(path, lines[HEADER:], ["language_pair", "method", "id", "value"], HEADER + 1)
+    return _listed_scores(path, lines[HEADER:], ["language_pair", "method", "id", "value"], option, HEADER + 1)
 
 
 def _word_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
@@ -177,7 +187,8 @@ def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
 def _score_table(path: Path, option: FromFile) -> ImportedFile:
     table = open_table(path)
     columns, _ = _columns(table, option, ("score",))
-    rows = _with_scores(path, _named_rows(table, columns, "score"), f"the score in column '{columns['score']}'")
+    what = f"the score in column '{columns['score']}'"
+    rows = _with_scores(path, _named_rows(table, columns, "score"), what, option)
     # Without ids, a table that names each system once (in each language pair) is of systems.
     names = [name for name in ("system", "language_pair") if name in rows]
     of_systems = "id" not in rows and "system" in rows and not any(rows.duplicated(names))
@@ -189,7 +200,7 @@ def _word_table(path: Path, option: FromFile) -> ImportedFile:
     columns, kind = _columns(table, option, ("scores", "labels"))
     rows = _named_rows(table, columns, kind)
     rows["value"] = _lists(path, rows, "value", columns[kind])
-    rows = _with_numbers(path, rows, kind)
+    rows = _with_numbers(path, rows, kind, option)
     if "words" in rows:
         rows["words"] = [tuple(map(str, words or ())) for words in _lists(path, rows, "words", columns["words"])]
         refuse(
@@ -272,7 +283,7 @@ def _lists(path: Path, rows: pd.DataFrame, role: str, column: str) -> pd.Series[
     return lists
 
 
-def _with_numbers(path: Path, rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+def _with_numbers(path: Path, rows: pd.DataFrame, kind: str, option: FromFile) -> pd.DataFrame:
     """The rows with an array in place of each list. Raises DataError for a value that is no finite score, or label."""
     import pandas as pd
 
@@ -280,9 +291,18 @@ def _with_numbers(path: Path, rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     arrays: list[Floats | None] = []
     for values, place in zip(rows.value, rows.place, strict=True):
         texts = [str(value) for value in values or ()]
-        numbers = np.array([finite_or_nan(text) if noun == "score" else LABELS.get(text, math.nan) for text in texts])
+        if noun == "label":
+            numbers = np.array([LABELS.get(text, math.nan) for text in texts])
+        elif all(isinstance(value, str) for value in values or ()):
+            numbers = np.array([finite_or_nan(text, option.decimal) for text in texts])
+        else:  # numbers of JSON and Parquet, whatever the decimal sign of texts is
+            numbers = np.array([finite_or_nan(text) for text in texts])
         if np.isnan(numbers).any():
             first = int(np.argmax(np.isnan(numbers)))
-            raise DataError(f"{path}, {place}: {noun} {first + 1} is {texts[first][:40]!r}; write {expected} per word.")
+            wrong = texts[first][:40]
+            advice = f"write {expected} per word"
+            if noun == "score" and option.decimal == "." and HAS_DECIMAL_COMMA.fullmatch(wrong):
+                advice = f"if its comma is a decimal comma, add {option.KEY}.decimal=, to the arguments"
+            raise DataError(f"{path}, {place}: {noun} {first + 1} is {wrong!r}; {advice}.")
         arrays.append(None if values is None else numbers)
     return rows.assign(value=pd.Series(arrays, dtype=object))

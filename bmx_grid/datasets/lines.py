@@ -8,12 +8,13 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -34,6 +35,8 @@ MEMBER_BYTES = 200_000_000  # of one text in a publisher's archive; the largest 
 ARCHIVE_BYTES = 2_000_000_000  # of all members of such an archive together
 DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError)
 MISSING = {"", "na", "n/a", "nan", "none", "null"}  # how a missing number is written, in any case
+Decimal = Literal[".", ","]  # the sign before the decimals of a number
+HAS_DECIMAL_COMMA = re.compile(r"[-+−]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE)
 LISTED = ["language_pair", "method", "side", "sentence", "token", "word", "tag"]  # of tags written one per line
 OK_BAD, ZERO_ONE = ("OK", "BAD"), ("0", "1")  # the second one is an error
 
@@ -209,31 +212,47 @@ def refuse(rows: pd.DataFrame, wrong: pd.Series[bool], sentence: Callable[[Any],
         raise DataError(sentence(rows[wrong].iloc[0]))
 
 
-def finite_or_nan(text: str) -> float:
-    """The number that a text is; NaN where it is none, as 1_000, or not finite."""
+def with_point(text: str, decimal: str) -> str:
+    """A number as Python reads it, of one that is written with this decimal sign. Raises ValueError for other signs."""
+    if "_" in text or (decimal == "," and "." in text):  # 1_000, which Python takes for a number; 1.000,5 or 0.5
+        raise ValueError(f"{text!r} is no number with the decimal sign {decimal!r}")
+    return text.replace(",", ".") if decimal == "," else text
+
+
+def finite_or_nan(text: str, decimal: str = ".") -> float:
+    """The number that a text is; NaN where it is none, as 1_000, or not finite. decimal: its decimal sign."""
     try:
-        value = math.nan if "_" in text else float(text)
+        value = float(with_point(text, decimal))
     except ValueError:
         return math.nan
     return value if math.isfinite(value) else math.nan
 
 
-def parse_number(value: Any, where: str, what: str, way_out: str) -> float:
+def parse_number(
+    value: Any, where: str, what: str, way_out: str, decimal: Decimal = ".", comma_option: str | None = None
+) -> float:
     """A finite number; NaN for empty, NA, N/A, NaN, None and null, in any case.
 
-    where: file and row; what: the number's name in a sentence; way_out: how a missing number is written. Raises
-    DataError naming these and the value for everything else: infinity, numbers beyond 1e150, truth values, 1_000.
+    where: file and row; what: the number's name in a sentence; way_out: how a missing number is written. decimal: the
+    decimal sign of numbers that are texts; comma_option: what to write for a decimal comma, where it can be chosen.
+    Raises DataError naming these and the value for everything else: infinity, numbers beyond 1e150, truth values,
+    1_000, and with a decimal comma numbers with a point, which may stand for thousands.
     """
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return math.nan
     try:
-        # float() would take "1_000" and True for numbers.
-        number = math.inf if isinstance(value, bool) or "_" in str(value) else float(value)
+        written = with_point(value, decimal) if isinstance(value, str) else value
+        number = math.inf if isinstance(value, bool) else float(written)  # float() would take True for a number
     except (TypeError, ValueError, OverflowError):
         number = math.inf
     if abs(number) > LARGEST:
         wrong = "not a finite number" if math.isinf(number) else f"beyond ±{LARGEST:g}, whose squares have no number"
-        raise DataError(f"{where}: {what} is {wrong}: {str(value)[:60]!r}; write a number like -0.25, or {way_out}.")
+        advice = f"write a number like -0.25, or {way_out}"
+        if decimal == ",":
+            advice = f"with {comma_option} write a number like -0,25, without a point, or {way_out}"
+        elif comma_option and HAS_DECIMAL_COMMA.fullmatch(str(value).strip()):
+            advice = f"if its comma is a decimal comma, add {comma_option} to the arguments"
+        raise DataError(f"{where}: {what} is {wrong}: {str(value)[:60]!r}; {advice}.")
     return number
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = ("direct-assessments", "post-editing")  # folders of the scores and of the tags
-ZERO_SHOT = ("en-cs", "en-ja")
+ZERO_SHOT = ("en-cs", "en-ja", "km-en", "ps-en")
 MEMBERS21 = ("test21.src", "test21.mt", "test21.da")
 TAGS21 = ("test21.src-tags", "test21.tgt-tags")
 CONTINUED = "@@"

@@ -30,11 +30,11 @@ MAX_BYTES = 2_000_000_000  # how large a table, and what it unpacks to, may be
 SPLIT = "split it, or leave out columns."
 ABSENT = object()  # the value of a JSONL row that lacks the field
 BATCH = 256  # rows of Parquet decoded at once: one stored value may decode to a large text in each of them
-# Role -> other names that such columns often have, in small letters, with _ in place of blanks, dots and dashes.
-# Sweeps take none of them by itself: they are proposed, so that a configuration says what was read.
+# Role -> other names that such columns often have, compared as `_plainly` writes them. Sweeps take none of them by
+# themselves: they are proposed, so that a configuration says what was read.
 _NAMES = Path(__file__).with_name("usual_columns.tsv").read_text(encoding="utf-8").splitlines()[1:]
-USUAL: dict[str, list[str]] = {role: names.split() for role, names in (line.split("\t") for line in _NAMES)}
-ROLES = tuple(USUAL)
+ROLES = tuple(line.split("\t")[0] for line in _NAMES)
+UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 REQUIRED = ("hypothesis", "score")
 SEVERAL = ("score", "reference")  # roles that may have several columns: the first is what metrics use
 SHOWN = 30  # columns listed in a message
@@ -296,13 +296,13 @@ def named_roles(arguments: Sequence[str]) -> dict[str, str]:
 def usual_columns(names: Sequence[str], taken: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """role -> its column, of the roles not in `taken` that a column's own or usual name (in any case) stands for.
 
-    A column plays one role. Of several usual names of a role, the one that stands first in USUAL is taken.
+    A column plays one role. Of several usual names of a role, the one that stands first in the list is taken.
     """
     used = {name for columns in taken.values() for name in columns}
     chosen: dict[str, str] = {}
     for exact in (True, False):  # a column that is named as a role is of that role
         for role in ROLES:
-            wanted = (role,) if exact else USUAL[role]
+            wanted = [_plainly(role)] if exact else USUAL[role]
             usual = [name for name in names if name not in used and _plainly(name) in wanted]
             if role not in taken and role not in chosen and usual:
                 chosen[role] = min(usual, key=lambda name: wanted.index(_plainly(name)))
@@ -311,8 +311,14 @@ def usual_columns(names: Sequence[str], taken: Mapping[str, Sequence[str]]) -> d
 
 
 def _plainly(name: str) -> str:
-    """A column's name as USUAL writes it."""
-    return re.sub(r"[\s.-]+", "_", unicodedata.normalize("NFKC", name.strip(INVISIBLE)).lower())
+    """A column's name in small letters and digits only, umlauts in two letters: Satz-ID, satz_id and SatzID are one."""
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).lower().translate(UMLAUTS))
+
+
+USUAL: dict[str, list[str]] = {}
+for _line in _NAMES:
+    _role, _names = _line.split("\t")
+    USUAL[_role] = [_plainly(_name) for _name in _names.split()]
 
 
 def override(key: str, value: str) -> str:

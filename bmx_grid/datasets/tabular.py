@@ -14,7 +14,7 @@ from bmx_grid.core.identity import IDENTITY, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.lines import Decimal, parse_number
 from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import REQUIRED, Table, open_table, override, recognised, usual_columns
 from bmx_grid.words.perturbation import INVISIBLE
@@ -37,12 +37,15 @@ class Tabular(DatasetReader):
     language_pairs: which pairs of the language_pair column to use, none meaning all; without such a
         column, the one pair that the whole file is of, NO_PAIR ("none") where nothing names it.
 
+    decimal: the decimal sign of scores that are texts; a score that can be read with either sign is the same number.
+
     Scores are finite numbers, higher is better, named as their column; empty, NA, NaN, None or null is an
     unrated segment, which is kept and counted. Systems, documents, domains and raters may be left empty.
     """
 
     path: str | None = runtime(None)
     columns: Columns = field(default_factory=dict, metadata={"role": IDENTITY})
+    decimal: Decimal = runtime(".")
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         """The pairs given, or else those of the file in order of appearance.
@@ -74,7 +77,7 @@ class Tabular(DatasetReader):
             for role, names in self.columns.items()
             if names is not None
         }
-        return table_rows(table, columns, self.language_pairs, key)
+        return table_rows(table, columns, self.language_pairs, key, self.decimal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,13 +103,14 @@ Reading = Callable[[str, str], SegmentSet]
 
 
 def table_rows(
-    table: Table, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str
+    table: Table, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str, decimal: Decimal = "."
 ) -> tuple[dict[str, list[int]], Reading]:
     """language pair -> the numbers of its rows from 0, in order of appearance; and what makes the segments of one, of
     the name of the data set and the pair.
 
-    given: role -> columns. key: the key of these settings, for the advice in messages. Raises DataError naming the row
-    of what cannot be used, ConfigError for columns and language pairs that are not there.
+    given: role -> columns. key: the key of these settings, for the advice in messages. decimal: the sign of scores.
+    Raises DataError naming the row of what cannot be used, ConfigError for columns and language pairs that are not
+    there.
     """
     way_out = f"{key}.columns.{{}}={{}}"
     roles = recognised(table.names, given, REQUIRED, str(table.path), way_out, proposes=True)
@@ -134,7 +138,13 @@ def table_rows(
         if pair not in by_pair:
             raise ConfigError(f"{table.path}: " + unknown("language pair", pair, by_pair))
     used = sorted(row for pair in pairs or by_pair for row in by_pair[pair])
-    scores = {name: _scores(columns[name], name, table, used) for name in roles["score"]}
+    scores = dict[str, Floats]()
+    for name in roles["score"]:
+        scores[name] = np.full(len(table), np.nan)  # unrated segments, and rows that are not used
+        what = f"the score in column '{name}'"
+        for row in used:
+            score = columns[name][row]
+            scores[name][row] = parse_number(score, table.where(row), what, UNRATED, decimal, f"{key}.decimal=,")
     unrated = [name for name, values in scores.items() if np.isnan(values).all()]
     if unrated and len(scores) > 1:
         raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
@@ -152,14 +162,6 @@ def table_rows(
         return SegmentSet(dataset, pair, of_rows, judgements, str(table.path))
 
     return by_pair, segments
-
-
-def _scores(values: Sequence[Any], name: str, table: Table, rows: Sequence[int]) -> Floats:
-    """float64, the human scores of a column; NaN for unrated segments, and for rows that are not used."""
-    scores = np.full(len(values), np.nan)
-    for row in rows:
-        scores[row] = parse_number(values[row], table.where(row), f"the score in column '{name}'", UNRATED)
-    return scores
 
 
 def _texts(values: Sequence[Any], name: str, table: Table, optional: bool) -> list[Any]:

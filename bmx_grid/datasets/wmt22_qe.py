@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.core.identity import runtime
@@ -37,15 +37,17 @@ class Wmt22Qe(Published):
     Words of the translation have tags where published; `<EOS>`, and zero-width spaces that were tagged as words (six
     sentences of en-yo), are among them. Ids are line numbers from 0, as in the task's submissions.
 
+    tags: where_there, or needed: then the files of a pair are there only with its tags.
     submissions: the tasks whose official submissions belong to the data set (`download`), for `imported`.
 
     The untokenised texts are read unchanged: the tokenised ones end in `<EOS>` and differ from
     what was judged in five en-mr sentences.
     """
 
-    MQM: ClassVar[tuple[str, ...]] = ("en-de", "en-ru")
+    MQM: ClassVar[tuple[str, ...]] = ("en-de", "en-ru", "zh-en")
     PAIRS: ClassVar[tuple[str, ...]] = ("en-cs", "en-ja", "en-mr", "en-yo", "km-en", "ps-en", *MQM)
 
+    tags: Literal["where_there", "needed"] = runtime("where_there")
     submissions: tuple[str, ...] = runtime(())
 
     def needs(self, language_pair: str) -> list[str]:
@@ -53,14 +55,14 @@ class Wmt22Qe(Published):
         task, ending = ("task1_mqm", "mqm_z_score") if language_pair in self.MQM else ("task1_da", "da_score")
         folder = f"{GOLD}/{task}/{language_pair}"
         scores = f"{folder}/{STEMS[language_pair in UNDOTTED]}.{language_pair}.{ending}"
-        others = [f"{TAGGED}/{language_pair}/"]
-        others += [f"{ROOT}/official_submissions/{task}/{language_pair}/" for task in self.submissions]
-        return [
-            f"{folder}/test.2022.src",
-            f"{folder}/test.2022.mt",
-            scores,
-            *(path for prefix in others for path in published_files(prefix)),
-        ]
+        paths = [f"{folder}/test.2022.src", f"{folder}/test.2022.mt", scores]
+        tags = published_files(f"{TAGGED}/{language_pair}/")
+        if self.tags == "needed" and not tags:
+            tags = [f"{TAGGED}/{language_pair}/{STEMS[0]}.{name}" for name in (f"{language_pair}.tags", "mt_tok", "mt")]
+        paths += tags
+        for task in self.submissions:
+            paths += published_files(f"{ROOT}/official_submissions/{task}/{language_pair}/")
+        return paths
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The sentences in file order."""

@@ -50,9 +50,12 @@ class Seq2SeqMetric(ModelMetric):
 
     def fitted(self, segments: SegmentSet) -> Self:
         """This metric for the languages of a set, where none are given."""
-        source, _, target = segments.language_pair.partition("-")
+        return cast(Self, super().fitted(segments)).of_languages(segments.language_pair)
+
+    def of_languages(self, language_pair: str) -> Self:
+        source, _, target = language_pair.partition("-")
         return dataclasses.replace(
-            cast(Self, super().fitted(segments)),
+            self,
             source_language=self.source_language or source or None,
             target_language=self.target_language or target or None,
         )

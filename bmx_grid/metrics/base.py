@@ -103,6 +103,13 @@ class Metric(Component):
         """This metric with the weights of its model permuted at random; None, the default, where it has no model."""
         return None
 
+    def of_languages(self, language_pair: str) -> Metric:
+        """This metric for texts of a language pair, where no set says it; itself, the default, where it needs none.
+
+        Raises ConfigError for languages that it does not know.
+        """
+        return self
+
     def given(self, segments: SegmentSet) -> GivenScores | None:
         """The scores of these segments where they exist already, read from a file; None, the default, to score texts.
 

@@ -250,6 +250,10 @@ class Combined(Mixed):
         scores = tuple((name, tuple(given.segments.tolist())) for name, given in files if given is not None)
         return dataclasses.replace(super().fitted(segments), metrics=members, given_scores=scores)
 
+    def of_languages(self, language_pair: str) -> Self:
+        members = tuple((name, metric.of_languages(language_pair)) for name, metric in self.metrics)
+        return dataclasses.replace(self, metrics=members)
+
     def given(self, segments: SegmentSet) -> GivenScores | None:
         """Where a metric is a file of scores: those of the combination, NaN where a metric that counts has none."""
         return GivenScores(weighted(self.fitted_scores(), self.part_weights())) if self.given_scores else None

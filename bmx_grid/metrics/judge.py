@@ -69,6 +69,12 @@ class Judge(ServedModel, Metric):
         self.template.languages(segments.language_pair)
         return self.served_as(segments.language_pair)
 
+    def of_languages(self, language_pair: str) -> Self:
+        if not self.template.names_languages:
+            return self
+        self.template.languages(language_pair)
+        return dataclasses.replace(self, language_pair=language_pair)
+
     @property
     def has_statistics(self) -> bool:
         return self.repeat > 1

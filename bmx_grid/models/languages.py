@@ -111,7 +111,7 @@ def _code(loaded: LoadedModel, known: dict[str, int], language: str | None, role
     if language is None:
         raise ConfigError(
             f"model '{loaded.name}' needs to know the language of the {role}: in a sweep it is taken from the "
-            f"language pair; elsewhere give {role}_language, such as {role}_language=de."
+            f"language pair; elsewhere give the pair (score --language-pair de-en, load(…, language_pair='de-en'))."
         )
     alike = [code for code in known if code.partition("_")[0] == language]  # de_DE of de
     candidates = [language, NLLB.get(language, ""), *(alike if len(alike) == 1 else ())]

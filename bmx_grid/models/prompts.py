@@ -120,15 +120,23 @@ class Prompt:
     def languages(self, language_pair: str) -> dict[str, str]:
         """The names of the languages of a pair, in English, where the prompt names them.
 
-        Raises ConfigError for a pair without two languages, UnavailableError without the package that knows names.
+        Raises ConfigError for a pair that is not two codes of languages, or "none";
+        UnavailableError without the package that knows names.
         """
         if not self.names_languages:
             return {}
+        other_prompt = "choose a prompt that names no languages, such as plain"
+        if language_pair == "none":  # of texts of which nothing says what they are
+            raise ConfigError(
+                f"prompt {self.name} names the languages of the texts, and no language pair is given: give it "
+                "(score --language-pair de-en, load(…, language_pair='de-en'), in a sweep "
+                f"dataset.NAME.language_pairs=[de-en]), or {other_prompt}."
+            )
         codes = language_pair.split("-")
         if len(codes) != 2 or not all(codes):
             raise ConfigError(
                 f"prompt {self.name} names the languages, and '{language_pair}' is no pair of language codes such as "
-                "de-en; choose a prompt without them, or name the pair."
+                f"de-en; name such a pair, or {other_prompt}."
             )
         try:
             from langcodes import Language
@@ -136,10 +144,18 @@ class Prompt:
             raise UnavailableError(
                 f"prompt {self.name} needs langcodes, which names languages: in a checkout, pip install '.[judge]'."
             ) from error
-        try:
-            names = [Language.get(code).display_name() for code in codes]
-        except ValueError:  # no tag of a language
-            names = codes
+        names = []
+        for code in codes:
+            try:
+                language = Language.get(code)
+            except ValueError:  # no tag of a language
+                language = Language()
+            if not language.language or not language.is_valid():
+                raise ConfigError(
+                    f"prompt {self.name} names the languages, and '{code}' of '{language_pair}' is not the code of "
+                    f"one; name a pair such as de-en, or {other_prompt}."
+                )
+            names.append(language.display_name())
         return dict(zip(LANGUAGES, names, strict=True))
 
     def messages(self, item: Item, language_pair: str) -> Messages:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bmx_grid.core.wording import counted, named, number, setting_label
+from bmx_grid.analysis.base import Given
+from bmx_grid.core.wording import correlation_in_words, counted, named, number, setting_label, shortened
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
@@ -20,6 +21,7 @@ from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
 MOST_ANSWERS = 12  # metrics and explainers that have a line
+MOST_IN_LINE = 100  # signs of why a setting failed, in its line
 FEWEST_WORDS = 3  # per text, on average
 
 
@@ -38,26 +40,32 @@ def sentences(lines: Iterable[str]) -> str:
     return "\n".join(map(fitted, lines))
 
 
+def unit_of_gains(analysis: Given) -> str:
+    """What the numbers of an answer are."""
+    correlation = correlation_in_words(analysis.shared("correlation"))
+    return f"Gains are differences of {correlation} on segments that did not choose the boost, with 95 % intervals."
+
+
 def failures(failed: Sequence[Refused]) -> str:
-    """How many settings failed, then a line for all that failed for the same reason; "" where none did."""
+    """How many parts of a sweep failed, then each reason once, with how many failed for it; "" where none did."""
     if not failed:
         return ""
     by_reason: dict[str, list[str]] = {}
     for refused in failed:
         by_reason.setdefault(refused.reason, []).append(refused.label)
-    lines = [f"  {named(labels, 3, '; ')}: {reason}" for reason, labels in by_reason.items()]
+    lines = [f"  {named(labels, 1)}: {reason}" for reason, labels in by_reason.items()]
     return "\n".join([f"failed: {len(failed)}", *(wrapped(line, terminal_width(), "    ") for line in lines)])
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
     """One line for one finished setting: correlations of the metric alone and at the published point, what it took.
 
-    A reason that is already in `said` is not said again; a new one is added.
+    A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
     """
     head = f"[{place:>{len(str(total))}}/{total}] {outcome.label}: "
     result = outcome.result
     if result is None:
-        reason = "for the same reason" if outcome.reason in said else outcome.reason
+        reason = "for the same reason" if outcome.reason in said else shortened(outcome.reason, MOST_IN_LINE)
         said.add(outcome.reason)
         return f"{head}failed: {reason}"
     parts = []
@@ -83,7 +91,7 @@ def announcement(
     """What a sweep runs and what it leaves out, and warnings. left_out: evaluations and why. spec: as in plan_table."""
     has_grid = spec is not None and any(setting.explainer is not None for setting in plan.settings)
     grid = f", {len(spec.p) * len(spec.w):,} grid points each" if spec is not None and has_grid else ""
-    lines = [f"{name}: {_settings(plan)}{grid}, at most {counted(plan.n_texts, 'text')} to score"]
+    lines = [f"{name}: {_settings(plan)}{grid}, at most {counted(plan.n_texts_here, 'text')} to score"]
     if plan.repeats:
         seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
         n_repeated = len(plan.repeats) // len(seeds)

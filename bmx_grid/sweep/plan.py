@@ -16,7 +16,7 @@ from bmx_grid.attribution.explain import NOT_ASKED, asked_of, count_texts, expla
 from bmx_grid.attribution.store import slot_of
 from bmx_grid.core.errors import BmxError, ComponentError, ConfigError, DataMissingError, ExplainError, component_errors
 from bmx_grid.core.storage import check_name
-from bmx_grid.core.wording import counted, setting_label, shortened, visible
+from bmx_grid.core.wording import counted, named, setting_label, shortened, visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.explainers.base import Explainer, GivenWords
@@ -78,7 +78,7 @@ class _Expansion:
                 )
         self._sets, self._cache_dir = sets, options.cache_dir
         self._seeds = tuple(dict.fromkeys((options.seed, *options.seeds)))
-        self._unwanted = dict.fromkeys(options.leave_out, 0)  # how many settings each pattern has met
+        self._unwanted: dict[str, list[str]] = {pattern: [] for pattern in options.leave_out}  # the settings it fits
         pairs = {segments.language_pair for segments in sets}
         self._words = {pair: PairWords.of_pair(options.words, pair) for pair in pairs}
         self._clusters = _clusters(sets)
@@ -127,19 +127,24 @@ class _Expansion:
         """Whether a setting of these four names is to be left out; it counts for the first pattern that says so."""
         for pattern in self._unwanted:
             if all(map(fnmatchcase, names, pattern.split("/"))):
-                self._unwanted[pattern] += 1
+                self._unwanted[pattern].append(setting_label(*names))
                 return True
         return False
 
     def left_out(self) -> list[Refused]:
-        """Combinations that cannot be, those whose data are absent, and how many settings each pattern met."""
+        """Combinations that cannot be, or whose data are absent; what is not wanted, and patterns that fit nothing."""
         absent = [
             Refused(label, f"{absence} ({', '.join(by_pair)}){next(iter(by_pair.values()))}")
             for (label, absence), by_pair in self._absent.items()
         ]
-        met = {name: counted(count, "setting") if count else "no settings" for name, count in self._unwanted.items()}
-        unwanted = [Refused(visible(name), f"matches {met[name]} of this sweep, by leave_out") for name in met]
-        return [*absent, *self._impossible, *unwanted]
+        unwanted = [label for labels in self._unwanted.values() for label in labels]
+        by_choice = [Refused(named(unwanted, 1), "not wanted in this sweep (leave_out)")] if unwanted else []
+        useless = [
+            Refused(visible(pattern), "leave_out names it, and no setting fits; correct or delete it")
+            for pattern, labels in self._unwanted.items()
+            if not labels
+        ]
+        return [*absent, *self._impossible, *by_choice, *useless]
 
     def _add(
         self,

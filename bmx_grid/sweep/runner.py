@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -32,10 +32,12 @@ def run_plan(
     executor: Executor,
     stop_on_error: bool,
     progress: Callable[[int], None],
+    drop: Callable[[int], None] = lambda n_texts: None,
 ) -> Iterator[Outcome]:
     """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
 
-    progress gets the number of texts of every chunk that ends. With stop_on_error nothing new is started after a
+    progress gets the number of texts of every chunk that ends, drop that of texts that are not scored as their setting
+    has failed (those of `SweepPlan.n_texts_here`). With stop_on_error nothing new is started after a
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
@@ -44,7 +46,7 @@ def run_plan(
     works = [partial(finish, setting, evaluations, None) for setting in cached]
     evaluated = (outcome for _, outcome in wherever_quicker(works, executor, cost))
     # Closed when the sweep stops: that ends the jobs which are still running.
-    with closing(_scored_outcomes(plan, evaluations, executor, progress)) as scored:
+    with closing(_scored_outcomes(plan, evaluations, executor, progress, drop)) as scored:
         for outcome in chain(evaluated, scored):
             yield outcome
             if outcome.result is None and stop_on_error:
@@ -52,7 +54,11 @@ def run_plan(
 
 
 def _scored_outcomes(
-    plan: SweepPlan, evaluations: Evaluations, executor: Executor, progress: Callable[[int], None]
+    plan: SweepPlan,
+    evaluations: Evaluations,
+    executor: Executor,
+    progress: Callable[[int], None],
+    drop: Callable[[int], None],
 ) -> Generator[Outcome]:
     """The outcomes of settings with texts to score, as workers finish."""
     settings = plan.everything
@@ -93,16 +99,22 @@ def _scored_outcomes(
                 if index not in waiting:
                     continue
                 setting = settings[index]
-                progress(waiting[index].pop(number)[1])
+                if not failed:
+                    progress(waiting[index].pop(number)[1])
                 spent[index] += on_chunk
                 if failed or not waiting[index]:
-                    del waiting[index]
+                    drop(_texts_in(waiting.pop(index)))
                     yield failure(setting, *failed) if failed else finish(setting, evaluations, spent[index])
         except WorkerLost as lost:
             if one_by_one:
-                del waiting[first]
+                drop(_texts_in(waiting.pop(first)))
                 yield failure(settings[first], str(lost))
             one_by_one = True
+
+
+def _texts_in(chunks: Mapping[int, tuple[list[Item], int]]) -> int:
+    """How many texts chunks that are not done have."""
+    return sum(n_texts for _, n_texts in chunks.values())
 
 
 def _needs_device(*parts: Metric | Explainer | None) -> bool:

@@ -141,6 +141,11 @@ class SweepPlan:
         """Texts still to score, with all seeds, before repeated texts are removed."""
         return sum(setting.n_texts for setting in self.everything)
 
+    @property
+    def n_texts_here(self) -> int:
+        """Texts to score of the settings whose metric and explainer are available here."""
+        return sum(setting.n_texts for setting in self.everything if self.obstacle(setting) is None)
+
     def obstacle(self, setting: Setting) -> str | None:
         """Why a setting cannot be scored here, if so."""
         names = (setting.metric_name, setting.explainer_name)

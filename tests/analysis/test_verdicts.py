@@ -135,7 +135,12 @@ def test_of_many_answers_the_first_are_said_and_the_others_counted():
         pytest.param([pair("a", **AVERAGE), pair("b", combined_gain=0.0)], "keep", id="an average on one pair"),
         pytest.param([{**GAINS, **AVERAGE, "gain": 0.3}], "use the recipe", id="an average gains less"),
         pytest.param([{**AVERAGE, "combined_beyond": 0.005}], "keep", id="an average that length explains"),
-        pytest.param([{"gain": WIDE}], "rate about 14 more language pairs to see a gain of 0.02 with", id="pairs"),
+        pytest.param(
+            [{"gain": WIDE}],
+            r"judge language pairs one by one (dataset.NAME.language_pairs=[PAIR]), as to see a "
+            "gain of 0.02 with probability 0.8 across them takes about 18 (m)",
+            id="pairs",
+        ),
         pytest.param([pair("a", gain=WIDE), WIDER], "rate about 4,500 more segments to see", id="segments of a pair"),
         pytest.param([pair("a", **UNDEFINED)], "rate more segments", id="too little data"),
         pytest.param([{}], "keep the metric as it is", id="precise, and no gain"),

@@ -108,6 +108,16 @@ def test_the_command_has_the_numbers_of_python(call, frame, option):
     assert len(compared.verdicts) == (0 if {"by", "level"} & option.keys() else 2)
 
 
+def test_a_decimal_comma_changes_no_number(call, frame, tmp_path):
+    frame.to_csv(tmp_path / "t.csv", sep=";", decimal=",", index=False)
+    status, _, err = call(table="t.csv")
+    assert status == 2 and err.endswith("if its comma is a decimal comma, add --decimal=, to the arguments.\n")
+    with pytest.raises(BmxError, match="add decimal=',' to the arguments"):
+        bmx.compare(frame.astype({"MQM": str}).replace({"MQM": {r"\.": ","}}, regex=True), METRICS)
+    found = json.loads(call("--decimal=,", "--json", table="t.csv")[1])
+    assert found["correlations"] == json.loads(call("--json")[1])["correlations"]
+
+
 def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):
     status, out, err = call()
     assert (status, err) == (0, "")

@@ -5,9 +5,12 @@ import shlex
 
 import pytest
 from fakes import composed
+from score_trees import TREE, plant
 
+from bmx_grid.commands import compose
 from bmx_grid.commands.data import main
 from bmx_grid.core.configure import build
+from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.tables import ROLES, usual_columns
 from bmx_grid.datasets.tabular import Tabular
 
@@ -38,6 +41,15 @@ HEADERS = {
         "Language-Pair|Sys|Seg ID|Source Text|Human Reference|MT output|DA score",
         "Source Text|Human Reference|MT output|DA score|Language-Pair|Seg ID|Sys|-|-|-",
     ),
+    "German": (
+        "Satz-ID|Systemname|Quelle|Referenz|Übersetzung|Bewertung|Sprachpaar|Annotator|Dokument",
+        "Quelle Referenz Übersetzung Bewertung Sprachpaar Satz-ID Systemname Dokument - Annotator",
+    ),
+    "German in ASCII": (
+        "SegmentID|System-ID|Quelltext|Musteruebersetzung|MT-Uebersetzung|Qualitaet|Sprachrichtung|Domaene",
+        "Quelltext Musteruebersetzung MT-Uebersetzung Qualitaet Sprachrichtung SegmentID System-ID - Domaene -",
+    ),
+    "letters and digits count": ("(src)|MtOutput|Seg. ID|Score", "(src)|-|MtOutput|Score|-|Seg. ID|-|-|-|-"),
     "a role's own name comes first": ("src|source|mt|score|da", "source - mt score - - - - - -"),
 }
 
@@ -88,6 +100,22 @@ def test_the_command_that_is_shown_reads_the_table(name, header, row, more, show
     assert len(segments) == 2 and (segments[0].further_references == ("s",)) == ("b\\c" in header)
 
 
+def test_a_decimal_comma_is_named_and_read(show, tmp_path):
+    table = ("my.tsv", "src|hyp|ref|Note", "q|w|r|96,0", "s|t|u|-0,5", "v|w|x|")
+    status, _, err = show(*table)
+    assert status == 2 and "my.tsv, line 2: the score in column 'Note' is not a finite number: '96,0'" in err
+    assert err.endswith("if its comma is a decimal comma, add dataset.tabular.decimal=, to the arguments.\n")
+    status, out, err = show(*table, more=["decimal=,"])
+    assert status == 0 and "Note: -0.5 to 96, mean 47.7500" in out, err
+    words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
+    reader = build(compose.composed(words[2:])["dataset"]["tabular"], Tabular, "dataset.tabular")
+    assert reader.read(tmp_path, "none").human_scores[:2].tolist() == [96.0, -0.5]
+    status, _, err = show("my.tsv", "src|hyp|ref|Note", "q|w|r|1.096,5", more=["decimal=,"])
+    assert status == 2 and "'1.096,5'; with dataset.tabular.decimal=, write a number like -0,25, without a point" in err
+    status, _, err = show(*table, more=["decimal=comma"])
+    assert status == 2 and "dataset.tabular.decimal: unknown value 'comma'" in err
+
+
 def test_named_columns_go_before_recognised_ones_and_ids_must_tell_segments_apart(show):
     rows = ("1|q|w|r|1|2", "1|q|v|r|2|3")
     _, out, _ = show("my.tsv", "index|src|hyp|ref|da|mqm", *rows, more=["columns.score=mqm"])
@@ -96,13 +124,38 @@ def test_named_columns_go_before_recognised_ones_and_ids_must_tell_segments_apar
     assert "columns.id" not in out
 
 
+def test_a_folder_of_mt_metrics_eval_is_shown_as_a_table_is(tmp_path, capsys):
+    plant(tmp_path / "toy", TREE)
+    assert main(["show", str(tmp_path / "toy"), "limit=1", "language_pair=en-de"]) == 0
+    out = capsys.readouterr().out
+    words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
+    settings = compose.composed(words[2:])["dataset"]["mt_metrics_eval"]
+    reader = build(settings, MtMetricsEval, "dataset.mt_metrics_eval")
+    count = len(reader.read(tmp_path, "en-de"))
+    assert f"mt_metrics_eval en-de: {count} segments" in out
+    assert main(["show", str(tmp_path)]) == 2
+    assert f"show one of them: bmx-grid data show {tmp_path / 'toy'}\n" in capsys.readouterr().err
+
+
+def test_a_folder_of_a_published_data_set_names_it(tmp_path, capsys):
+    file = tmp_path / "SharedTask2021/data/test21/ro-en-test21.tar.gz"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"")
+    for folder in (tmp_path, tmp_path / "SharedTask2021"):
+        assert main(["show", str(folder)]) == 2
+        said = f"show one of them: bmx-grid data show eval4nlp21 data_dir={tmp_path}\n"
+        assert capsys.readouterr().err.endswith(said)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         pytest.param("abc.tsv", "no column for hypothesis, score, source or reference.*=NAME", id="roles"),
         pytest.param("none.tsv", "there is no file none.tsv", id="no such file"),
         pytest.param("table.xlsx", "the name must end in .tsv, .csv, .jsonl, .parquet", id="another kind of file"),
-        pytest.param("./", "unknown data set './'.* a file that ends in .tsv, .csv", id="a folder"),
+        pytest.param(
+            "./", "./: the folder holds no data set that is known here: .* a file that ends in .tsv", id="a folder"
+        ),
         pytest.param("wmt_17", "unknown data set 'wmt_17'. Did you mean 'wmt17'", id="no data set"),
     ],
 )

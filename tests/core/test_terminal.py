@@ -54,6 +54,14 @@ def test_lines_come_now_and_then_with_the_rate_since_the_last(clock, capsys):
     ]
 
 
+def test_what_will_not_be_done_is_no_part_of_the_total_and_of_the_time_left(clock, capsys):
+    with Progress(100_000) as progress:
+        progress.drop(40_000)
+        clock[0] += 30
+        progress.advance(30_000)
+    assert capsys.readouterr().err == "scoring: 30.0k of 60.0k texts (50%), 1.00k texts/s, 00:30 left\n"
+
+
 def test_nothing_to_do_is_said_by_nothing(clock, capsys):
     with Progress(0) as progress:
         clock[0] += 100
@@ -65,10 +73,12 @@ def test_nothing_to_do_is_said_by_nothing(clock, capsys):
 def test_on_a_terminal_a_bar_of_tqdm(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with Progress(200, "fetching", BYTES) as progress:
-        progress.advance(200)
+        progress.advance(100)
+        progress.drop(50)
+        progress.advance(50)
         progress.say("above the bar")
     shown = sys.stderr.getvalue()
-    assert "fetching" in shown and "200/200" in shown
+    assert "fetching" in shown and "/200" in shown and "150/150" in shown
     assert capsys.readouterr().out == "above the bar\n"
 
 

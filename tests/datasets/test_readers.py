@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from packed import pack
 
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.datasets.download import unverifiable
 
 ACL20 = "ACL20-Reference-Free-MT-Evaluation"
 GOLD = "wmt-qe-2022-data/test_data-gold_labels"
@@ -186,6 +187,38 @@ def test_eval4nlp_with_and_without_tags(read):
 
 def test_wmt22_words_has_tags(read):
     found = read("wmt22_words")
+    assert tagged(found) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
+    assert (found.judgements.primary, found.human_scores.tolist()) == ("mqm_z", [0.5, -1])
+
+
+@pytest.mark.parametrize("name", ["wmt22_words", "wmt22_task1", "mlqe_pe21"])
+def test_published_pairs_that_are_not_here_and_cannot_be_fetched_are_named(reader, tmp_path, name, recwarn):
+    known = reader(name)
+    lacking = {"mlqe_pe21": ["km-en", "ps-en"], "wmt22_task1": ["zh-en"], "wmt22_words": ["km-en", "ps-en", "zh-en"]}
+    there = known.pairs(tmp_path)
+    assert set(known.language_pairs) - set(there) == set(lacking[name]) == set(unverifiable(known))
+    (warning,) = recwarn.list
+    said = str(warning.message)
+    assert f"data set '{name}': {', '.join(lacking[name])} left out: not in {tmp_path}; put the files there" in said
+    assert "\n" not in said and "from https://github.com/" in said
+    alone = reader(name, language_pairs=lacking[name])
+    assert alone.pairs(tmp_path) == tuple(lacking[name]), "what is left out is not all that was asked for"
+    with pytest.raises(DataMissingError, match="put the files there by hand, from https://github.com/"):
+        alone.read(tmp_path, lacking[name][-1])
+    for path in known.needs(lacking[name][0]):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    assert lacking[name][0] in known.pairs(tmp_path)
+
+
+def test_a_pair_of_wmt22_that_was_put_there_by_hand_is_read(write, reader, tmp_path):
+    for folder in ("task1_mqm", "task1_word-level"):
+        for name, text in {"src": "s\nt\n", "mt": "a b\nc\n"}.items():
+            write(f"{GOLD}/{folder}/zh-en/test.2022.{name}", text)
+    write(f"{GOLD}/task1_mqm/zh-en/test.2022.zh-en.mqm_z_score", "0.5\n-1\n")
+    write(f"{GOLD}/task1_word-level/zh-en/test.2022.mt_tok", "a b <EOS>\nc <EOS>\n")
+    write(f"{GOLD}/task1_word-level/zh-en/test.2022.zh-en.tags", "OK BAD OK\nOK OK\n")
+    found = reader("wmt22_words", language_pairs=["zh-en"]).read(tmp_path, "zh-en")
     assert tagged(found) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
     assert (found.judgements.primary, found.human_scores.tolist()) == ("mqm_z", [0.5, -1])
 

@@ -78,12 +78,30 @@ def test_tables_of_other_kinds_and_columns(write, tmp_path):
     assert matched(path, columns={"id": "seg", "score": "COMET", "language_pair": "lp"}) == [1, 2, 3]
 
 
+COMMAS = {
+    "table": ("x.csv", "id;score\n0;0,5\n1;1\n2;-2,25\n", PLAIN),
+    "one-score-per-line": ("x.txt", "0,5\n1\n-2,25\n", PLAIN),
+    "mt-metrics-eval": ("x.seg.score", "A 0,5\nA 1\nA -2,25\n", PLAIN),
+    "submission": ("predictions.txt", "22\n5\n1\nen-de\tX\t0\t0,5\nen-de\tX\t1\t1\nen-de\tX\t2\t-2,25\n", PLAIN),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "segments"), COMMAS.values(), ids=COMMAS)
+def test_decimal_commas(write, name, content, segments):
+    assert matched(write(name, content), segments, decimal=",") == [0.5, 1.0, -2.25]
+
+
 MISTAKES = {
     "empty-scores": ("x.seg.score", "", PLAIN, ["empty"]),
     "no-header": ("x.tsv", table("0 .1|1 .2|2 .3"), PLAIN, ["no columns for score among 0, .1"]),
     "proposed": ("x.tsv", table("id COMET|0 1"), PLAIN, ["metric.imported.columns.score=COMET"]),
     "two-it-could-be": ("x.tsv", table("id a b|0 1 2"), PLAIN, ["columns.score=NAME", "id, a, b"]),
-    "decimal-comma": ("x.tsv", table("id score|0 1|1 1,5|2 3"), PLAIN, ["line 3", "'1,5'"]),
+    "decimal-comma": (
+        "x.tsv",
+        table("id score|0 1|1 1,5|2 3"),
+        PLAIN,
+        ["line 3", "'1,5'; if its comma is a decimal comma, add metric.imported.decimal=, to"],
+    ),
     "missing": ("x.tsv", table("id score|0 1|1 2"), PLAIN, ["no score for segment '2'", "write None"]),
     "another-id": ("x.tsv", table("id score|0 1|1 2|03 3"), PLAIN, ["no score for segment '2'", "4 has segment '03'"]),
     "an-id-twice": ("x.tsv", table("id score|0 1|1 2|1 3|2 3"), PLAIN, ["line 4", "'1'", "in line 3"]),

@@ -112,6 +112,8 @@ MISTAKES = {
     "score-is-text": ("my.tsv", HEAD + "de-en\ta\tb\tgood\n", ["line 2", "'score'", "'good'"]),
     "underscore": ("my.tsv", HEAD + "de-en\ta\tb\t1_000\n", ["line 2", "'1_000'"]),
     "truth-for-score": ("my.jsonl", record(score=True), ["line 1", "True"]),
+    "decimal-comma": ("my.tsv", HEAD + "de-en\ta\tb\t,5\n", ["line 2", "',5'", "add dataset.tabular.decimal=, to"]),
+    "thousands": ("my.tsv", HEAD + "de-en\ta\tb\t1,000.5\n", ["line 2", "'1,000.5'; write a number like -0.25"]),
     "infinity": ("my.tsv", HEAD + "de-en\ta\tb\t1\nde-en\ta\tb\tinf\n", ["line 3", "'inf'"]),
     "beyond-1e150": ("my.tsv", HEAD + "de-en\ta\tb\t2e150\n", ["line 2", "beyond ±1e+150", "'2e150'"]),
     "blank-line-inside": ("my.tsv", HEAD + "de-en\ta\tb\t1\n\nde-en\ta\tb\t1\n", ["line 3", "1 fields"]),
@@ -176,6 +178,12 @@ def test_the_separator_is_the_one_that_the_header_has_most_of(read, sign):
     text = sign.join(["source", "hypothesis", 'score, of ours\n"a,\nb"', "c", "1\n"])
     found = read(text, name="my.csv", language_pairs=["de-en"], columns={"score": "score, of ours"})
     assert (found.segments[0].source, found.human_scores.tolist()) == ("a,\nb", [1.0])
+
+
+def test_numbers_that_are_no_texts_have_no_decimal_sign(read):
+    content = record(score="1,5") + record(score=2.5) + record(score=3)
+    found = read(content, "none", name="my.jsonl", decimal=",")
+    assert found.human_scores.tolist() == [1.5, 2.5, 3.0]
 
 
 @pytest.mark.parametrize("kind", ["plain", "gzip", "parquet"])

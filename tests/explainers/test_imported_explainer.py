@@ -90,6 +90,13 @@ def test_a_layout_becomes_attributions_of_the_scored_words(read, name, content, 
     assert found[1].attributed["hypothesis"] == (("the", "cat", "sat."), ("no", "dogs"))
 
 
+def test_a_decimal_comma_is_of_texts(read):
+    texts = read("w.tsv", "id\tscores\n0\t1,5 2 3\n1\t4 5 6,25\n", decimal=",")
+    assert rows(texts) == [[1.5, 2, 3], [4, 6.25]]
+    numbers = read("w.jsonl", lines({"id": 0, "scores": [1.5, 2, 3]}, ALL[1]), decimal=",")
+    assert rows(numbers)[0] == [1.5, 2, 3]
+
+
 def test_a_parquet_file_holds_lists(read):
     columns = {"seg": [1, 0], "attr": [[4.0, 5.0, 6.0], [1.0, 2.0, 3.0]], "side": ["target", "target"]}
     parquet.write_table(pa.table(columns), file := io.BytesIO())
@@ -147,6 +154,9 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
                      "line 1: 2 values for 1 word", id="own words do not fit"),
         pytest.param("w.jsonl", lines({"id": 0, "labels": ["OK", "GOOD"]}), "line 1: label 2 is 'GOOD'", id="label"),
         pytest.param("w.jsonl", lines({"id": 0, "scores": [1, "high", 2]}), "score 2 is 'high'; write", id="text"),
+        pytest.param("w.tsv", "id\tscores\n0\t1 2 0,5\n1\t1 1 1\n",
+                     "line 2: score 3 is '0,5'; if its comma is a decimal comma, add explainer.imported.decimal=,",
+                     id="decimal comma"),
         pytest.param("w.jsonl", lines({"id": 0, "scores": 1}), "the column 'scores' holds '1'", id="number"),
         pytest.param("w.jsonl", lines({"id": 0, "text": "x"}), "no columns for scores or labels", id="no column"),
         pytest.param("w.jsonl", lines({**ALL[0], "side": "left"}, {**ALL[1], "side": "source"}),

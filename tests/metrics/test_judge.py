@@ -22,7 +22,9 @@ from chat_server import ChatServer, completion, score_text
 from pairs import rated
 from started import start, wait_for, wait_until_alone
 
+import bmx_grid
 from bmx_grid.attribution.explain import explain_items
+from bmx_grid.commands.score import main as score_command
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, UnavailableError
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.judge import Judge
@@ -523,8 +525,40 @@ def test_languages_are_named_in_english():
     prompt = Prompt.load("gemba_da")
     assert prompt.languages("zh-en") == {"source_language": "Chinese", "target_language": "English"}
     assert prompt.reads == ("source", "reference", "hypothesis")
-    with pytest.raises(ConfigError, match="no pair of language codes"):
-        prompt.languages("none")
+    for pair, reason in {
+        "none": r"no language pair is given: give it \(score --language-pair de-en",
+        "deen": "'deen' is no pair of language codes such as de-en",
+        "xx-en": "'xx' of 'xx-en' is not the code of one",
+        "German-English": "'German' of 'German-English' is not the code",
+    }.items():
+        with pytest.raises(ConfigError, match=reason):
+            prompt.languages(pair)
+
+
+def test_score_names_the_languages_of_its_texts(tmp_path, capsys):
+    files = []
+    for role, text in (("source", "ein Haus"), ("reference", "a house"), ("hypothesis", "one house 3")):
+        (tmp_path / role).write_text(f"{text}\n")
+        files += [f"--{role}", str(tmp_path / role)]
+    with ChatServer(lambda body, turn=0: "50").running() as server:
+        settings = (f"metric.base_url={server.url}", "metric.model=m", f"metric.answers={tmp_path / 'kept'}")
+        command = ["--metric", "judge", "-q", *files, *(part for item in settings for part in ("--set", item))]
+        assert score_command(command) == 2
+        assert "no language pair is given: give it (score --language-pair de-en" in capsys.readouterr().err
+        assert score_command([*command, "--language-pair", "deutsch"]) == 2
+        assert "language_pair: 'deutsch' is no language pair; write the codes" in capsys.readouterr().err
+        assert score_command([*command, "--language-pair", "de-xx"]) == 2
+        assert "'xx' of 'de-xx' is not the code of one" in capsys.readouterr().err
+        assert not server.seen
+        assert score_command([*command, "--language-pair", "de-en", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["scores"][0]["score"] == 0.5
+        (body,) = server.seen
+        assert "from German to English" in body["messages"][-1]["content"]
+        loaded = bmx_grid.load(
+            "judge", None, settings=dict(item.split("=", 1) for item in settings), language_pair="fr-en"
+        )
+        assert loaded.score(["une maison"], ["a house"], ["one house"]).tolist() == [0.5]
+    assert "from French to English" in server.seen[1]["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize(

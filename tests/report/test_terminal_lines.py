@@ -64,7 +64,7 @@ def test_of_many_parts_five_are_named(tmp_path):
 def test_failures_for_one_reason_are_one_line_that_cannot_command_a_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     refused = [Refused(name, "no model") for name in "abcde"] + [Refused("f\nb\x1b[2J", "c\x07")]
-    told = ["failed: 6", "  a; b; c and 2 more: no model", "  f\\nb\\x1b[2J: c\\x07"]
+    told = ["failed: 6", "  a and 4 more: no model", "  f\\nb\\x1b[2J: c\\x07"]
     assert failures(refused).splitlines() == told and failures([]) == ""
 
 

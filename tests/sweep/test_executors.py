@@ -11,6 +11,7 @@ import jobs
 import pytest
 from fakes import ROOT
 
+from bmx_grid.api.inputs import function_metric
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.explainers.erasure import Erasure
@@ -191,6 +192,34 @@ def test_dask_without_an_address_or_with_devices_names_the_way_out():
         Dask(address="tcp://host:8786", devices=("cuda:0",))
     with pytest.raises(ConfigError, match=r"executor\.address=tcp://HOST:8786.*executor=loky"):
         Dask().check()
+
+
+def test_texts_of_what_fails_are_neither_done_nor_left(tmp_path):
+    """One metric fails in its second chunk, one is unavailable: what is done and dropped is all that there was."""
+    data = {"sample": Sample(name="sample", language_pairs=("de-en",))}
+    scope = PlanOptions(data_dir=tmp_path, cache_dir=tmp_path / "cache", limit=10)
+    calls = []
+
+    def fails_later(hypotheses, references):
+        calls.append(len(hypotheses))
+        return [1 / (2 - len(calls)) for _ in hypotheses]
+
+    class Absent(Chrf):
+        def check(self):
+            raise UnavailableError("there is no such library")
+
+    metrics = {"chrf": Chrf(), "later": function_metric(fails_later, "later"), "absent": Absent(word_order=1)}
+    plan = make_plan(data, metrics, {"erasure": Erasure()}, scope)
+    done, dropped = [], []
+    executor = Sequential(chunk_texts=20)
+    how = {"executor": executor, "stop_on_error": False, "progress": done.append, "drop": dropped.append}
+    failed = [outcome for outcome in run_plan(plan, {}, **how) if outcome.result is None]
+    reasons = {outcome.label.split(" · ")[2]: outcome.reason for outcome in failed}
+    assert reasons["absent"] == "there is no such library" and "ZeroDivisionError" in reasons["later"]
+    by_metric = {setting.metric_name: setting.n_texts for setting in plan.settings}
+    assert plan.n_texts == sum(by_metric.values()) > plan.n_texts_here == by_metric["chrf"] + by_metric["later"]
+    assert sum(done) + sum(dropped) == plan.n_texts_here
+    assert 0 < sum(dropped) < by_metric["later"]
 
 
 @pytest.mark.parametrize("chunk_texts", [20, 10_000])
