@@ -17,7 +17,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from bmx_grid.core.identity import RUNTIME, digest, runtime
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.storage import remove_abandoned, replacing
 from bmx_grid.core.wording import counted, masked_address, masked_argument, shortened, visible
+from bmx_grid.sweep.mlflow_answers import bounded_answers
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Refused
@@ -39,6 +40,7 @@ SQLITE = "sqlite:///"
 LONGEST_WAIT = 3600.0
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
+TRIES = 2  # of a request to a server
 AT_ONCE = 1000  # metrics of a call: MLflow's limit
 LONGEST_TAG, LONGEST_NAME = 8000, 250  # characters: MLflow's limits
 LONGEST_COMMAND = 5000  # characters: older servers refuse longer tags
@@ -248,8 +250,9 @@ class MlflowTracker(Tracker):
 
     def _try(self, work: Callable[[], None]) -> None:
         """Do it, or give the store up; a signal waits for a write to a local database, not for a server."""
+        is_local = self._address.startswith(SQLITE)
         try:
-            with uninterrupted() if self._address.startswith(SQLITE) else nullcontext():
+            with uninterrupted() if is_local else bounded_answers(TRIES * self.timeout):
                 work()
         except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
             reason = _reason(error, self.timeout)
@@ -388,7 +391,7 @@ def _quiet(timeout: float) -> None:
     """No telemetry, no messages of MLflow on the terminal, no minutes of retries; set before MLflow is imported."""
     for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
         os.environ.setdefault(name, "true")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", str(TRIES - 1))
     os.environ.setdefault("MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER", "false")
     os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = str(math.ceil(timeout))
     import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)
@@ -403,6 +406,8 @@ def _reason(error: BaseException, timeout: float) -> str:
     while cause is not None:
         if isinstance(cause, TimeoutError):
             return f"it did not answer within {timeout:g} s"
+        if isinstance(cause, StoreError):
+            return str(cause)
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
         cause = cause.__cause__ or cause.__context__
