@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from bmx_grid.core.errors import StoreError
@@ -23,24 +24,23 @@ def bounded_answers(seconds: float) -> Iterator[None]:
 
     They raise TimeoutError, and StoreError for a longer answer. One that has no end is left to a thread of its own.
     """
-    from requests.adapters import HTTPAdapter
-    from urllib3.response import HTTPResponse
-
-    send = HTTPAdapter.send
-    drain = HTTPResponse.drain_conn
+    adapters = import_module("requests.adapters")  # MLflow's client and what that reads with, which come with it
+    responses = import_module("urllib3.response")
+    send = adapters.HTTPAdapter.send
+    drain = responses.HTTPResponse.drain_conn
 
     def bounded_send(adapter: Any, request: Any, *given: Any, **options: Any) -> Any:
         sends_file = not isinstance(request.body, str | bytes | None)
         longest = UPLOAD_SECONDS if sends_file else seconds
         return _in_time(lambda: _read(send(adapter, request, *given, **options)), longest)
 
-    HTTPAdapter.send = bounded_send  # type: ignore[method-assign]
-    HTTPResponse.drain_conn = HTTPResponse.close  # type: ignore[method-assign]  # it reads what a retry has no use for
+    adapters.HTTPAdapter.send = bounded_send
+    responses.HTTPResponse.drain_conn = responses.HTTPResponse.close  # it reads what a retry has no use for
     try:
         yield
     finally:
-        HTTPAdapter.send = send  # type: ignore[method-assign]
-        HTTPResponse.drain_conn = drain  # type: ignore[method-assign]
+        adapters.HTTPAdapter.send = send
+        responses.HTTPResponse.drain_conn = drain
 
 
 def _read(response: Any) -> Any:
