@@ -16,7 +16,7 @@ from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.lines import parse_numbers
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
 from bmx_grid.datasets.tables import Table, recognised
 from bmx_grid.datasets.tabular import table_rows
@@ -81,7 +81,7 @@ def numbers(table: Table, name: str) -> Floats:
     """float64 of a column, NaN for gaps. Raises DataError naming the row of anything else, and for too few numbers."""
     what, way_out = f"the score in column '{name}'", "leave it empty where there is none"
     values = table.take([name])[name]
-    parsed = [parse_number(value, visible(table.where(row)), what, way_out) for row, value in enumerate(values)]
+    parsed = parse_numbers(values, lambda row: visible(table.where(row)), what, way_out)
     count = int(np.isfinite(parsed).sum())
     if count < FEWEST:
         raise DataError(f"the column {name!r} of {table.path} has {count} numbers; a correlation needs {FEWEST}.")

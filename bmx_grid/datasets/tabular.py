@@ -14,7 +14,7 @@ from bmx_grid.core.identity import IDENTITY, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import parse_number
+from bmx_grid.datasets.lines import parse_numbers
 from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import REQUIRED, Table, open_table, override, recognised, usual_columns
 from bmx_grid.words.perturbation import INVISIBLE
@@ -157,8 +157,8 @@ def table_rows(
 def _scores(values: Sequence[Any], name: str, table: Table, rows: Sequence[int]) -> Floats:
     """float64, the human scores of a column; NaN for unrated segments, and for rows that are not used."""
     scores = np.full(len(values), np.nan)
-    for row in rows:
-        scores[row] = parse_number(values[row], table.where(row), f"the score in column '{name}'", UNRATED)
+    used = [values[row] for row in rows]
+    scores[rows] = parse_numbers(used, lambda place: table.where(rows[place]), f"the score in column '{name}'", UNRATED)
     return scores
 
 
