@@ -48,7 +48,18 @@ TABLES = (  # of a sweep, that questions read
     *("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences", "thresholds"),
     *("task_ranking", "human_ranking", "outliers", "words", "difficulty", "difficult_words"),
 )
+# What a row is of, beside the names of its setting, in tables that have one row for each.
+ROW_OF: Mapping[str, tuple[str, ...]] = {
+    "settings": (),
+    "correlations": ("point", "human", "level", "grouping", "statistic"),
+    "systems": ("point", "human_name", "system"),
+    "ranking": ("level", "statistic"),
+    "thresholds": ("point", "human_name", "probability"),
+    "top_systems": ("human_name", "systems", "fitted", "statistic"),
+    "ranks": ("human_name", "systems", "fitted", "system"),
+}
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
+EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
 NAMES = (*FACTORS, "side")
 NUMBERS = ("w", "p", "correlation")
 SORTED_BY = ["dataset", "explainer", "metric", "language_pair"]
@@ -77,7 +88,18 @@ def frames_beside(table: GridTable) -> dict[str, pd.DataFrame]:
     ):
         return {}
     there = {name: file for name, file in paths.items() if file.is_file()}
-    return {name: checked_frame(read_arrow(file), kinds_of(name), file) for name, file in there.items()}
+    frames = {name: checked_frame(read_arrow(file), kinds_of(name), file) for name, file in there.items()}
+    for name, frame in frames.items():
+        _check_rows(frame, name, paths[name])
+    return frames
+
+
+def _check_rows(frame: pd.DataFrame, table: str, path: Path) -> None:
+    """Raise DataError for a row that is there twice, or says of the same thing something else."""
+    key = [*FACTORS, *ROW_OF[table]] if table in ROW_OF else list(kinds_of(table))
+    for row in np.flatnonzero(frame.duplicated(key))[:1]:
+        of = " · ".join(visible(str(value))[:60] for value in frame.iloc[row][key])
+        raise DataError(f"{path}: row {row + 1} is of {of} again; {EDITED}.")
 
 
 def kinds_of(table: str) -> Columns:
@@ -92,7 +114,7 @@ def checked_frame(table: pa.Table, kinds: Columns, path: Path, empty: Sequence[s
     """
     import pyarrow as pa
 
-    again = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
+    again = EDITED
     for name, kind in kinds.items():
         fields = [field for field in table.schema if field.name == name]
         if len(fields) != 1:
@@ -149,6 +171,9 @@ def _frame(table: pa.Table, origin: Path | str = "the sweep") -> pd.DataFrame:
     """A table as a frame. Raises DataError for values that a frame cannot hold, such as dates far away."""
     import pyarrow as pa
 
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise DataError(f"{origin}: more than one column {visible(name)}; {EDITED}.")
     try:
         frame: pd.DataFrame = table.to_pandas()
     except (pa.ArrowException, ValueError, OverflowError) as error:

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import ALPHA
@@ -38,7 +39,7 @@ from bmx_grid.api.inputs import Function, drawn, keyed, listed
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Floats
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import P_VALUE, counted, visible
 from bmx_grid.datasets.lines import Decimal
@@ -53,8 +54,10 @@ from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import HELPS, LEGEND, evidence_on, judged
 from bmx_grid.measures.correlation import FEWEST, KINDS, Kind, correlate
+from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.levels import within_groups
 from bmx_grid.measures.nuisance import log_words
+from bmx_grid.measures.resampling import bundled, codes, number_of
 from bmx_grid.measures.significance import benjamini_hochberg, compare_sums, holm
 from bmx_grid.measures.significance import compare as significance
 from bmx_grid.measures.systems import by_mean, mean
@@ -69,6 +72,7 @@ Level = Literal["segment", "system"]
 Grouping = Literal["item", "system", "none"]
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": (), "segment": ()}
 FEWEST_RESAMPLES = 40  # of tests
+MOST_JUDGED = 16_000  # segments that a verdict rests on: what learns from them takes a second for each 2,000
 BEYOND = (
     "Beyond score, length and text: what the metric adds to all that the other one's score and the numbers of words "
     "jointly, the texts where there are any, and named systems, raters and domains tell of the human scores."
@@ -142,6 +146,10 @@ class Compared:
             meanings = {**LEGEND, HELPS: "an established gain, also over the other one's score and length"}
             labels = set(self.verdicts["verdict"])
             notes = [BEYOND if self.has_lengths else NO_LENGTHS]
+            if self.correlations["n_segments"].max() > MOST_JUDGED:
+                notes.append(
+                    f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly."
+                )
             notes += [f"{label}: {meaning}." for label, meaning in meanings.items() if label in labels]
             title = "Is the better metric more than the other one's score and the length?"
             shown = [*pair, Column("compared", "metric"), Column("against"), *columns, Column("verdict")]
@@ -311,21 +319,29 @@ def _settings(
     used = dict.fromkeys(name for names in roles.values() for name in names)  # a metric may be called as a role
     whole = File(table.path, [*used, *added], len(table), column, table.place)
     sets = segment_sets(whole, {**roles, **{role: (f"({role})",) for role in texts}}, language_pair, decimal)
-    labels = clusters([segments for segments, _ in sets])
+    labels = _bundles(clusters([segments for segments, _ in sets]))
     truth: list[Role] = [role for role in ("reference", "source") if role in roles]
     reads: tuple[Role, ...] = (*truth[:1], "hypothesis")
     for (segments, places), label in zip(sets, labels, strict=True):
+        items, of_texts = segments.items(reads), None if words is None else log_words(words[places])
+        has_texts = "hypothesis" in roles
         for name in sorted(scores):
             metric = Function(len, name, reads, "")  # that scores nothing: its scores are here
-            items, base = segments.items(metric.reads), AttributionSet(scores[name][places], {})
-            has_texts = "hypothesis" in roles
+            base = AttributionSet(scores[name][places], {})
             setting = Scored(segments, name, ALONE, metric, None, items, base, label.tolist(), has_texts=has_texts)
-            if words is not None:
-                setting = replace(setting, log_words=log_words(words[places]))
-            elif has_texts:
-                counts = [setting.word_counts(role) for role in reads]
-                setting = replace(setting, log_words=log_words(*counts))
-            yield setting
+            if of_texts is None and has_texts:
+                of_texts = log_words(*(setting.word_counts(role) for role in reads))
+            yield replace(setting, log_words=of_texts)
+
+
+def _bundles(labels: Sequence[NDArray[np.str_]]) -> list[NDArray[Any]]:
+    """The labels of clusters of each language pair, or of bundles of clusters where there are too many to be drawn."""
+    of_all = np.concatenate(labels)
+    bundles = bundled(codes(of_all))
+    if number_of(bundles) == len(np.unique(of_all)):
+        return list(labels)
+    ends = np.cumsum([len(of_pair) for of_pair in labels])
+    return np.split(bundles.astype(np.str_), ends[:-1])
 
 
 def _frame(evaluation: Evaluation, settings: Sequence[Finished]) -> dict[str, pd.DataFrame]:
@@ -358,11 +374,14 @@ def _verdicts(settings: Sequence[Scored], kind: Kind, how: Mapping[str, Any]) ->
         better, other = both[::-1] if reached[1] > reached[0] else both
         base, scores = other.scores.base_scores, better.scores.base_scores
         taken_off = np.zeros((len(human), 1)) if words is None else words
-        texts = [other.words_of(role) for role in other.worded] if other.has_texts else []
-        terms = terms_of(list(other.segments.groups.values()), texts, np.asarray(other.clusters))
-        rated = rated_of(kind, base, human, taken_off, of.clusters, of.items, terms, used, how["seed"])
+        read = _judged_rows(used, of.items)
+        texts = [_words(other, role, read) for role in other.worded] if other.has_texts else []
+        groups = [group[read] for group in other.segments.groups.values()]
+        terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
+        of_both = base[read], human[read], taken_off[read]
+        rated = rated_of(kind, *of_both, of.clusters[read], of.items[read], terms, used[read], how["seed"])
         names.append({"language_pair": other.pair[1], "compared": better.metric_name, "against": other.metric_name})
-        known = evidence_on(kind, rated, scores[used], (), **how)
+        known = evidence_on(kind, rated, scores[read][used[read]], (), **how)
         if words is None:  # what is beyond the score alone is not what its name says
             known = replace(known, beyond=NOTHING)
         evidence.append(known)
@@ -374,6 +393,26 @@ def _verdicts(settings: Sequence[Scored], kind: Kind, how: Mapping[str, Any]) ->
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         rows.append(row)
     return rows
+
+
+def _judged_rows(used: Flags, items: Ints) -> Ints:
+    """The rows that a verdict reads: all, or of more than MOST_JUDGED those of so many, whole items, spread evenly.
+
+    used: bool[N] which rows are judged; items: int64[N] codes.
+    """
+    if used.sum() <= MOST_JUDGED:
+        return np.arange(len(used))
+    sizes = np.bincount(items[used], minlength=number_of(items))
+    order = scattered(len(sizes))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    kept = np.zeros(len(sizes), dtype=np.bool_)
+    kept[order[before < MOST_JUDGED]] = True
+    return np.flatnonzero(used & kept[items])
+
+
+def _words(setting: Scored, role: Role, rows: Ints) -> list[tuple[str, ...]]:
+    """The words of these rows of a text."""
+    return [setting.segmented.words(role, setting.items[row].text(role)) for row in rows]
 
 
 def _grouped_tests(

@@ -17,7 +17,7 @@ from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import Decimal, parse_number
+from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
 from bmx_grid.datasets.tables import Table, recognised
 from bmx_grid.datasets.tabular import table_rows
@@ -86,10 +86,8 @@ def numbers(table: Table, name: str, decimal: Decimal = ".") -> Floats:
     """
     what, way_out = f"the score in column '{name}'", "leave it empty where there is none"
     comma_option = "decimal=','" if str(table.path) == FRAME else "--decimal=,"
-    parsed = []
-    for row, value in enumerate(table.take([name])[name]):
-        place = visible(table.where(row))
-        parsed.append(parse_number(value, place, what, way_out, decimal, comma_option))
+    values = table.take([name])[name]
+    parsed = parse_numbers(values, lambda row: visible(table.where(row)), what, way_out, decimal, comma_option)
     count = int(np.isfinite(parsed).sum())
     if count < FEWEST:
         raise DataError(f"the column {name!r} of {table.path} has {count} numbers; a correlation needs {FEWEST}.")

@@ -256,6 +256,25 @@ def parse_number(
     return number
 
 
+def parse_numbers(
+    values: Sequence[Any],
+    where: Callable[[int], str],
+    what: str,
+    way_out: str,
+    decimal: Decimal = ".",
+    comma_option: str | None = None,
+) -> list[float]:
+    """As `parse_number` of each; where: file and place of a row, asked for only where one is wrong."""
+    numbers = []
+    for row, value in enumerate(values):
+        try:
+            numbers.append(parse_number(value, "", what, way_out, decimal, comma_option))
+        except DataError:
+            parse_number(value, where(row), what, way_out, decimal, comma_option)
+            raise
+    return numbers
+
+
 def check_aligned(files: Mapping[str, Sized]) -> int:
     """The common number of lines. Raises DataError naming a file of each number when they differ."""
     by_length: dict[int, str] = {}  # the first file of each length

@@ -115,7 +115,7 @@ def _digest(values: Floats) -> str:
     return hashlib.sha256(same.astype("<f8").tobytes()).hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Segment:
     """One text of one system, a translation or a summary, known by (id, system): several systems may have the same id.
 

@@ -14,7 +14,7 @@ from bmx_grid.core.identity import IDENTITY, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.lines import Decimal, parse_number
+from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import REQUIRED, Table, open_table, override, recognised, usual_columns
 from bmx_grid.words.perturbation import INVISIBLE
@@ -140,11 +140,12 @@ def table_rows(
     used = sorted(row for pair in pairs or by_pair for row in by_pair[pair])
     scores = dict[str, Floats]()
     for name in roles["score"]:
-        scores[name] = np.full(len(table), np.nan)  # unrated segments, and rows that are not used
+        of_used = [columns[name][row] for row in used]
         what = f"the score in column '{name}'"
-        for row in used:
-            score = columns[name][row]
-            scores[name][row] = parse_number(score, table.where(row), what, UNRATED, decimal, f"{key}.decimal=,")
+        scores[name] = np.full(len(table), np.nan)  # unrated segments, and rows that are not used
+        scores[name][used] = parse_numbers(
+            of_used, lambda place: table.where(used[place]), what, UNRATED, decimal, f"{key}.decimal=,"
+        )
     unrated = [name for name, values in scores.items() if np.isnan(values).all()]
     if unrated and len(scores) > 1:
         raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")

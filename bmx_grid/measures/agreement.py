@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, TIE, beats
-from bmx_grid.measures.resampling import CELLS, blocks, draws, fitting, interval, ranges, seeded_draws, swaps
+from bmx_grid.measures.resampling import (
+    CELLS,
+    blocks,
+    bundled,
+    draws,
+    fitting,
+    interval,
+    ranges,
+    seeded_draws,
+    sums_by,
+    swaps,
+)
 
 MAX_PAIRS = 1_000_000  # of segments, for the calibration of ties; of more, that many are drawn
 PAIRS_AT_ONCE = 500  # of systems, in a permutation test
@@ -141,7 +152,7 @@ def spa(
     with an item for which all four scores exist.
     p-values are those of one-sided paired permutation tests of the difference of two systems: in each of `resamples`
     permutations (1,000 for 0, which leaves out the interval) the two systems exchange their scores of random items,
-    the same items for metric and people; p = (k + 1) / (n + 1).
+    the same items for metric and people; p = (k + 1) / (n + 1). More than 5,000 items are exchanged in bundles.
     """
     n_systems = metric.shape[1]
     apart = np.full((n_systems, n_systems), np.nan)  # |p_human - p_metric| of each pair
@@ -153,7 +164,8 @@ def spa(
         one, other = first[some], second[some]
         both = used[:, one] & used[:, other]
         gaps = [np.where(both, scores[:, one] - scores[:, other], 0.0) for scores in (metric, human)]
-        p_values = np.split(_one_sided(np.concatenate(gaps, axis=1), resamples or 1000, seed), 2)
+        of_bundles = sums_by(bundled(np.arange(len(shared))), np.concatenate(gaps, axis=1))
+        p_values = np.split(_one_sided(of_bundles, resamples or 1000, seed), 2)
         far = np.where(both.any(axis=0), np.abs(p_values[0] - p_values[1]), np.nan)
         apart[one, other] = apart[other, one] = far
     pairs = apart[first, second]

@@ -108,7 +108,7 @@ def drawn_agreement(
         drawn = seeded_draws(count, resamples, seed, 2 * len(x))
         for times in drawn if bootstrap and count >= FEWEST_CLUSTERS else ():
             samples += [_difference(values, none, times.T[part]) for part in ranges(times.shape[1], few)]
-        for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed):
+        for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, 2 * len(clusters)):
             for part in ranges(swap.shape[1], few):
                 of_rows = np.ascontiguousarray(swap[unit_of_row, part].T)
                 swapped.append(_difference(values, of_rows, once))

@@ -73,7 +73,7 @@ def out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> l
     segments each is predicted from those of a share of them.
     """
     inputs = Inputs.of(values)
-    order = _scattered(len(values))
+    order = scattered(len(values))
     chosen = _choices(inputs.take(order[:CHOOSING]), targets[order[:CHOOSING]], divisions[0][order[:CHOOSING]])
     predicted = [np.zeros_like(targets) for _ in divisions]
     shares = -(-len(values) // LARGEST_FIT)
@@ -90,7 +90,7 @@ def out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> l
     return predicted
 
 
-def _scattered(n: int) -> Ints:
+def scattered(n: int) -> Ints:
     """All n rows in an order of which each stretch is spread evenly over them, whatever period the rows have.
 
     The fractional parts of multiples of the golden ratio: nothing is drawn.

@@ -7,6 +7,7 @@ constant, is undefined: counted, and never scored 0.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -15,6 +16,7 @@ import numpy as np
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
+from bmx_grid.measures.projection import projected
 from bmx_grid.measures.resampling import (
     CELLS,
     FEWEST_CLUSTERS,
@@ -32,9 +34,14 @@ from bmx_grid.measures.systems import weighted_statistics
 # Mean over defined groups, NaN without one; its interval, NaN where there is none; groups, those without a value,
 # segments with both scores.
 Grouped = tuple[float, float, float, int, int, int]
-Again = Callable[[Ints, Floats], Floats]  # int64[m] rows of a group, float64[m, R] times drawn -> float64[K, R] values
+# int64[m] rows of a group, int64[m] their clusters, float64[C, R] how often clusters are drawn -> float64[K, R] values
+Again = Callable[[Ints, Ints, Floats], Floats]
 ONLY_TIES = "no better than tying every pair: this is only the share of pairs that people tied"
 SMALL = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
+# Resamples x segments from which correlations are projected, as 30,000 segments are at 1,000 resamples: rank
+# correlations sort each resample anew, minutes for a million segments.
+MOST_CELLS = 30_000_000
+FEWEST_PROJECTED = 1000  # segments of a group: what a projection leaves out is then below 1 % of an interval
 
 
 def _means(values: Floats, again: Again, groups: Ints, clusters: Ints, resamples: int, seed: int) -> list[Grouped]:
@@ -66,13 +73,14 @@ def _resampled(
         for rows in (np.where(defined, values, 0.0), defined.astype(np.float64))
     ]
     spread = np.flatnonzero(~whole & defined.any(axis=0)).tolist()
+    largest = 0 if _is_large(len(clusters), resamples) else len(clusters)
     means = []
-    for drawn in seeded_draws(count, resamples, seed, len(clusters)):
+    for drawn in seeded_draws(count, resamples, seed, largest):
         # A product for each column: the same digits whatever is computed beside it.
         total, number = (np.array([row @ drawn for row in of_cluster]) for of_cluster in summed)
         for place in spread:
             rows = members[place]
-            value = again(rows, drawn[clusters[rows]])
+            value = again(rows, clusters[rows], drawn)
             known = np.isfinite(value) & defined[:, place, None]
             total += np.where(known, value, 0.0)
             number += known
@@ -94,18 +102,49 @@ def grouped_correlations(
 
     human: float64[n]; groups, clusters: int64[n]. Segments with NaN in any column, or in human, are left out: columns
     that lack other segments are for another call. Clusters are drawn with replacement: a group that lies in one
-    cluster comes and goes with it, one that spans several is recomputed from what was drawn (`_resampled`).
+    cluster comes and goes with it, one that spans several is recomputed from what was drawn (`_resampled`). From
+    MOST_CELLS on large groups are taken as linear in the weights (`projection`).
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
     scores, human, groups, clusters = scores[used], human[used], groups[used], clusters[used]
     members = members_of(groups)
     values = np.concatenate([_within(kind, scores, human, members) for kind in kinds])
 
-    def again(rows: Ints, times: Floats) -> Floats:
+    moves = np.empty((0, len(human)))
+    if _is_large(len(human), resamples):
+        moves = _moves(kinds, scores, human, members)
+
+    def again(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
+        if len(moves) and len(rows) >= FEWEST_PROJECTED:
+            whole = [correlate(kind, column, human[rows]) for kind in kinds for column in scores[rows].T]
+            return np.array(whole)[:, None] + _drawn_sums(moves[:, rows], cluster, drawn)
+        times = drawn[cluster]
         return np.concatenate([weighted_correlations(kind, scores[rows], human[rows], times) for kind in kinds])
 
     columns, width = _means(values, again, groups, clusters, resamples, seed), scores.shape[1]
     return [dict(zip(kinds, columns[column::width], strict=True)) for column in range(width)]
+
+
+def _is_large(n: int, resamples: int) -> bool:
+    """Whether correlations of n segments are projected, not computed in each resample."""
+    return n * resamples > MOST_CELLS
+
+
+def _moves(kinds: Sequence[Kind], scores: Floats, human: Floats, members: list[Ints]) -> Floats:
+    """float64[kinds x K, n] the projection of each correlation within large groups; 0 in small ones."""
+    width = scores.shape[1]
+    moves = np.zeros((len(kinds) * width, len(human)))
+    for rows in members:
+        if len(rows) >= FEWEST_PROJECTED:
+            for place, (kind, column) in enumerate(itertools.product(kinds, range(width))):
+                moves[place, rows] = projected(kind, scores[rows, column], human[rows])
+    return moves
+
+
+def _drawn_sums(rows: Floats, cluster: Ints, drawn: Floats) -> Floats:
+    """float64[K, R] sums of float64[K, m] values of rows whose clusters, int64[m], are drawn float64[C, R] times."""
+    # A product for each row: the same digits whatever is computed beside it.
+    return np.array([np.bincount(cluster, row, len(drawn)) @ drawn for row in rows])
 
 
 def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Floats:
@@ -136,12 +175,12 @@ def grouped_acc_eq(
     by_row, values = (np.array(columns) for columns in zip(*shares, strict=True))
     by_row = np.where(np.isnan(by_row), values[:, groups], by_row)  # a segment whose pairs were not drawn
 
-    def again(rows: Ints, times: Floats) -> Floats:
-        drawn_rows = by_row[:, rows]
-        value = drawn_rows.mean(axis=1)[:, None]
+    def again(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
+        agreements = by_row[:, rows]
+        value = agreements.mean(axis=1)[:, None]
         with np.errstate(invalid="ignore"):
-            drawn = np.array([row @ times for row in drawn_rows]) / times.sum(axis=0)
-        return np.asarray(value + 2 * (drawn - value))
+            mean = _drawn_sums(agreements, cluster, drawn) / _drawn_sums(np.ones((1, len(rows))), cluster, drawn)
+        return np.asarray(value + 2 * (mean - value))
 
     drawn_pairs = len(pairs.first)
     few = [f"on {drawn_pairs:,} random pairs of {pairs.n_pairs_of:,}"] if drawn_pairs < pairs.n_pairs_of else []

@@ -18,17 +18,20 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import members_of
-from bmx_grid.measures.correlation import TIE, Kind, correlate
+from bmx_grid.measures.correlation import FEWEST, TIE, Kind, correlate
 from bmx_grid.measures.resampling import (
+    CELLS,
     FEWEST_CLUSTERS,
     Combine,
     Draw,
     codes,
     draws,
+    fitting,
     interval,
     number_of,
     pair_columns,
     pearson_of_sums,
+    ranges,
     seeded_draws,
     sums_by,
     swaps,
@@ -137,10 +140,12 @@ def compare(
     count, of_row = units_of(unit, clusters, systems)
     samples, swapped = [np.empty(0)], [np.empty(0)]
     if count >= FEWEST_CLUSTERS and not math.isnan(first - second):
-        for times in drawn_units(unit, clusters, systems, draws, resamples, seed) if bootstrap else ():
+        # sums of units cost nothing for each row; other resamples are written out for rows of both metrics
+        width = 0 if statistic == "pearson" and unit != "both" else 2 * len(judged)
+        for times in drawn_units(unit, clusters, systems, draws, resamples, seed, width) if bootstrap else ():
             both = _resampled(statistic, np.column_stack([left, right]), judged, of_row, times, members)
             samples.append(both[0] - both[1])
-        for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed):
+        for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, width):
             swapped.append(_after_swaps(statistic, left, right, judged, of_row, swap, members))
     drawn = np.concatenate(samples), np.concatenate(swapped)
     return comparison_of(first, second, *drawn, count, len(judged), number_of(clusters))
@@ -157,14 +162,16 @@ def units_of(unit: Unit, clusters: Ints, systems: Ints) -> tuple[int, Ints]:
     return number_of(codes_of_unit), codes_of_unit
 
 
-def drawn_units(unit: Unit, clusters: Ints, systems: Ints, draw: Draw, resamples: int, seed: int) -> Iterator[Floats]:
+def drawn_units(
+    unit: Unit, clusters: Ints, systems: Ints, draw: Draw, resamples: int, seed: int, width: int
+) -> Iterator[Floats]:
     """float64[U, R] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
 
     Clusters are drawn as by every other bootstrap of clusters with this seed, so that a gain has one interval wherever
-    it stands; swaps, and draws of systems, have streams of their own. Not to be written to (`seeded_draws`).
+    it stands; swaps, and draws of systems, have streams of their own. width, and what is not to be written to: as for
+    `seeded_draws`.
     """
     of_swaps = draw is swaps
-    width = 2 * len(clusters)
     stream = (1, 0) if of_swaps else ()
     of_clusters = seeded_draws(number_of(clusters), resamples, seed, width, draw=draw, stream=stream)
     of_systems = seeded_draws(number_of(systems), resamples, seed, width, draw=draw, stream=(int(of_swaps), 1))
@@ -181,16 +188,27 @@ def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Fl
 
     Units of rows count float64[U, R] times.
     """
-    if len(members) > 1:
-        return _mean([weighted_correlations(kind, columns[rows], human[rows], times[unit[rows]]) for rows in members])
     if kind != "pearson":
-        return weighted_correlations(kind, columns, human, times[unit])
-    terms = np.concatenate([pair_columns(column, human - human.mean()) for column in columns.T], axis=1)
-    sums = times.T @ sums_by(unit, terms)
-    correlations = pearson_of_sums(sums.reshape(times.shape[1], columns.shape[1], 6)).T
+        return _mean([weighted_correlations(kind, columns[rows], human[rows], times[unit[rows]]) for rows in members])
+    return _mean([_pearson_of_units(columns[rows], human[rows], unit[rows], times) for rows in members])
+
+
+def _pearson_of_units(columns: Floats, human: Floats, unit: Ints, times: Floats) -> Floats:
+    """float64[K, R] Pearson's r of float64[m, K] scores, from the sums of each unit, which counts float64[U, R] times.
+
+    Where digits are lost, from the pairs.
+    """
+    centred = human - human.mean()
+    correlations = np.empty((columns.shape[1], times.shape[1]))
+    for place, column in enumerate(columns.T):
+        pairs = pair_columns(column - column.mean(), centred)
+        sums = np.stack([np.bincount(unit, values, len(times)) for values in pairs.T], axis=1)
+        drawn = times.T @ sums
+        correlations[place] = np.where(drawn[:, 0] < FEWEST, np.nan, pearson_of_sums(drawn))
     lost = np.flatnonzero(np.isnan(correlations).any(axis=0))
-    if len(lost):
-        correlations[:, lost] = weighted_correlations(kind, columns, human, times[:, lost][unit])
+    for part in ranges(len(lost), fitting(CELLS, len(human))):
+        some = lost[part]
+        correlations[:, some] = weighted_correlations("pearson", columns, human, times[:, some][unit])
     return correlations
 
 

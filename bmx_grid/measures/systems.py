@@ -81,6 +81,8 @@ def system_scores(
     k = values.shape[1]
     place = (systems[:, None] * k + np.arange(k)).ravel(), np.repeat(clusters, k)
     of_clusters = coo_array((values.ravel(), place), shape=(n_systems * k, n_clusters)).tocsr()
+    if 4 * of_clusters.nnz > n_systems * k * n_clusters:  # systems of the same segments: a plain product is faster
+        of_clusters = of_clusters.toarray()
 
     def scores(weights: Floats) -> Floats:
         sums = np.asarray((of_clusters @ weights).T.reshape(weights.shape[1], n_systems, k))

@@ -22,6 +22,7 @@ Entry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
 SQLITE = "sqlite:///"
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
+TRIES = 2  # of a request to a server
 # A point that is there already, as after an interrupt, is left as it is.
 ADD_POINTS = """
     INSERT INTO metrics (run_uuid, key, value, timestamp, step, is_nan) VALUES (?, ?, ?, ?, ?, FALSE)
@@ -116,7 +117,7 @@ def quiet(timeout: float) -> None:
     """No telemetry, no messages of MLflow on the terminal, no minutes of retries; set before MLflow is imported."""
     for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
         os.environ.setdefault(name, "true")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", str(TRIES - 1))
     os.environ.setdefault("MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER", "false")
     os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = str(math.ceil(timeout))
     import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)
@@ -131,6 +132,8 @@ def reason_of(error: BaseException, timeout: float) -> str:
     while cause is not None:
         if isinstance(cause, TimeoutError):
             return f"it did not answer within {timeout:g} s"
+        if isinstance(cause, StoreError):
+            return str(cause)
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
         cause = cause.__cause__ or cause.__context__

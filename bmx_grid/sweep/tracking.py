@@ -13,7 +13,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,18 @@ from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.wording import counted, masked_argument, shortened
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.sweep import mlflow_view
-from bmx_grid.sweep.mlflow_store import SQLITE, Entry, experiment_id, insert_points, prepared, quiet, reason_of, shown
+from bmx_grid.sweep.mlflow_answers import bounded_answers
+from bmx_grid.sweep.mlflow_store import (
+    SQLITE,
+    TRIES,
+    Entry,
+    experiment_id,
+    insert_points,
+    prepared,
+    quiet,
+    reason_of,
+    shown,
+)
 from bmx_grid.sweep.output import RECIPES, RUNTIME_KEYS, TABLES
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Refused
@@ -297,8 +307,9 @@ class MlflowTracker(Tracker):
 
     def _try(self, work: Callable[[], None]) -> None:
         """Do it, or give the store up; a signal waits for a write to a local database, not for a server."""
+        is_local = self._address.startswith(SQLITE)
         try:
-            with uninterrupted() if self._address.startswith(SQLITE) else nullcontext():
+            with uninterrupted() if is_local else bounded_answers(TRIES * self.timeout):
                 work()
         except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
             reason = reason_of(error, self.timeout)

@@ -210,6 +210,15 @@ def with_column(name, values):
 EDITED = {
     "a column less": (lambda table: table.drop_columns(["value"]), "no column value"),
     "a column twice": (lambda table: table.append_column("value", table["value"]), "more than one column value"),
+    "another column twice": (
+        lambda table: table.append_column("mine", table["value"]).append_column("mine", table["value"]),
+        "more than one column mine",
+    ),
+    "a row twice": (lambda table: pa.concat_tables([table, table]), "row 2 is of x · x · x · x · x"),
+    "a row of the same thing": (
+        lambda table: pa.concat_tables([table, with_column("value", [0.25])(table)]),
+        "row 2 is of x · x · x · x · x",
+    ),
     "lists for numbers": (with_column("value", [[1.0]]), "the column value holds list<"),
     "lists for texts": (with_column("point", [["base"]]), "the column point holds list<"),
     "structures": (with_column("metric", [{"a": 1}]), "the column metric holds struct<"),

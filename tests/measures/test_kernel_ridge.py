@@ -85,7 +85,7 @@ def test_many_segments_are_fitted_in_shares_spread_over_any_period(monkeypatch):
     (found,) = out_of_part(values, target, [np.arange(200) % 5])
     assert np.corrcoef(found[:, 0], target[:, 0])[0, 1] > 0.9
     for period in (2, 5, 10, 13):
-        share = kernel_ridge._scattered(1300)[:130] % period
+        share = kernel_ridge.scattered(1300)[:130] % period
         counts = np.bincount(share, minlength=period)
         assert counts.max() - counts.min() <= 0.35 * 130 / period + 2, "each of the period's places is seen"
 

@@ -1,6 +1,7 @@
 """Stores that refuse, hang, vanish or are not there: one sentence, one warning, and the sweep goes on."""
 
 import errno
+import gzip
 import json
 import os
 import re
@@ -19,13 +20,16 @@ from filelock import FileLock
 from some_results import make_result
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
 
-from bmx_grid.sweep import mlflow_store
+from bmx_grid.sweep import mlflow_answers, mlflow_store
 from bmx_grid.sweep.tracking import MlflowTracker
 
 
 @contextmanager
 def server(answer):
-    """The port of a local server that answers every request with these bytes, one after another; None: with nothing."""
+    """The port of a local server that answers every request with these bytes, one after another; None: with nothing.
+
+    answer: bytes, or pieces of them that need not end.
+    """
     opened = []
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -45,7 +49,8 @@ def server(answer):
             """Answer, and read on until the client has closed: closing what is not read would reset its connection."""
             with suppress(OSError):
                 connection.recv(65536)
-                connection.sendall(answer)
+                for piece in [answer] if isinstance(answer, bytes) else answer():
+                    connection.sendall(piece)
                 connection.shutdown(socket.SHUT_WR)
                 while connection.recv(65536):
                     pass
@@ -85,6 +90,45 @@ def test_a_server_that_answers_wrongly_is_named(tmp_path, monkeypatch, answer, s
     with server(answer) as port:
         told = given_up(MlflowTracker(uri=f"http://me:secret@127.0.0.1:{port}", timeout=20.0), tmp_path / "out")
     assert said in told and f"127.0.0.1:{port}" in told
+
+
+def bomb(status):
+    """A few kilobytes of gzip that unpack to a hundred times as many as may be read."""
+    packed = gzip.compress(bytes(10_000_000), mtime=0)
+    head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n"
+    return f"{head}Location: /\r\n\r\n".encode() + packed
+
+
+def without_end(status, pause=0.0):
+    """An answer that goes on; with a pause, one byte after the other, each in time."""
+    yield f"HTTP/1.1 {status}\r\nConnection: close\r\nLocation: /\r\n\r\n".encode()
+    while True:
+        time.sleep(pause)
+        yield b" " if pause else bytes(65536)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "302 Found", "404 Not Found"])
+@pytest.mark.parametrize("kind", ["bomb", "without end"])
+def test_an_answer_of_any_length_is_read_in_part(tmp_path, monkeypatch, status, kind):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setattr(mlflow_answers, "MOST_BYTES", 100_000)
+    with server(bomb(status) if kind == "bomb" else lambda: without_end(status)) as port:
+        told = given_up(MlflowTracker(uri=f"http://127.0.0.1:{port}", timeout=60.0), tmp_path / "out")
+    assert "its answer is longer than 100,000 bytes: it is no MLflow server" in told
+
+
+def test_an_answer_that_a_retry_has_no_use_for_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with server(lambda: without_end("503 Service Unavailable")) as port:
+        told = given_up(MlflowTracker(uri=f"http://127.0.0.1:{port}", timeout=600.0), tmp_path / "out")
+    assert "503" in told
+
+
+def test_an_answer_that_trickles_has_a_deadline(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with server(lambda: without_end("200 OK", pause=0.05)) as port:
+        told = given_up(MlflowTracker(uri=f"http://127.0.0.1:{port}", timeout=1.0), tmp_path / "out")
+    assert "it did not answer within 1 s" in told
 
 
 def test_a_database_that_another_sweep_makes_is_said(tmp_path, monkeypatch):

@@ -30,7 +30,19 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 
-from tools.fuzz import archives, arguments, components, overrides, scores, sweeps, tables, texts, trees  # noqa: E402
+from tools.fuzz import (  # noqa: E402
+    archives,
+    arguments,
+    components,
+    models,
+    overrides,
+    scores,
+    signals,
+    sweeps,
+    tables,
+    texts,
+    trees,
+)
 
 LONGEST = 60
 LENGTH = 1_200
@@ -125,6 +137,15 @@ def of_components(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int
         shutil.rmtree(own, ignore_errors=True)
 
 
+def of_signals(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
+    """Signals to a sweep that starts or scores."""
+    for number, (shown, *how) in list(enumerate(signals.inputs(seed, numbers.stop)))[numbers.start :]:
+        own = folder / str(number)
+        own.mkdir()
+        yield number, shown, lambda how=tuple(how), own=own: signals.answer(own, *how)
+        shutil.rmtree(own, ignore_errors=True)
+
+
 KINDS = {
     "overrides": of_overrides,
     "tables": partial(of_files, tables),
@@ -135,6 +156,8 @@ KINDS = {
     "arguments": of_arguments,
     "texts": of_texts,
     "components": of_components,
+    "models": partial(of_files, models),
+    "signals": of_signals,
 }
 
 

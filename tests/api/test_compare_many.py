@@ -1,0 +1,52 @@
+"""`compare` of tables with many segments: bundles of clusters, and verdicts that rest on some of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bmx_grid as bmx
+from bmx_grid.api import comparison
+from bmx_grid.measures import resampling
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    item = np.arange(240).repeat(5)
+    human = rng.normal(size=1200)
+    return pd.DataFrame(
+        {
+            "id": item,
+            "system": np.tile(list("abcde"), 240),
+            "score": human,
+            "good": human + rng.normal(size=1200),
+            "bad": human / 3 + rng.normal(size=1200),
+            "words": rng.integers(3, 40, 1200),
+        }
+    )
+
+
+def compared(frame):
+    return bmx.compare(frame, ["good", "bad"], resamples=200, lengths="words")
+
+
+def test_many_clusters_are_drawn_in_bundles_with_the_same_values(frame, monkeypatch):
+    alone = compared(frame)
+    monkeypatch.setattr(resampling, "MOST_UNITS", 100)
+    monkeypatch.setattr(resampling, "BUNDLES", 60)
+    bundles = compared(frame)
+    assert (alone.n_clusters, bundles.n_clusters) == (240, 60)
+    assert (alone.correlations["value"] == bundles.correlations["value"]).all()
+    wide = [(of.correlations["high"] - of.correlations["low"]).to_numpy() for of in (alone, bundles)]
+    assert np.allclose(wide[0], wide[1], rtol=0.3)
+    assert "60 clusters of segments" in bundles.summary()
+
+
+def test_a_verdict_on_many_segments_rests_on_whole_items_and_says_so(frame, monkeypatch):
+    monkeypatch.setattr(comparison, "MOST_JUDGED", 400)
+    rows = comparison._judged_rows(np.ones(1200, dtype=bool), frame["id"].to_numpy())
+    assert 400 <= len(rows) < 405 and set(np.bincount(frame["id"][rows])) == {0, 5}
+    some = compared(frame)
+    assert "Verdicts of more than 400 segments rest on so many" in some.summary()
+    assert some.verdicts["verdict"].tolist() == ["helps"]
+    assert (some.tests["n"] == 1200).all()

@@ -1,0 +1,51 @@
+"""Correlations of many segments under resamples, as linear in the weights."""
+
+import numpy as np
+import pytest
+
+from bmx_grid.measures import levels
+from bmx_grid.measures.projection import projected
+from bmx_grid.measures.resampling import BUNDLES, MOST_UNITS, bundled, weighted_correlations
+
+KINDS = ("pearson", "spearman", "kendall")
+RNG = np.random.default_rng(3)
+HUMAN = RNG.normal(size=400).round(1)  # with ties
+SCORES = (HUMAN / 2 + RNG.normal(size=400)).round(1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_projection_is_the_slope_in_the_weight_of_each_pair(kind):
+    moves = projected(kind, SCORES, HUMAN)
+    more = 1e-5
+    times = np.ones((400, 4))
+    for column, place in enumerate((0, 5, 77)):
+        times[place, column + 1] += more
+    reached = weighted_correlations(kind, SCORES[:, None], HUMAN, times)[0]
+    assert np.allclose((reached[1:] - reached[0]) / more, moves[[0, 5, 77]], rtol=1e-3, atol=1e-7)
+    assert abs(moves.sum()) < 1e-12
+    assert np.isnan(projected(kind, np.ones(400), HUMAN)).all()
+
+
+def test_intervals_of_many_segments_are_those_of_few(monkeypatch):
+    """Projected and computed in each resample, in all segments and within groups of one cluster or of several."""
+    human = RNG.normal(size=3000)
+    scores = np.column_stack([human / 2 + RNG.normal(size=3000), RNG.normal(size=3000)])
+    clusters = np.arange(3000) // 4
+    monkeypatch.setattr(levels, "FEWEST_PROJECTED", 500)
+    for groups in (np.zeros(3000, np.int64), np.arange(3000) % 3, clusters):
+        exact = levels.grouped_correlations(KINDS, scores, human, groups, clusters, 300, 0)
+        with monkeypatch.context() as patch:
+            patch.setattr(levels, "MOST_CELLS", 1)
+            linear = levels.grouped_correlations(KINDS, scores, human, groups, clusters, 300, 0)
+        for of_exact, of_linear in zip(exact, linear, strict=True):
+            for kind in KINDS:
+                assert of_exact[kind][0] == of_linear[kind][0]
+                assert np.allclose(of_exact[kind], of_linear[kind], atol=0.004), kind
+
+
+def test_bundles_are_of_many_clusters_only():
+    few = np.arange(MOST_UNITS)
+    assert bundled(few) is few
+    many = bundled(np.arange(MOST_UNITS + 1).repeat(2))
+    assert many.max() == BUNDLES - 1 and (many[::2] == many[1::2]).all()
+    assert np.ptp(np.bincount(many)) <= 2
