@@ -43,7 +43,7 @@ def test_what_is_no_address_is_refused_in_a_sentence(text, said):
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)  # of a test before
-    with pytest.raises(ConfigError, match=r'Install the package .*pip install "bmx-grid\[s3\]"'):
+    with pytest.raises(ConfigError, match=r'Install the package .*pip install "\.\[s3\]"'):
         check(place("s3://bucket/x"))
 
 

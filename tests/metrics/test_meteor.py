@@ -109,5 +109,5 @@ def test_what_is_missing_is_named_with_its_command(absent, monkeypatch, tmp_path
     monkeypatch.setattr(meteor.shutil, "which", lambda name: None)
     metric = Meteor()
     for ask in (metric.check, lambda: metric.score(ITEMS)):
-        with pytest.raises(UnavailableError, match=rf"{absent} has: pip install 'bmx-grid\[meteor\]'"):
+        with pytest.raises(UnavailableError, match=rf"{absent} has: in a checkout, pip install '\.\[meteor\]'"):
             ask()
