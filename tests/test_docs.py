@@ -62,7 +62,12 @@ def test_the_blocks_on_judgements_run(run_blocks):
     assert known["ratings"].isna().sum().sum() == 1 and known["ratings"].max().max() <= 6
 
 
-RUN_ABOVE = {"python.md", "concepts.md", "boosts.md", "statistics.md", "own_parts.md"}
+def test_the_block_on_measures_runs(run_blocks):
+    known = run_blocks("measures.md")
+    assert known["pdp"][0] > known["pdp"][1]
+
+
+RUN_ABOVE = {"python.md", "concepts.md", "boosts.md", "statistics.md", "measures.md", "own_parts.md"}
 RUN_ELSEWHERE = {"first_steps.md"}  # by tests/test_first_steps.py
 
 

@@ -164,9 +164,11 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     judged = frame[frame["question"] != NOT_JUDGED]
     if not len(judged):
         return
+    # most sweeps have no shuffled models, and the column would be empty
+    shown = [name for name in COLUMNS if name != "over_shuffled" or judged[name].notna().any()]
     columns = (
         *("dataset", "language_pair", "metric", "explainer", "boost", "verdict"),
-        *(Column(name, header, "+.4f", (f"{name}_low", f"{name}_high")) for name, header in COLUMNS.items()),
+        *(Column(name, COLUMNS[name], "+.4f", (f"{name}_low", f"{name}_high")) for name in shown),
         Column("best_looks_better", "best point looks better by", "+.4f"),
         Column("p_helps_holm", "p (Holm)", P_VALUE),
         Column("tried", "corrected for"),

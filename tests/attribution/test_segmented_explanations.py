@@ -22,7 +22,9 @@ ITEM = Item(source="我们去 北京。", hypothesis="Don't go, now!")
 WORDS = {"source": tuple("我们去北京。"), "hypothesis": ("Don't", "go", ",", "now", "!")}
 GAPS = ("", " ", "", " ", "", "")
 EXPLAINERS = {
-    name: build(load_option("explainer", name), Explainer, name) for name in options("explainer") if name != "spans"
+    name: build(load_option("explainer", name, 0), Explainer, name)
+    for name in options("explainer")
+    if name not in ("spans", "shuffled")
 }
 PLANNING = [name for name, one in EXPLAINERS.items() if not one.is_given and not one.writes_texts]
 

@@ -1,5 +1,6 @@
 """Segments known by (id, system), sets of them, and the clusters of those that share a text."""
 
+import dataclasses
 import hashlib
 
 import numpy as np
@@ -56,10 +57,10 @@ def test_fingerprint_covers_texts_ids_systems_and_judgements():
         {"document": None},
         {"further_references": ()},
     ]
-    sets = [segments_of(base), *(segments_of(Segment(**{**vars(base), **change})) for change in changes)]
+    sets = [segments_of(base), *(segments_of(Segment(**{**dataclasses.asdict(base), **change})) for change in changes)]
     sets += [segments_of(base, scores=[1]), segments_of(base, pair="fr-en")]
     assert len({one.fingerprint() for one in sets}) == len(sets)
-    assert segments_of(base).fingerprint() == segments_of(Segment(**vars(base))).fingerprint()
+    assert segments_of(base).fingerprint() == segments_of(Segment(**dataclasses.asdict(base))).fingerprint()
 
 
 @pytest.mark.parametrize("name", ["a/../b", "語" * 17, "a" * 51], ids=["path", "17-of-3-bytes", "51-letters"])

@@ -51,7 +51,7 @@ def test_bartscore_of_directions(tiny_model):
 
 def test_languages_come_from_the_pair(tiny_model):
     metric = BartScore(model=tiny_model("m2m100"), direction="source->hypothesis")
-    with pytest.raises(ConfigError, match="give source_language"):
+    with pytest.raises(ConfigError, match="give the pair"):
         metric.score(ITEMS)
     fitted = metric.fitted(rated(ITEMS))
     assert fitted.fingerprint() != metric.fingerprint()

@@ -148,7 +148,7 @@ def test_greedy_equals_generate_for_one_text(model):
         pytest.param("nllb", ("dau", "en"), "unknown language 'dau'", id="NLLB"),
         pytest.param("mbart", ("si", "gl"), "unknown language 'gl'", id="mBART"),
         pytest.param("bart", ("de", "en"), "reads and writes one language, not de and en", id="BART"),
-        pytest.param("m2m100", (None, "en"), "give source_language", id="no language"),
+        pytest.param("m2m100", (None, "en"), "give the pair", id="no language"),
     ],
 )
 def test_a_pair_that_a_model_does_not_know_is_named(tiny_model, family, pair, message):
