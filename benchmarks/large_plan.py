@@ -21,7 +21,7 @@ from harness import Bench
 # isort: split
 from fakes import composed
 
-from bmx_grid.commands.sweep import run
+from bmx_grid.api.sweep import run
 from bmx_grid.core.configure import load_option
 
 SECONDS, PER_DOUBLING, VARIANTS, SEGMENTS = 20.0, 2.4, 10, 5

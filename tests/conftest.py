@@ -112,7 +112,7 @@ def swept(tmp_path):
 
     groups: in place of those that are composed.
     """
-    from bmx_grid.commands.sweep import run
+    from bmx_grid.api.sweep import run
 
     def go(*overrides: str, out: str = "out", **groups) -> int:
         folders = (f"output_dir={tmp_path / out}", f"cache_dir={tmp_path / 'cache'}")

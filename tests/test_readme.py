@@ -10,11 +10,11 @@ from importlib import import_module
 import pytest
 from fakes import ROOT
 
+from bmx_grid.api import compose
+from bmx_grid.api.sweep import run_sweep
 from bmx_grid.commands import COMMANDS as MAINS
-from bmx_grid.commands import compose
 from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import compose_and_run
-from bmx_grid.commands.sweep import run_sweep
 from bmx_grid.core.configure import options
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.slurm import Slurm

@@ -1,33 +1,12 @@
-"""Which metric correlates best with human judgements: correlations with
-intervals, and tests of every pair.
-
-The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system: a
-column per metric, higher is better, one of human scores, and where there are
-any, columns for id, system, source, reference, document and language pair:
-segments that share an id, source, reference or document are drawn and swapped
-together. Usual names
-(DA, seg_id, sys, lp, src, ref, ...) are recognised. A verdict takes off the
-numbers of words, of the hypothesis and its reference (or source), or of the
-columns of --lengths; without either no metric is said to help.
-
-exit status: 0 done; 2 a mistake in the command or its table.
-
-examples:
-  bmx-grid compare scores.tsv --metrics comet chrf --human mqm --by item
-  bmx-grid compare scores.tsv --metrics comet chrf --level system --json
-"""
+"""Which metric correlates best with human judgements: columns of scores, with intervals and tests of every pair."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
-import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,20 +19,17 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints
-from bmx_grid.core.terminal import command, parser
-from bmx_grid.core.wording import P_VALUE, counted, visible
+from bmx_grid.core.wording import P_VALUE, counted
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import NO_PAIR, clusters
-from bmx_grid.datasets.tables import ROLES, named_roles, open_table
 from bmx_grid.datasets.tables import Table as File
-from bmx_grid.datasets.tables import listed as columns_listed
 from bmx_grid.evaluations.base import NOTHING, Evaluation, Finished
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.evaluations.held_out import rated_of, terms_of
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import HELPS, LEGEND, evidence_on, judged
-from bmx_grid.measures.correlation import FEWEST, KINDS, Kind, correlate
+from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.levels import within_groups
 from bmx_grid.measures.nuisance import log_words
@@ -62,7 +38,6 @@ from bmx_grid.measures.significance import benjamini_hochberg, compare_sums, hol
 from bmx_grid.measures.significance import compare as significance
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.report.table import as_text
-from bmx_grid.report.terminal import fitted, terminal_width
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
@@ -434,49 +409,3 @@ def _grouped_tests(
         names = {"language_pair": left.pair[1], "compared": left.metric_name, "against": right.metric_name}
         numbers = {name: getattr(test, name) for name in ("difference", "low", "high", "p", "n", "clusters")}
         yield {**names, "grouping": grouping, "statistic": statistic, **numbers, "test": "perm_inputs"}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare the columns of a file; the exit status (see above)."""
-    cli = parser("compare", __doc__)
-    cli.add_argument("table", metavar="TABLE", help="the file")
-    cli.add_argument("--metrics", nargs="+", metavar="COLUMN", help="columns of scores")
-    cli.add_argument("--human", metavar="COLUMN", help="the column of human scores")
-    cli.add_argument("--by", choices=get_args(Grouping), default="none", help="grouping of segments")
-    cli.add_argument("--level", choices=get_args(Level), default="segment", help="default: segment")
-    cli.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
-    cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
-    cli.add_argument("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns of numbers of words")
-    cli.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
-    cli.add_argument("--decimal", default=".", metavar="SIGN", help="the decimal sign of numbers: . (default) or ,")
-    cli.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
-    cli.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
-    cli.add_argument("--json", action="store_true", help="print JSON")
-    parsed = cli.parse_args(arguments)
-    return command(lambda: print(_printed(parsed)))
-
-
-def _printed(parsed: argparse.Namespace) -> str:
-    """The output. Raises BmxError for every mistake that the user can fix."""
-    table, columns = open_table(Path(parsed.table).expanduser()), named_roles(parsed.columns)
-    if not parsed.metrics:
-        raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
-    arguments = {name: value for name, value in vars(parsed).items() if name not in ("table", "columns", "json")}
-    compared = compare(table, columns=columns, **arguments)
-    roles = {role.replace("_", " "): list(names) for role, names in compared.columns.items()}
-    read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, "lengths": parsed.lengths, **roles}
-    read["unused"] = [name for name in dict.fromkeys(table.names) if not any(name in names for names in read.values())]
-    if parsed.json:
-        frames = {
-            name: getattr(compared, name).replace({"language_pair": {NO_PAIR: None}})
-            for name in ("correlations", "tests", "verdicts")
-        }
-        rows = {name: json.loads(of.to_json(orient="records", double_precision=15)) for name, of in frames.items()}
-        return json.dumps({"table": parsed.table, "read": read, **arguments, **rows}, ensure_ascii=False, indent=1)
-    parts = [f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names]
-    head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {'; '.join(parts)}")
-    return f"{head}\n\n{compared.summary(terminal_width())}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

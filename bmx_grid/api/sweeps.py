@@ -75,8 +75,8 @@ def swept(
     temporary: into a folder that lives as long as the Run, with tables only: a page takes twice as long as the rest.
     Raises as `run`.
     """
-    from bmx_grid.commands.compose import composed
-    from bmx_grid.commands.sweep import run_sweep
+    from bmx_grid.api.compose import composed
+    from bmx_grid.api.sweep import run_sweep
 
     values, objects = dict(keys), {}
     for group in PARTS:
@@ -267,7 +267,7 @@ class Run:
         import pandas as pd
 
         from bmx_grid.analysis.examples import sides_of
-        from bmx_grid.commands.sweep_plan import plan_sweep
+        from bmx_grid.api.sweep_plan import plan_sweep
 
         plan = plan_sweep({**self._configuration(), "seeds": [], "dry_run": True}).plan
         explained = [setting for setting in plan.settings if setting.explainer is not None]

@@ -4,7 +4,7 @@
 COMMANDS = {
     "run": "bmx_grid.commands.run",
     "score": "bmx_grid.commands.score",
-    "compare": "bmx_grid.api.comparison",
+    "compare": "bmx_grid.commands.compare",
     "analyse": "bmx_grid.commands.analyse",
     "data": "bmx_grid.commands.data",
 }

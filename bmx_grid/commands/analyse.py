@@ -40,7 +40,7 @@ from typing import Any, Literal
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import frames_beside, load_table
 from bmx_grid.analysis.questions import Analysis, analyse, with_others
-from bmx_grid.commands.compose import parse_one
+from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.storage import write_text

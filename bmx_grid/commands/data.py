@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.commands.compose import parse_one
+from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser

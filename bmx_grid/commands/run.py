@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.commands.compose import composed, naming_files, option_names, options_folder, parse, shown
+from bmx_grid.api.compose import composed, naming_files, option_names, options_folder, parse, shown
 from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, say_error
@@ -63,7 +63,7 @@ def compose_and_run(arguments: Sequence[str]) -> int:
 
             print(masked_address(yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)), end="")
             return 0
-        from bmx_grid.commands.sweep import run
+        from bmx_grid.api.sweep import run
 
         return 1 if run(config) else 0
 
@@ -100,7 +100,7 @@ def _help(folder: Path | None) -> str:
 
 def _run_several(lines: Sequence[str], folder: Path | None) -> int:
     """Run one sweep per combination of the values in these overrides, each in its folder; the worst exit status."""
-    from bmx_grid.commands.sweep import run
+    from bmx_grid.api.sweep import run
 
     values = [_values(line) for line in lines]
     if math.prod(map(len, values)) > MAX_JOBS:

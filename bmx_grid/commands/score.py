@@ -34,9 +34,9 @@ from typing import Any
 
 import numpy as np
 
+from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.compose import parse_one
 from bmx_grid.commands.scored_text import agreement, as_json, as_text, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 import bmx_grid as bmx
-from bmx_grid.api.comparison import main
+from bmx_grid.commands.compare import main
 from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import number
 from bmx_grid.measures.significance import holm

@@ -14,7 +14,7 @@ import scipy.stats
 import yaml
 
 import bmx_grid as bmx
-from bmx_grid.commands.compose import composed
+from bmx_grid.api.compose import composed
 from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
 

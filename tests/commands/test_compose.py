@@ -13,8 +13,8 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
 from bmx_grid import __version__
+from bmx_grid.api.compose import composed
 from bmx_grid.commands import COMMANDS, run
-from bmx_grid.commands.compose import composed
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.models.server import ServedModel

@@ -7,7 +7,7 @@ import pytest
 from fakes import composed
 from score_trees import TREE, plant
 
-from bmx_grid.commands import compose
+from bmx_grid.api import compose
 from bmx_grid.commands.data import main
 from bmx_grid.core.configure import build
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval

@@ -12,7 +12,7 @@ import pytest
 from fakes import composed
 from started import start
 
-from bmx_grid.commands.sweep import run
+from bmx_grid.api.sweep import run
 from bmx_grid.core.terminal import command
 
 pytestmark = pytest.mark.processes

@@ -14,11 +14,11 @@ from real_data import read
 from some_results import make_result
 
 import bmx_grid
+from bmx_grid.api.sweep import run
 from bmx_grid.attribution.boosted import as_arrays
 from bmx_grid.boosts.base import Boost, Part
 from bmx_grid.boosts.recipe import ChosenOn, HeldOut, Identity, read_recipe
 from bmx_grid.commands.score import main
-from bmx_grid.commands.sweep import run
 from bmx_grid.core.configure import ALLOWED_PACKAGES, build, load_option
 from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import OF_SETS, Evaluation

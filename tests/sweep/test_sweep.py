@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import ROOT, AbsentMetric, HashMetric, composed
 
-from bmx_grid.commands.sweep import run
+from bmx_grid.api.sweep import run
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError, UnavailableError
 

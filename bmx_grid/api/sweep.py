@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bmx_grid.analysis.questions import Analysis
-    from bmx_grid.commands.sweep_plan import Sweep
+    from bmx_grid.api.sweep_plan import Sweep
     from bmx_grid.sweep.evaluation import Outcome
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.results import SettingResult
@@ -58,7 +58,7 @@ def run(config: Mapping[str, Any]) -> int:
 
 def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
-    from bmx_grid.commands.sweep_plan import plan_sweep
+    from bmx_grid.api.sweep_plan import plan_sweep
     from bmx_grid.core.storage import write_text
     from bmx_grid.report.analysis_files import REPORT
     from bmx_grid.report.terminal import announcement, failures, plan_table
@@ -119,7 +119,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
 def _usual_files(sweep: Sweep) -> list[Path]:
     """The files of a sweep whose names are known before it ends: all but figures and recipes."""
-    from bmx_grid.commands.sweep_plan import OF_THE_SWEEP
+    from bmx_grid.api.sweep_plan import OF_THE_SWEEP
     from bmx_grid.report.analysis_files import OF_ANALYSIS, REPORT
     from bmx_grid.sweep.output import TABLES
 

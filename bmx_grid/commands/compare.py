@@ -1,0 +1,83 @@
+"""Which metric correlates best with human judgements: correlations with
+intervals, and tests of every pair.
+
+The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system: a
+column per metric, higher is better, one of human scores, and where there are
+any, columns for id, system, source, reference, document and language pair:
+segments that share an id, source, reference or document are drawn and swapped
+together. Usual names
+(DA, seg_id, sys, lp, src, ref, ...) are recognised. A verdict takes off the
+numbers of words, of the hypothesis and its reference (or source), or of the
+columns of --lengths; without either no metric is said to help.
+
+exit status: 0 done; 2 a mistake in the command or its table.
+
+examples:
+  bmx-grid compare scores.tsv --metrics comet chrf --human mqm --by item
+  bmx-grid compare scores.tsv --metrics comet chrf --level system --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from bmx_grid.api.comparison import Grouping, Level, compare
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.terminal import command, parser
+from bmx_grid.core.wording import counted, visible
+from bmx_grid.datasets.segments import NO_PAIR
+from bmx_grid.datasets.tables import ROLES, named_roles, open_table
+from bmx_grid.datasets.tables import listed as columns_listed
+from bmx_grid.measures.correlation import KINDS
+from bmx_grid.report.terminal import fitted, terminal_width
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare the columns of a file; the exit status (see above)."""
+    cli = parser("compare", __doc__)
+    cli.add_argument("table", metavar="TABLE", help="the file")
+    cli.add_argument("--metrics", nargs="+", metavar="COLUMN", help="columns of scores")
+    cli.add_argument("--human", metavar="COLUMN", help="the column of human scores")
+    cli.add_argument("--by", choices=get_args(Grouping), default="none", help="grouping of segments")
+    cli.add_argument("--level", choices=get_args(Level), default="segment", help="default: segment")
+    cli.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
+    cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
+    cli.add_argument("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns of numbers of words")
+    cli.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
+    cli.add_argument("--decimal", default=".", metavar="SIGN", help="the decimal sign of numbers: . (default) or ,")
+    cli.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
+    cli.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
+    cli.add_argument("--json", action="store_true", help="print JSON")
+    parsed = cli.parse_args(arguments)
+    return command(lambda: print(_printed(parsed)))
+
+
+def _printed(parsed: argparse.Namespace) -> str:
+    """The output. Raises BmxError for every mistake that the user can fix."""
+    table, columns = open_table(Path(parsed.table).expanduser()), named_roles(parsed.columns)
+    if not parsed.metrics:
+        raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
+    arguments = {name: value for name, value in vars(parsed).items() if name not in ("table", "columns", "json")}
+    compared = compare(table, columns=columns, **arguments)
+    roles = {role.replace("_", " "): list(names) for role, names in compared.columns.items()}
+    read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, "lengths": parsed.lengths, **roles}
+    read["unused"] = [name for name in dict.fromkeys(table.names) if not any(name in names for names in read.values())]
+    if parsed.json:
+        frames = {
+            name: getattr(compared, name).replace({"language_pair": {NO_PAIR: None}})
+            for name in ("correlations", "tests", "verdicts")
+        }
+        rows = {name: json.loads(of.to_json(orient="records", double_precision=15)) for name, of in frames.items()}
+        return json.dumps({"table": parsed.table, "read": read, **arguments, **rows}, ensure_ascii=False, indent=1)
+    parts = [f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names]
+    head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {'; '.join(parts)}")
+    return f"{head}\n\n{compared.summary(terminal_width())}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
