@@ -20,7 +20,7 @@ from bmx_grid.evaluations.verdicts import (
     ADDS_NOTHING,
     DISTANCE,
     ESTIMATES,
-    FEWEST,
+    FEWEST_UNITS,
     HELPS,
     HURTS,
     LEGEND,
@@ -387,9 +387,9 @@ def units_needed(row: Row) -> int:
     width = 2 * stdtrit(degrees, (1 + CONFIDENCE) / 2)
     error = (row["gain_high"] - row["gain_low"]) / width * math.sqrt(units)
     if error == 0:
-        return FEWEST
+        return FEWEST_UNITS
     level = 1 - (1 - CONFIDENCE) / 2 / max(row["tried"], 1)
-    needed = FEWEST
+    needed = FEWEST_UNITS
     while stdtr(needed - 1, PRECISE / error * math.sqrt(needed) - stdtrit(needed - 1, level)) < POWER:
         needed = max(needed + 1, math.floor(needed * 1.01))
     return needed

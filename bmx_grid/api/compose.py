@@ -19,13 +19,21 @@ from bmx_grid.models.addresses import check_servers_of_files
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")  # groups of which several options can be chosen
-MOST_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
+GROUPS_OF_SEVERAL = (
+    "dataset",
+    "metric",
+    "explainer",
+    "boost",
+    "evaluation",
+)  # groups of which several options can be chosen
+OPTION_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
 # Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
 UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
 OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")  # of its name: Hydra would follow a path to any YAML file of this machine
 CHOICE = re.compile(r"(?:(?:override|optional) +)*/?(\w+)")  # the group that an entry of `defaults` chooses in
-KEY = re.compile(r"\$\{[^${}:]+\}")  # a reference to another key; with a colon it calls a resolver, such as oc.env
+KEY_REFERENCE = re.compile(
+    r"\$\{[^${}:]+\}"
+)  # a reference to another key; with a colon it calls a resolver, such as oc.env
 
 
 def composed(
@@ -119,8 +127,8 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
+        if file.stat().st_size > OPTION_BYTES:
+            raise ValueError(f"it is larger than {OPTION_BYTES:,} bytes")
         text = read_file(file).decode("utf-8-sig")
         depth = 0
         events: Any = yaml.parse(text)
@@ -147,7 +155,7 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     check_references(keys, str(file))
     for entry in keys.get("defaults", []):
         _check_choice(group, entry, file)
-    if group in SEVERAL and (not keys or not {*keys} <= {name, "defaults"}):
+    if group in GROUPS_OF_SEVERAL and (not keys or not {*keys} <= {name, "defaults"}):
         raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
     return {str(key): value for key, value in keys.items()}
 
@@ -179,7 +187,7 @@ def check_references(value: Any, where: str) -> None:
     if isinstance(value, Mapping | list | tuple):
         for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
             check_references(inner, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
-    elif isinstance(value, str) and "${" in KEY.sub("", value):
+    elif isinstance(value, str) and "${" in KEY_REFERENCE.sub("", value):
         raise ConfigError(
             f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else; write a key or a value."
         )
@@ -241,7 +249,9 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mappin
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
     chosen: dict[str, Any] = {override.key_or_group: override.value() for override in overrides}
     named = {".".join(key.split(".")[:2]) for key in (*chosen, *values)}
-    for group in chosen.keys() & set(SEVERAL):  # a sweep's settings for options that the command line replaced
+    for group in chosen.keys() & set(
+        GROUPS_OF_SEVERAL
+    ):  # a sweep's settings for options that the command line replaced
         for name in {*(config.get(group) or {})} & {*option_names(group, folder)} - {*(chosen[group] or ())}:
             if "_target_" not in config[group][name] and f"{group}.{name}" not in named:
                 del config[group][name]
@@ -298,7 +308,7 @@ def _check(config: Mapping[str, Any], folder: Path | None) -> None:
     _check_keys(config, {*keys, *groups()} - {"sweep"}, "")
     for key in sorted({*keys, "grid"} - config.keys()):
         raise ConfigError(f"{key}: the key is missing if it is deleted; write {key}=VALUE.")
-    for group in SEVERAL:
+    for group in GROUPS_OF_SEVERAL:
         node = config.get(group)
         for name, option in node.items() if isinstance(node, Mapping) else ():
             if isinstance(option, Mapping) and "_target_" not in option and name in options(group):
@@ -327,7 +337,7 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
     except (OmegaConfBaseException, RecursionError) as error:
         key = getattr(error, "full_key", None) or "the configuration"
         absent = re.search(r"Interpolation key '((\w+)\.([^.']+)[^']*)' not found", str(error))
-        if absent is not None and absent[2] in SEVERAL:
+        if absent is not None and absent[2] in GROUPS_OF_SEVERAL:
             raise ConfigError(
                 f"{key}: it is that of {absent[1]}, and the {absent[2]} '{absent[3]}' is not chosen; choose it, too, "
                 f"write {key}=VALUE, or leave out what needs it."

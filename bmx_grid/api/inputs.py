@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.attribution.scorer import SURROGATE, Scorer
-from bmx_grid.core.configure import MOST, check_seed, convert
+from bmx_grid.core.configure import LARGEST_COUNT, check_seed, convert
 from bmx_grid.core.errors import ComponentError, ConfigError, exception_line, shown
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.core.ragged import Floats
@@ -42,8 +42,8 @@ def plain(value: Any) -> Any:
 def drawn(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
     """The number of resamples, at least `least`, and their seed. Raises ConfigError."""
     count: int = convert(plain(resamples), int, "resamples")
-    if not least <= count <= MOST:
-        raise ConfigError(f"resamples must lie between {least} and {MOST:,}, got {count}.")
+    if not least <= count <= LARGEST_COUNT:
+        raise ConfigError(f"resamples must lie between {least} and {LARGEST_COUNT:,}, got {count}.")
     return count, check_seed(convert(plain(seed), int, "seed"))
 
 

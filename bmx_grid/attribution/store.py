@@ -40,10 +40,10 @@ from bmx_grid.core.storage import Place, listed, opened, remove, remove_abandone
 from bmx_grid.core.wording import first_line
 from bmx_grid.words.perturbation import Role
 
-VERSION = 4  # that is written and read
+STORE_VERSION = 4  # that is written and read
 ATTEMPTS = 100  # listings of a folder whose files other processes replace meanwhile
 GROUP_ROWS = 2**16
-STATISTICS = "statistics"
+STATISTICS_COLUMN = "statistics"
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +164,9 @@ class Slot:
         rows = rows.take(places)
         base = _numbers(rows.column("base_score").combine_chunks()).copy()
         by_role = {role: _ragged(rows, f"{role}_attributions") for role in (self.reads if self.explained else ())}
-        if STATISTICS not in rows.column_names:
+        if STATISTICS_COLUMN not in rows.column_names:
             return AttributionSet(base, by_role)
-        return AttributionSet(base, by_role, _ragged(rows, STATISTICS).values.reshape(len(keys), -1))
+        return AttributionSet(base, by_role, _ragged(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1))
 
     def _chunk(self, keys: Sequence[str]) -> Place:
         """The chunk of these keys, which are sorted."""
@@ -206,7 +206,7 @@ class Slot:
         }
         if self.explained:
             columns |= {f"{role}_attributions": lists([row.attributions[role] for row in rows]) for role in self.reads}
-        return pa.table(columns | ({STATISTICS: lists(statistics)} if statistics else {}))
+        return pa.table(columns | ({STATISTICS_COLUMN: lists(statistics)} if statistics else {}))
 
     def _read(self, path: Place) -> Iterator[Any]:
         """The tables of a file, one per row group; damaged ones are left out with a warning.
@@ -221,10 +221,10 @@ class Slot:
             with opened(path) as source:
                 file = pq.ParquetFile(source, page_checksum_verification=True)
                 header = json.loads((file.metadata.metadata or {})[b"bmx_grid"])
-                if header["version"] != VERSION:
+                if header["version"] != STORE_VERSION:
                     raise StoreError(
                         f"{path} was written by another bmx_grid (store version {header['version']}, this one reads "
-                        f"{VERSION}). Use that one, or choose another cache_dir."
+                        f"{STORE_VERSION}). Use that one, or choose another cache_dir."
                     )
                 for group, group_digest in zip(range(file.num_row_groups), header["digests"], strict=True):
                     try:
@@ -244,7 +244,7 @@ class Slot:
         """The table. Raises ValueError for other rows than those of the digest, or other columns, which it has not."""
         if group_digest != _content_digest(table, self.identity):
             raise ValueError("its rows do not agree with their digest")
-        names = [name for name in table.column_names if name != STATISTICS]
+        names = [name for name in table.column_names if name != STATISTICS_COLUMN]
         attributed = [f"{role}_attributions" for role in self.reads if self.explained]
         if names != ["key", "base_score", *self.reads, *attributed]:
             raise ValueError(f"it has the columns {', '.join(table.column_names)}")
@@ -340,7 +340,7 @@ def _write(path: Place, tables: Iterable[Any], identity: str) -> None:
         for table in chain([first], rest):
             writer.write_table(table, row_group_size=max(len(table), 1))
             digests.append(_content_digest(table, identity))
-        header = {"version": VERSION, "digests": digests, "identity": json.loads(identity)}
+        header = {"version": STORE_VERSION, "digests": digests, "identity": json.loads(identity)}
         writer.add_key_value_metadata({"bmx_grid": canonical_json(header)})
 
 
@@ -363,7 +363,7 @@ def _warn(what: str, error: Exception) -> None:
 
 def _content_digest(table: Any, identity: str) -> str:
     """SHA-256 of all values of a table, independent of how Arrow lays them out in memory."""
-    sha = hashlib.sha256(f"{VERSION}\n{identity}\n{table.num_rows}\n".encode())
+    sha = hashlib.sha256(f"{STORE_VERSION}\n{identity}\n{table.num_rows}\n".encode())
     lists = _lists(table)
     for name in [name for name in table.column_names if name not in ("base_score", *lists)]:
         sha.update("\0".join(table.column(name).to_pylist()).encode("utf-8", "surrogatepass"))
@@ -377,4 +377,4 @@ def _content_digest(table: Any, identity: str) -> str:
 
 
 def _lists(table: Any) -> list[str]:
-    return [name for name in table.column_names if name.endswith("_attributions") or name == STATISTICS]
+    return [name for name in table.column_names if name.endswith("_attributions") or name == STATISTICS_COLUMN]

@@ -17,7 +17,7 @@ from bmx_grid.measures.correlation import Kind, beats, correlate, first_within_r
 from bmx_grid.measures.nuisance import CurveTerms, fit_term
 from bmx_grid.measures.resampling import codes, number_of
 
-MOST = 3  # metrics in an average
+MOST_METRICS = 3  # metrics in an average
 
 
 def fit_length(roles: Sequence[str], kind: Kind, parts: Sequence[Part]) -> Linear:
@@ -76,7 +76,7 @@ def fit_average(metrics: tuple[str, ...], kind: Kind, parts: Sequence[Part]) -> 
     columns = [np.column_stack([part.base, part.features]) for part in used]
     means = np.mean([scores.mean(axis=0) for scores in columns], axis=0)
     sds = np.array([within_sd([scores[:, metric] for scores in columns]) for metric in range(columns[0].shape[1])])
-    sizes = range(1, min(MOST, len(sds)) + 1)
+    sizes = range(1, min(MOST_METRICS, len(sds)) + 1)
     every = itertools.chain.from_iterable(itertools.combinations(range(len(sds)), size) for size in sizes)
     subsets = [some for some in every if (sds[list(some)] > 0).all() and some != (0,)]
     if not (sds[0] > 0 and subsets):

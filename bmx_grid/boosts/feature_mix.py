@@ -24,8 +24,8 @@ Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean"]
 Side = Literal["hypothesis", "ground_truth", "both"]
 Mix = Literal["linear", "z"]
 
-ROUNDING = 1e-9  # share of the largest attribution of a segment that scores of 1e-16 precision leave uncertain
-FAR = 10.0  # the largest lambda: the feature decides, and the metric breaks its ties
+UNCERTAIN = 1e-9  # share of the largest attribution of a segment that scores of 1e-16 precision leave uncertain
+LARGEST_WEIGHT = 10.0  # the largest lambda: the feature decides, and the metric breaks its ties
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     size = float(np.sqrt(weights @ weights))
     if size == 0:
         return alone
-    ratios = weights / own if size < FAR * own else weights * (FAR / size)
+    ratios = weights / own if size < LARGEST_WEIGHT * own else weights * (LARGEST_WEIGHT / size)
     means = np.mean([part.features.mean(axis=0) for part in parts], axis=0)
     mixed = ZMixed(base_sd, tuple(ratios.tolist()), tuple(means.tolist()), tuple(np.where(sds > 0, sds, 1.0).tolist()))
     # fit_term has found a gain already, unless the feature had to be held back
-    return mixed if size < FAR * own or gains(kind, parts, mixed) else alone
+    return mixed if size < LARGEST_WEIGHT * own or gains(kind, parts, mixed) else alone
 
 
 def within_sd(columns: Sequence[Floats]) -> float:
@@ -154,7 +154,7 @@ def share_negative(rows: Ragged) -> Floats:
     largest of its segment is 0, since whether rounding leaves it below or above is chance.
     """
     largest = _over_rows(np.maximum, Ragged(np.abs(rows.values), rows.offsets))
-    low = rows.values <= np.repeat(ROUNDING * largest, rows.lengths)
+    low = rows.values <= np.repeat(UNCERTAIN * largest, rows.lengths)
     return _over_rows(np.add, Ragged(low.astype(np.float64), rows.offsets)) / rows.lengths
 
 
@@ -174,7 +174,7 @@ def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
     return np.asarray(reduce.reduceat(rows.values, rows.offsets[:-1]) if len(rows) else [], dtype=np.float64)
 
 
-STATISTICS: dict[str, Callable[[Ragged], Floats]] = {
+FEATURES: dict[str, Callable[[Ragged], Floats]] = {
     "share_negative": share_negative,
     "mean": mean,
     "sum": partial(_over_rows, np.add),
@@ -191,7 +191,7 @@ def statistic(name: str, rows: Ragged) -> Floats:
     """
     values = np.full(len(rows), np.nan)
     usable = defined_rows(rows)
-    values[usable] = STATISTICS[name](_ascending(take_rows(rows, usable)))
+    values[usable] = FEATURES[name](_ascending(take_rows(rows, usable)))
     return values
 
 

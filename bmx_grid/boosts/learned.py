@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.boosts.base import Boost, Fitted, Part, gains, restore
-from bmx_grid.boosts.feature_mix import STATISTICS, statistic
+from bmx_grid.boosts.feature_mix import FEATURES, statistic
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints, Ragged
@@ -54,7 +54,7 @@ class Linear(Fitted):
 
 
 SIDES = ("ground_truth", "hypothesis")
-PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # the variance of the human scores is 1
+RIDGE_PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # the variance of the human scores is 1
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Learned(Boost):
     Raises ConfigError for fewer than two folds, and penalties that are none or not above 0.
     """
 
-    penalties: tuple[float, ...] = identity(PENALTIES)
+    penalties: tuple[float, ...] = identity(RIDGE_PENALTIES)
     folds: int = identity(5, least=2)
 
     def __post_init__(self) -> None:
@@ -81,11 +81,11 @@ class Learned(Boost):
 
     def names(self) -> tuple[str, ...]:
         lengths = [f"log_words {side}" for side in SIDES]
-        return (*lengths, *(f"{name} {side}" for side in SIDES for name in STATISTICS))
+        return (*lengths, *(f"{name} {side}" for side in SIDES for name in FEATURES))
 
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         """float64[N, 14]; a row is NaN where one of the two sides has no word or an attribution that is not finite."""
-        columns = [statistic(name, rows) for rows in (truth, hypothesis) for name in STATISTICS]
+        columns = [statistic(name, rows) for rows in (truth, hypothesis) for name in FEATURES]
         features = np.column_stack([log_words(truth.lengths, hypothesis.lengths), *columns])
         features[np.isnan(features).any(axis=1)] = np.nan
         return features

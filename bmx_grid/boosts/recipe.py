@@ -21,7 +21,7 @@ from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.models.addresses import check_servers_of_files
 
-TARGET = "_target_"
+TARGET_KEY = "_target_"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Identity:
         Raises ConfigError where the option is gone, and for a server or a key that a recipe, which is a file, names.
         """
         check_servers_of_files(self.settings, frozenset(), group)
-        if TARGET in self.settings:
+        if TARGET_KEY in self.settings:
             return dict(self.settings)
         return {**load_option(group, self.name, 0), **self.settings}
 
@@ -68,7 +68,7 @@ def _differing(group: str, name: str, part: Component) -> dict[str, Any]:
         default = plain(build(load_option(group, name, 0), Component, f"{group}.{name}"))
     except ConfigError:  # an option that is incomplete without further settings
         return own
-    if default[TARGET] != own[TARGET]:
+    if default[TARGET_KEY] != own[TARGET_KEY]:
         return own
     return {key: value for key, value in own.items() if value != default[key]}
 
@@ -77,7 +77,7 @@ def plain(value: Any) -> Any:
     """A value as JSON has it; components as the options that `configure.build` reads, without runtime settings."""
     if isinstance(value, Component):
         cls = type(value)
-        return {TARGET: f"{cls.__module__}.{cls.__qualname__}", **plain(value.settings())}
+        return {TARGET_KEY: f"{cls.__module__}.{cls.__qualname__}", **plain(value.settings())}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {item.name: plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -101,7 +101,7 @@ def _short(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), 60)
 
 
-VERSION = 2
+RECIPE_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Recipe:
     gain: HeldOut
     beyond: HeldOut
     verdict: str
-    version: int = VERSION
+    version: int = RECIPE_VERSION
     name: str
     metric: Identity
     explainer: Identity
@@ -223,9 +223,9 @@ def read_recipe(path: Path) -> Recipe:
     except ValueError as error:
         raise DataError(f"{path} is not a recipe, a JSON file: {' '.join(str(error).split())}.") from error
     version = raw.get("version") if isinstance(raw, dict) else None
-    if version != VERSION:
+    if version != RECIPE_VERSION:
         raise DataError(
-            f"{path} is not a recipe of version {VERSION}, which is read here: its version is {version!r:.60}."
+            f"{path} is not a recipe of version {RECIPE_VERSION}, which is read here: its version is {version!r:.60}."
         )
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")

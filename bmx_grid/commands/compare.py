@@ -31,7 +31,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.segments import NO_PAIR
-from bmx_grid.datasets.tables import ROLES, named_roles, open_table
+from bmx_grid.datasets.tables import COLUMN_ROLES, named_roles, open_table
 from bmx_grid.datasets.tables import listed as columns_listed
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.terminal import fitted, terminal_width
@@ -46,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cli.add_argument("--by", choices=get_args(Grouping), default="none", help="grouping of segments")
     cli.add_argument("--level", choices=get_args(Level), default="segment", help="default: segment")
     cli.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
-    cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(ROLES)}")
+    cli.add_argument(
+        "--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(COLUMN_ROLES)}"
+    )
     cli.add_argument("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns of numbers of words")
     cli.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
     cli.add_argument("--decimal", default=".", metavar="SIGN", help="the decimal sign of numbers: . (default) or ,")

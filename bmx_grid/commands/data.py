@@ -39,7 +39,7 @@ from bmx_grid.datasets.download import check, download, unverifiable
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.tables import (
-    FORMATS,
+    TABLE_ENDINGS,
     REQUIRED,
     in_shell,
     listed,
@@ -52,19 +52,19 @@ from bmx_grid.datasets.tables import (
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
 
-COMMANDS = {
+SUBCOMMANDS = {
     "list": "each data set, its language pairs, and whether its files are present and as published",
     "download": "fetch the files from their publishers, checked against their SHA-256",
     "verify": "the same, with an exit status of 1 where a file is missing or differs",
     "show": "counts, and the first segments of each pair; of a table of yours also what its columns are taken for",
 }
-SEGMENT = ("id", "system", "language_pair")  # what a segment is known by
+SEGMENT_KEY = ("id", "system", "language_pair")  # what a segment is known by
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status (see above)."""
     cli = parser("data", __doc__)
-    cli.add_argument("command", choices=COMMANDS, help="; ".join(map(": ".join, COMMANDS.items())))
+    cli.add_argument("command", choices=SUBCOMMANDS, help="; ".join(map(": ".join, SUBCOMMANDS.items())))
     cli.add_argument(
         "settings",
         nargs="*",
@@ -109,13 +109,13 @@ def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
     """A data set by its name, or the path of a table. Raises ConfigError."""
     from omegaconf import OmegaConf
 
-    if name.lower().removesuffix(".gz").endswith(FORMATS) or Path(name).is_file():
+    if name.lower().removesuffix(".gz").endswith(TABLE_ENDINGS) or Path(name).is_file():
         name, keys = "tabular", {**keys, "path": name}
     elif name not in options("dataset") and Path(name).expanduser().is_dir():
         name, keys = "mt_metrics_eval", {**keys, **_test_set(name)}
     if name not in options("dataset"):
         names = unknown("data set", name[:200], [*options("dataset"), "all"])
-        raise ConfigError(f"{names} Or name a table of yours, a file that ends in {', '.join(FORMATS)}.")
+        raise ConfigError(f"{names} Or name a table of yours, a file that ends in {', '.join(TABLE_ENDINGS)}.")
     node = OmegaConf.create(load_option("dataset", name))
     for key, value in keys.items():
         OmegaConf.update(node, key.removeprefix(f"dataset.{name}."), value, force_add=True)
@@ -139,7 +139,7 @@ def _test_set(name: str) -> dict[str, str]:
         raise ConfigError(
             f"{name}: the folder holds no data set that is known here: neither a test set of mt-metrics-eval (with "
             f"sources/, system-outputs/ and human-scores/) nor files of {', '.join(options('dataset'))}. Name one of "
-            f"these with data_dir=DIR, or a table, a file that ends in {', '.join(FORMATS)}."
+            f"these with data_dir=DIR, or a table, a file that ends in {', '.join(TABLE_ENDINGS)}."
         )
     raise ConfigError(f"{name}: the folder holds data sets; show one of them: {'; or '.join(ways)}")
 
@@ -225,7 +225,7 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     roles = recognised(table.names, given, REQUIRED, str(table.path), way_out)
     lines = {}
     if "id" in roles and "id" not in given and roles["id"] != ("id",):  # a column that may number something else
-        values = table.take([roles[role][0] for role in SEGMENT if role in roles])
+        values = table.take([roles[role][0] for role in SEGMENT_KEY if role in roles])
         segments = {tuple(map(str, row)) for row in zip(*values.values(), strict=True)}  # JSON may hold lists
         if len(segments) < len(table):
             lines["id"] = f"the number of the row: {visible(roles.pop('id')[0])} repeats within a pair"

@@ -38,8 +38,10 @@ from bmx_grid.core.wording import masked, masked_address
 
 # Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
 FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")
-KEY = re.compile(r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE)  # how configs/config.yaml writes a key and what it is for
-MAX_JOBS = 10_000  # of a multirun, all of which are composed before the first one starts
+KEY_LINE = re.compile(
+    r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE
+)  # how configs/config.yaml writes a key and what it is for
+MOST_SWEEPS = 10_000  # of a multirun, all of which are composed before the first one starts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,7 +94,8 @@ def _help(folder: Path | None) -> str:
     head, flags = str(__doc__).rstrip().split("\n\nflags:\n")
     rows = [(group, ", ".join(option_names(group, folder))) for group in groups()]
     rows += [
-        (f"{key}={default}", meaning) for key, default, meaning in KEY.findall((CONFIGS / "config.yaml").read_text())
+        (f"{key}={default}", meaning)
+        for key, default, meaning in KEY_LINE.findall((CONFIGS / "config.yaml").read_text())
     ]
     lines = [textwrap.fill(f"  {name}  {text}", 80, subsequent_indent="      ") for name, text in rows]
     return "\n".join([head, *lines, "  and those below a group: grid.correlation=kendall", "", "flags:", flags])
@@ -103,8 +106,8 @@ def _run_several(lines: Sequence[str], folder: Path | None) -> int:
     from bmx_grid.api.sweep import run
 
     values = [_values(line) for line in lines]
-    if math.prod(map(len, values)) > MAX_JOBS:
-        raise ConfigError(f"these values make more than {MAX_JOBS:,} sweeps; name fewer.")
+    if math.prod(map(len, values)) > MOST_SWEEPS:
+        raise ConfigError(f"these values make more than {MOST_SWEEPS:,} sweeps; name fewer.")
     jobs = list(itertools.product(*values))
     configs = list[dict[str, Any]]()
     for job in jobs:  # all are composed before the first one runs
@@ -132,7 +135,7 @@ def _values(line: str) -> list[str]:
     if not override.is_sweep_override():
         return [line]
     try:
-        texts = list(itertools.islice(override.sweep_string_iterator(), MAX_JOBS + 1))
+        texts = list(itertools.islice(override.sweep_string_iterator(), MOST_SWEEPS + 1))
     except (HydraException, ValueError) as error:
         raise ConfigError(f"{shown(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
     return [f"{override.get_key_element()}={text}" for text in texts]

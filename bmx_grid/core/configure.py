@@ -31,7 +31,7 @@ CONFIGS = next(
 ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
 SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
 MOST_SEED = 2**63 - 1  # tables hold seeds in 64 bits
-MOST = 1_000_000  # of resamples, splits, samples, and whatever else says how much is computed
+LARGEST_COUNT = 1_000_000  # of resamples, splits, samples, and whatever else says how much is computed
 
 Built = TypeVar("Built")
 
@@ -119,8 +119,14 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
         values[key] = convert(value, hints[key], f"{where}.{key}", node.get("seed", SEED))
         if key == "seed" and isinstance(values[key], int):
             check_seed(values[key], f"{where}.{key}")
-        elif fields[key].metadata.get("role") == IDENTITY and isinstance(values[key], int) and values[key] > MOST:
-            raise ConfigError(f"{where}.{key} must be at most {MOST:,}, got {shown(values[key])}; write a smaller one.")
+        elif (
+            fields[key].metadata.get("role") == IDENTITY
+            and isinstance(values[key], int)
+            and values[key] > LARGEST_COUNT
+        ):
+            raise ConfigError(
+                f"{where}.{key} must be at most {LARGEST_COUNT:,}, got {shown(values[key])}; write a smaller one."
+            )
     absent = [item for name, item in fields.items() if name not in values]
     required = [item.name for item in absent if item.default is item.default_factory is dataclasses.MISSING]
     if required:

@@ -17,16 +17,16 @@ from typing import Any
 UNDEFINED = "n/a"
 MINUS = "−"  # where type is set: drawings and pages
 METRIC_ALONE = "metric alone"
-FACTORS = {"dataset": "data set", "language_pair": "language pair", "metric": "metric", "explainer": "explainer"}
+FACTOR_NAMES = {"dataset": "data set", "language_pair": "language pair", "metric": "metric", "explainer": "explainer"}
 LONGEST_STEM = 150  # bytes: file systems take 255, and a file being written carries host, process and suffix beside it
 # Characters that turn the direction of a line, so that a text reads as another one.
 TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 ODD = re.compile(r"[^\w+.,() -]")  # signs that a checked name has not
-SIGNED = re.compile(r"\+\.\d+f")
+SIGNED_FORMAT = re.compile(r"\+\.\d+f")
 MOST_PLACES = 8  # of a signed number
 P_VALUE = "p"  # in place of a form
 SMALLEST_P = 0.001  # that is written out
-CONTROL = {"Cc", "Cs", "Zl", "Zp"}
+UNPRINTABLE = {"Cc", "Cs", "Zl", "Zp"}
 # Option name to written name; no two options share one. Names of capital letters follow; any other name stays as it is.
 WRITTEN = {
     "bertscore": "BERTScore",
@@ -49,7 +49,7 @@ WRITTEN = {
     "wmt22_qe": "WMT22 QE",
 }
 CAPITALS = {"bleurt", "comet", "lime", "mlqe_pe", "rouge_1", "rouge_2", "rouge_l", "shap", "ter", "wer", "wmt17"}
-CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ"}
+CORRELATION_NAMES = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ"}
 LONGEST_LABEL = 44  # characters of a name where there is room for a line
 SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 
@@ -70,7 +70,7 @@ def number(value: float | None, form: str = "g", minus: str = "-") -> str:
         return f"{value:.3f}" if value >= SMALLEST_P else f"< {SMALLEST_P}"
     text = format(value + 0, form)  # -0.0 + 0 is 0.0
     if _is_zero(text):
-        if SIGNED.fullmatch(form) and not _is_zero(format(value, f".{MOST_PLACES}f")):
+        if SIGNED_FORMAT.fullmatch(form) and not _is_zero(format(value, f".{MOST_PLACES}f")):
             text = format(value, f"+.{min(-math.floor(math.log10(abs(value))), MOST_PLACES)}f")
         elif "e" not in text:
             text = text.lstrip("+-")
@@ -127,7 +127,7 @@ def written(name: str) -> str:
 
 def correlation_in_words(kind: str | None) -> str:
     """The name of a correlation; of an unstated one "correlation"."""
-    return "correlation" if kind is None else CORRELATIONS.get(kind, kind)
+    return "correlation" if kind is None else CORRELATION_NAMES.get(kind, kind)
 
 
 def label(name: str, longest: int = LONGEST_LABEL) -> str:
@@ -143,7 +143,7 @@ def setting_in_words(names: tuple[str, ...]) -> str:
 
 def factor_in_words(factor: str) -> str:
     """A factor of a setting in a sentence: "language_pair" is a language pair."""
-    return FACTORS.get(factor, factor)
+    return FACTOR_NAMES.get(factor, factor)
 
 
 def counted(count: int, thing: str, things: str | None = None) -> str:
@@ -165,7 +165,7 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        _escaped(sign) if unicodedata.category(sign) in CONTROL or sign in TURNING else sign for sign in text
+        _escaped(sign) if unicodedata.category(sign) in UNPRINTABLE or sign in TURNING else sign for sign in text
     )
 
 

@@ -21,7 +21,7 @@ from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest
 from bmx_grid.datasets.lines import CHUNK, open_archive
 
 ARCHIVES = ".archives-"  # how the folder below data_dir begins that holds a download while it runs
-ARCHIVE_BYTES = 20_000_000_000  # of all files of a repository together
+REPOSITORY_BYTES = 20_000_000_000  # of all files of a repository together
 FINAL = (400, 401, 403, 404, 405, 410)  # status codes for which retrying is useless
 ATTEMPTS, WAIT_S, TIMEOUT_S = 5, 1.0, 30.0  # the wait doubles after each attempt
 
@@ -133,7 +133,7 @@ def unpack(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entr
     another size or checksum, or is not there; and when the archive is damaged or unpacks to more than 20 GB.
     """
     unpacked = set()
-    with open_archive(archive, ARCHIVE_BYTES) as members:
+    with open_archive(archive, REPOSITORY_BYTES) as members:
         for member, content in members:
             name = PurePosixPath(member.name)
             if name.is_absolute() or ".." in name.parts:

@@ -42,19 +42,19 @@ from bmx_grid.datasets.lines import (
     text_rows,
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
-from bmx_grid.datasets.tables import FORMATS, Table, listed, open_table, override
+from bmx_grid.datasets.tables import TABLE_ENDINGS, Table, listed, open_table, override
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NAMES = ("id", "system", "language_pair")
-SCORE_ROLES = ("score", *NAMES)
-WORD_ROLES = ("scores", "labels", "words", "side", *NAMES)
+SEGMENT_COLUMNS = ("id", "system", "language_pair")
+SCORE_ROLES = ("score", *SEGMENT_COLUMNS)
+WORD_ROLES = ("scores", "labels", "words", "side", *SEGMENT_COLUMNS)
 HEADER = 3  # lines of a submission before its rows: disk footprint, parameters, ensembled models
-MISSING = "write None for what has no score"
+NO_SCORE = "write None for what has no score"
 # What files call the side that a row is of.
-SIDES: dict[str, Role] = {
+ROLE_OF_SIDE: dict[str, Role] = {
     **dict.fromkeys(("target", "hypothesis", "mt"), "hypothesis"),
     **dict.fromkeys(("source", "src"), "source"),
     **dict.fromkeys(("reference", "ref"), "reference"),
@@ -109,7 +109,7 @@ def _rows(values: Any) -> pd.DataFrame:
 
 
 def _is_table(name: str) -> bool:
-    return name.removesuffix(".gz").endswith(FORMATS)
+    return name.removesuffix(".gz").endswith(TABLE_ENDINGS)
 
 
 def _lists_tags(lines: Sequence[str]) -> bool:
@@ -137,7 +137,7 @@ def _listed_scores(
     """The rows of lines without column names. A score must not be left empty: the file could have been cut there."""
     rows = text_rows(lines, columns, str(path), first, separator)
     rows["place"] = [f"line {line}" for line in rows.line]
-    refuse(rows, rows.value.str.strip() == "", lambda row: f"{path}, {row.place}: no score; {MISSING}.")
+    refuse(rows, rows.value.str.strip() == "", lambda row: f"{path}, {row.place}: no score; {NO_SCORE}.")
     return _with_scores(path, rows, "the score", option)
 
 
@@ -146,7 +146,7 @@ def _with_scores(path: Path, rows: pd.DataFrame, what: str, option: FromFile | N
     sign: tuple[Any, ...] = () if option is None else (option.decimal, f"{option.KEY}.decimal=,")
     scores = []
     for value, place in zip(rows.value, rows.place, strict=True):
-        scores.append(parse_number(value, f"{path}, {place}", what, MISSING, *sign))
+        scores.append(parse_number(value, f"{path}, {place}", what, NO_SCORE, *sign))
     return rows.assign(value=scores)
 
 
@@ -178,7 +178,7 @@ def _word_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
 
 def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with roles in place of the file's names of sides. Raises DataError for another name."""
-    roles = rows.side.str.strip().str.lower().map(SIDES)
+    roles = rows.side.str.strip().str.lower().map(ROLE_OF_SIDE)
     known = ("target", "source", "reference")
     refuse(rows, roles.isna(), lambda row: f"{path}, {row.place}: " + unknown("side", row.side[:40], known))
     return rows.assign(side=roles)
@@ -249,7 +249,7 @@ def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataF
     rows = _rows(taken[columns[kind]]).assign(place=[table.place(row) for row in range(len(table))])
     if "words" in columns:
         rows["words"] = pd.Series(taken[columns["words"]], dtype=object)
-    return rows.assign(**{role: _names(table, columns[role]) for role in ("side", *NAMES) if role in columns})
+    return rows.assign(**{role: _names(table, columns[role]) for role in ("side", *SEGMENT_COLUMNS) if role in columns})
 
 
 @lru_cache(maxsize=4)  # several metrics may be columns of one table

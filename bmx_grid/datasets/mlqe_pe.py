@@ -48,7 +48,7 @@ from bmx_grid.words.tags import ENTITY, HYPHEN, How, Rows, WordTags, align, carr
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = ("direct-assessments", "post-editing")  # folders of the scores and of the tags
+KIND_FOLDERS = ("direct-assessments", "post-editing")  # folders of the scores and of the tags
 ZERO_SHOT = ("en-cs", "en-ja", "km-en", "ps-en")
 MEMBERS21 = ("test21.src", "test21.mt", "test21.da")
 TAGS21 = ("test21.src-tags", "test21.tgt-tags")
@@ -75,7 +75,7 @@ class MlqePe(Published):
 
     def needs(self, language_pair: str) -> list[str]:
         """The archive of the pair, and that of its post-edits, without which the words have no tags."""
-        return [f"mlqe-pe/data/{kind}/test/{language_pair}-test.tar.gz" for kind in KINDS]
+        return [f"mlqe-pe/data/{kind}/test/{language_pair}-test.tar.gz" for kind in KIND_FOLDERS]
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """1000 sentences in file order."""

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REFERENCE = "ref-A"
-DECIMALS = 4  # averages are published with six decimals, points are sums of tenths
+TABLE_DECIMALS = 4  # averages are published with six decimals, points are sums of tenths
 AGREEMENT = 0.9  # share of a document's scores that must agree at its shift
-COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
+MQM_COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
 OPEN, CLOSE = "<v>", "</v>"
 NO_ERROR = "No-error"
 Span = tuple[int, int]
@@ -117,8 +117,8 @@ def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
     places = judged[~judged.system.str.startswith("ref-")][[*place, "number"]].drop_duplicates()
     rows = judged.drop(columns="number").merge(places, on=place, validate="many_to_one")
     # Where the points of a text are a published average of its system, its document may have that shift.
-    averages = published.dropna().round(DECIMALS).reset_index()
-    agreeing = rows.assign(score=-rows.points.round(DECIMALS)).merge(averages, on=["system", "score"])
+    averages = published.dropna().round(TABLE_DECIMALS).reset_index()
+    agreeing = rows.assign(score=-rows.points.round(TABLE_DECIMALS)).merge(averages, on=["system", "score"])
     counts: Any = (agreeing.number_y - agreeing.number_x).groupby(agreeing.document).value_counts()
     shifts: dict[Any, int] = {}
     for document, size in rows.groupby("document").size().items():
@@ -148,7 +148,7 @@ def annotated(lines: Sequence[str]) -> pd.DataFrame:
 
     texts: dict[tuple[str, str, str], dict[str, Any]] = {}
     for line in lines[1:]:  # a last column, of comments, may be left out
-        system, document, _, number, rater, source, target, category, severity = line.split("\t")[: len(COLUMNS)]
+        system, document, _, number, rater, source, target, category, severity = line.split("\t")[: len(MQM_COLUMNS)]
         marked = {"source": _marked(source), "target": _marked(target)}
         first = {side: bare for side, (bare, _) in marked.items()}
         name = system.removeprefix("hyp.").replace("ref.", "ref-")

@@ -25,20 +25,20 @@ from bmx_grid.core.wording import counted, first_line, named, shortened, visible
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
 from bmx_grid.words.perturbation import INVISIBLE
 
-FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
+TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet")
 SEPARATORS = (",", ";", "\t", "|")  # of a CSV file; of as many, the first
-MAX_BYTES = 2_000_000_000  # how large a table, and what it unpacks to, may be
+LARGEST_TABLE = 2_000_000_000  # how large a table, and what it unpacks to, may be
 SPLIT = "split it, or leave out columns."
 ABSENT = object()  # the value of a JSONL row that lacks the field
 BATCH = 256  # rows of Parquet decoded at once: one stored value may decode to a large text in each of them
 # Role -> other names that such columns often have, compared as `_plainly` writes them. Sweeps take none of them by
 # themselves: they are proposed, so that a configuration says what was read.
 _NAMES = Path(__file__).with_name("usual_columns.tsv").read_text(encoding="utf-8").splitlines()[1:]
-ROLES = tuple(line.split("\t")[0] for line in _NAMES)
+COLUMN_ROLES = tuple(line.split("\t")[0] for line in _NAMES)
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 REQUIRED = ("hypothesis", "score")
-SEVERAL = ("score", "reference")  # roles that may have several columns: the first is what metrics use
-SHOWN = 30  # columns listed in a message
+MANY_COLUMNS = ("score", "reference")  # roles that may have several columns: the first is what metrics use
+MOST_LISTED = 30  # columns listed in a message
 NO_TEXTS = ("null", "true", "false", "nan", "inf")  # what Hydra reads as something else, in any case
 # no number, no signs of a shell
 PLAIN = re.compile(r"[A-Za-z_][\w-]*|(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re.ASCII)
@@ -104,8 +104,10 @@ def open_table(path: Path) -> Table:
 def _opened(path: Path, version: tuple[int, ...]) -> Table:
     kind = path.name.lower()
     suffix = Path(kind.removesuffix(".gz")).suffix
-    if suffix not in FORMATS or kind.endswith(".parquet.gz"):
-        raise ConfigError(f"{path}: the name must end in {', '.join(FORMATS)} (.gz may follow, except for .parquet).")
+    if suffix not in TABLE_ENDINGS or kind.endswith(".parquet.gz"):
+        raise ConfigError(
+            f"{path}: the name must end in {', '.join(TABLE_ENDINGS)} (.gz may follow, except for .parquet)."
+        )
     if suffix == ".parquet":
         table = _parquet(path)
     else:
@@ -118,10 +120,10 @@ def _opened(path: Path, version: tuple[int, ...]) -> Table:
 
 def _text_lines(path: Path) -> list[str]:
     """The lines of a text file, unpacked where it is gzip, without empty ones at the end."""
-    if (size := path.stat().st_size) > MAX_BYTES:
-        raise DataError(f"{path}: has {counted(size, 'byte')}, more than {MAX_BYTES:,}; {SPLIT}")
+    if (size := path.stat().st_size) > LARGEST_TABLE:
+        raise DataError(f"{path}: has {counted(size, 'byte')}, more than {LARGEST_TABLE:,}; {SPLIT}")
     raw = read_bytes(path)
-    lines = decode_lines(gunzip(raw, str(path), MAX_BYTES, SPLIT) if raw.startswith(GZIP) else raw, str(path))
+    lines = decode_lines(gunzip(raw, str(path), LARGEST_TABLE, SPLIT) if raw.startswith(GZIP) else raw, str(path))
     while lines and lines[-1] in ("", "\r"):
         lines.pop()
     if not lines:
@@ -248,8 +250,8 @@ def _parquet(path: Path) -> Table:
         try:
             for batch in file.iter_batches(BATCH, columns=[name]):
                 size += batch.nbytes
-                if size > MAX_BYTES:
-                    raise DataError(f"{path}: unpacks to more than {MAX_BYTES:,} bytes; {SPLIT}")
+                if size > LARGEST_TABLE:
+                    raise DataError(f"{path}: unpacks to more than {LARGEST_TABLE:,} bytes; {SPLIT}")
                 values += batch.column(batch.schema.names.index(name)).to_pylist()
             if len(values) != file.metadata.num_rows:
                 raise ValueError(f"{len(values)} values in {file.metadata.num_rows} rows")
@@ -277,10 +279,10 @@ def recognised(
     needed roles without a column, all in one sentence.
     """
     for role, columns in given.items():
-        if role not in ROLES:
-            raise ConfigError(f"{where}: columns: {unknown('role', role, ROLES)}")
-        if not columns or len(set(columns)) < len(columns) or (len(columns) > 1 and role not in SEVERAL):
-            several = "one or more, each once" if role in SEVERAL else "one column"
+        if role not in COLUMN_ROLES:
+            raise ConfigError(f"{where}: columns: {unknown('role', role, COLUMN_ROLES)}")
+        if not columns or len(set(columns)) < len(columns) or (len(columns) > 1 and role not in MANY_COLUMNS):
+            several = "one or more, each once" if role in MANY_COLUMNS else "one column"
             raise ConfigError(f"{where}: columns: {role} is [{', '.join(columns)}]; name {several}.")
         for name in columns:
             if name not in names:
@@ -288,7 +290,7 @@ def recognised(
     roles = {role: tuple(columns) for role, columns in given.items()}
     usual = usual_columns([name for name in names if name.isprintable()], roles)
     if proposes:
-        roles = {role: (role,) for role in ROLES if role in names} | roles
+        roles = {role: (role,) for role in COLUMN_ROLES if role in names} | roles
     else:
         roles |= {role: (name,) for role, name in usual.items()}
     missing = [role for role in needed if role not in roles]
@@ -301,7 +303,7 @@ def recognised(
             f"{where} has no column for {', '.join(missing)} among {listed(names) or 'none'}. Name them: "
             + " ".join(way_out.format(role, name) for role, name in advice.items())
         )
-    return {role: roles[role] for role in ROLES if role in roles}
+    return {role: roles[role] for role in COLUMN_ROLES if role in roles}
 
 
 def named_roles(arguments: Sequence[str]) -> dict[str, str]:
@@ -310,7 +312,7 @@ def named_roles(arguments: Sequence[str]) -> dict[str, str]:
     for argument in arguments:
         role, _, column = argument.partition("=")
         if not column:
-            raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {', '.join(ROLES)}.")
+            raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {', '.join(COLUMN_ROLES)}.")
         if role in columns:
             raise ConfigError(f"--columns: the {role} is given twice; name one column.")
         columns[role] = column
@@ -325,7 +327,7 @@ def usual_columns(names: Sequence[str], taken: Mapping[str, Sequence[str]]) -> d
     used = {name for columns in taken.values() for name in columns}
     chosen: dict[str, str] = {}
     for exact in (True, False):  # a column that is named as a role is of that role
-        for role in ROLES:
+        for role in COLUMN_ROLES:
             wanted = [_plainly(role)] if exact else USUAL[role]
             usual = [name for name in names if name not in used and _plainly(name) in wanted]
             if role not in taken and role not in chosen and usual:
@@ -372,4 +374,4 @@ def quoted(text: str, mark: str = '"') -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Column names as a message lists them: the first ones, and how many more there are."""
-    return named([name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names], SHOWN)
+    return named([name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names], MOST_LISTED)

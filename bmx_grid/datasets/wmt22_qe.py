@@ -27,7 +27,7 @@ GOLD = f"{ROOT}/test_data-gold_labels"
 TAGGED = f"{GOLD}/task1_word-level"
 STEMS = ("test.2022", "test2022")  # how names of files begin: the publisher's are not uniform
 UNDOTTED = ("km-en", "ps-en")  # whose score files are called test2022, not test.2022
-ZERO_WIDTH = "\u200b"
+ZERO_WIDTH_SPACE = "\u200b"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,9 @@ def read_word_gold(folder: Path, language_pair: str) -> tuple[WordTags, dict[int
             if len(line) + len(surplus[row]) != len(labels):
                 raise ValueError(f"line {row + 1} has {len(labels)} tags for {len(line)} tokens")
             rest = iter(line)
-            tokens[row] = tuple(ZERO_WIDTH if place in surplus[row] else next(rest) for place in range(len(labels)))
+            tokens[row] = tuple(
+                ZERO_WIDTH_SPACE if place in surplus[row] else next(rest) for place in range(len(labels))
+            )
     return WordTags(tuple(tokens), Labels.from_rows(tags)), surplus
 
 
@@ -114,6 +116,6 @@ def _zero_width_places(text: str, tokens: tuple[str, ...]) -> tuple[int, ...]:
     starts = [0, *accumulate(len(BLANK.sub("", token)) for token in tokens)][:-1]
     places: list[int] = []
     for place, sign in enumerate(text):
-        if sign == ZERO_WIDTH:
+        if sign == ZERO_WIDTH_SPACE:
             places.append(starts.index(len(BLANK.sub("", text[:place]))) + len(places))
     return tuple(places)

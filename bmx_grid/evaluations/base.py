@@ -31,7 +31,7 @@ NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns
 OF_PAIR, OF_METRIC = NAMES[:2], NAMES[:3]  # metrics of one language pair; explainers of one metric and pair
 OF_PAIRS, OF_SETS = ("dataset", *NAMES[2:]), NAMES[2:]  # of one metric and explainer: pairs of a data set, or all
 BASE = "base"  # the point of the metric alone
-KEPT = 2**21  # means, segments x p, up to which they are kept: 16 MiB for each setting; more are computed again
+KEPT_MEANS = 2**21  # means, segments x p, up to which they are kept: 16 MiB for each setting; more are computed again
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Finished(Combination):
 
         Not to be written to. Raises DataError when attributions are too large to be shifted.
         """
-        small = len(self.items) * len(spec.p) <= KEPT
+        small = len(self.items) * len(spec.p) <= KEPT_MEANS
         return (_inputs if small else _inputs.__wrapped__)(spec, self.scores, self.segments)
 
     def with_points(self, boosted: Mapping[str, Floats]) -> Finished:
@@ -278,7 +278,7 @@ class Evaluation(Component):
 
 
 MOST_RESAMPLES = 1_000_000
-KINDS: dict[Any, Kind] = {str: "text", float: "number", int: "count", bool: "flag"}
+COLUMN_KINDS: dict[Any, Kind] = {str: "text", float: "number", int: "count", bool: "flag"}
 
 
 def columns_of(row: type) -> dict[str, Kind]:
@@ -286,8 +286,8 @@ def columns_of(row: type) -> dict[str, Kind]:
     columns: dict[str, Kind] = {}
     for name, of in get_type_hints(row, include_extras=True).items():
         before = "" if of == Measured else f"{name}_"
-        names = [name] if of in KINDS else [name, f"{before}low", f"{before}high"]
-        columns |= dict.fromkeys(names, KINDS.get(of, "number"))
+        names = [name] if of in COLUMN_KINDS else [name, f"{before}low", f"{before}high"]
+        columns |= dict.fromkeys(names, COLUMN_KINDS.get(of, "number"))
     return columns
 
 
@@ -307,4 +307,4 @@ def as_columns(row: type, rows: Sequence[Any] | Columns) -> Columns:
 
 def _cells(value: Any, kind: Any) -> tuple[Any, ...]:
     """The values of a field's columns; None is an estimate that is not known."""
-    return (value,) if kind in KINDS else astuple(value or NOTHING)[:3]
+    return (value,) if kind in COLUMN_KINDS else astuple(value or NOTHING)[:3]

@@ -66,7 +66,9 @@ LEGEND = {
     TOO_LITTLE: "too few segments, or too wide an interval",
     HURTS: "the loss is established",
 }
-FEWEST = 4  # clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict
+FEWEST_UNITS = (
+    4  # clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict
+)
 FEW = 6  # a verdict on fewer says so
 WIDE = 0.05  # half of an interval: a wider one does not tell a large gain from a large loss
 SMALLEST_GAIN = 0.005
@@ -198,7 +200,7 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
     for row, helps, gain, size in zip(evidence, corrected["helps"], corrected["gain"], sizes, strict=True):
         row = replace(row, p_helps_holm=helps, p_gain_holm=gain, tried=int(size))
         label, because = _labelled(row, smallest_gain)
-        if FEWEST <= row.units[0] < FEW:
+        if FEWEST_UNITS <= row.units[0] < FEW:
             because += f"; it rests on {counted(*row.units)} only"
         verdicts.append(replace(row, verdict=label, because=because))
     return verdicts
@@ -210,8 +212,8 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     shown = f"gain {gain}"
     if math.isnan(gain.value):
         return TOO_LITTLE, "no gain is defined on these segments"
-    if row.units[0] < FEWEST:
-        return TOO_LITTLE, f"{shown}: {counted(*row.units)}, a verdict needs {FEWEST}"
+    if row.units[0] < FEWEST_UNITS:
+        return TOO_LITTLE, f"{shown}: {counted(*row.units)}, a verdict needs {FEWEST_UNITS}"
     if math.isnan(gain.low):
         return TOO_LITTLE, f"{shown}: its interval is undefined"
     corrected = row.p_gain_holm <= alpha
@@ -285,7 +287,7 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
             everywhere = ELSEWHERE in known and known[ELSEWHERE].pairs == pairs
             declared = ELSEWHERE if everywhere else FIXED if FIXED in known else CROSS_FITTED
             for point in (declared, PUBLISHED, OTHER_DATASETS):
-                if point not in known or 1 < known[point].pairs < FEWEST:
+                if point not in known or 1 < known[point].pairs < FEWEST_UNITS:
                     continue
                 line, beside = known[point], declared if point == PUBLISHED else point
                 keys = {column: (boost, against, point) for column, against in MEASURED.items()}

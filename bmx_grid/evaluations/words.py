@@ -40,7 +40,7 @@ from bmx_grid.words.tags import (
 )
 
 Side = Literal["target", "source"]
-SIDES: dict[Role, Side] = {"hypothesis": "target", "source": "source"}  # references have no tags
+SIDE_OF_ROLE: dict[Role, Side] = {"hypothesis": "target", "source": "source"}  # references have no tags
 SUM = "spearman_sum"  # the measure that asks people's scores instead of their tags
 
 
@@ -94,7 +94,7 @@ def tagged_sides(setting: Finished) -> list[TaggedSide]:
     it, as in the tables of WMT22.
     """
     sides = []
-    for role, side in SIDES.items():
+    for role, side in SIDE_OF_ROLE.items():
         tags = setting.segments.judgements.tags.get(role)
         if tags is not None and role in setting.words:
             sides.append(_of_words(tags, setting.words[role], side))

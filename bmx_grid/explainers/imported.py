@@ -17,7 +17,7 @@ from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.imported import FromFile, ImportedFile, segment_rows
-from bmx_grid.datasets.imported_files import SIDES, WORD_ROLES, read_word_file
+from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.words.perturbation import BLANK, Plan, Role
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
-SHOWN = 5  # words named in a warning
+MOST_NAMED = 5  # words named in a warning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class Imported(FromFile, Explainer):
         """
         read: dict[Role, _Side] = {}
         for name, path in self.paths(segments).items():
-            for role, side in self._read(path, SIDES.get(name), segments, words).items():
+            for role, side in self._read(path, ROLE_OF_SIDE.get(name), segments, words).items():
                 if role in read:
                     raise DataError(f"{path}: holds word scores of the {role}, and so does another file; name one.")
                 read[role] = side
@@ -251,11 +251,11 @@ def _carried(
             continue
         carried.append(np.full(len(line), np.nan))
     if lost:
-        some = ", ".join(f"{word!r} of '{names[row]}'" for row, word in lost[:SHOWN])
+        some = ", ".join(f"{word!r} of '{names[row]}'" for row, word in lost[:MOST_NAMED])
         warnings.warn(
             f"{path}: of {counted(len({row for row, _ in lost}), 'segment')}, {counted(len(lost), 'word')} "
             "without a counterpart in the other tokenisation left out: "
-            f"{some}{', …' if len(lost) > SHOWN else ''}",
+            f"{some}{', …' if len(lost) > MOST_NAMED else ''}",
             stacklevel=2,
         )
     refused = refused | dict.fromkeys(others, "its words in the file are mostly not those of the text")

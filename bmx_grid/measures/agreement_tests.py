@@ -21,7 +21,7 @@ from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.resampling import (
-    AT_ONCE,
+    CACHED_CELLS,
     FEWEST_CLUSTERS,
     codes,
     fitting,
@@ -103,7 +103,7 @@ def drawn_agreement(
         values = _of_systems(both, _order if statistic == "pairwise_accuracy" else _sureness)
     none, once = np.zeros((1, len(x))), np.ones((1, count))
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
-    samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(AT_ONCE, len(x))  # arrays stay in a cache
+    samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(CACHED_CELLS, len(x))  # arrays stay in a cache
     if units >= FEWEST_CLUSTERS and np.isfinite(first - second):
         drawn = seeded_draws(count, resamples, seed, 2 * len(x))
         for times in drawn if bootstrap and count >= FEWEST_CLUSTERS else ():

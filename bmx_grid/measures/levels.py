@@ -37,10 +37,10 @@ Grouped = tuple[float, float, float, int, int, int]
 # int64[m] rows of a group, int64[m] their clusters, float64[C, R] how often clusters are drawn -> float64[K, R] values
 Again = Callable[[Ints, Ints, Floats], Floats]
 ONLY_TIES = "no better than tying every pair: this is only the share of pairs that people tied"
-SMALL = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
+TOGETHER_UP_TO = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 # Resamples x segments from which correlations are projected, as 30,000 segments are at 1,000 resamples: rank
 # correlations sort each resample anew, minutes for a million segments.
-MOST_CELLS = 30_000_000
+MOST_EXACT = 30_000_000
 FEWEST_PROJECTED = 1000  # segments of a group: what a projection leaves out is then below 1 % of an interval
 
 
@@ -127,7 +127,7 @@ def grouped_correlations(
 
 def _is_large(n: int, resamples: int) -> bool:
     """Whether correlations of n segments are projected, not computed in each resample."""
-    return n * resamples > MOST_CELLS
+    return n * resamples > MOST_EXACT
 
 
 def _moves(kinds: Sequence[Kind], scores: Floats, human: Floats, members: list[Ints]) -> Floats:
@@ -211,7 +211,7 @@ def _within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> F
     correlations, sizes = np.full((scores.shape[1], len(members)), np.nan), np.array([len(rows) for rows in members])
     for size in np.unique(sizes[sizes >= FEWEST]).tolist():
         of_size = np.flatnonzero(sizes == size)
-        if size > SMALL:
+        if size > TOGETHER_UP_TO:
             for group in of_size.tolist():
                 rows = members[group]
                 correlations[:, group] = [correlate(kind, column, human[rows]) for column in scores[rows].T]

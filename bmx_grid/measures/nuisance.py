@@ -32,7 +32,7 @@ from bmx_grid.measures.resampling import number_of
 
 KNOTS = 7  # of the spline of the score; benchmarks/verdicts.py has what fewer miss
 PER_TERM = 10  # clusters that each term needs
-DIGITS = 9  # of score and lengths; closer ones are equal
+TIED_DIGITS = 9  # of score and lengths; closer ones are equal
 COLLINEAR = 1e-10  # share of the largest singular value below which columns count as collinear
 
 
@@ -129,7 +129,7 @@ def beyond_nuisance(
     linear = _linear(terms, wanted, fold_of)
     divisions = [fold_of, *_halves(fold_of)]
     # rounding must not decide which of two equal inputs is larger
-    learned = out_of_part(np.round(np.column_stack(inputs), DIGITS), wanted - linear, divisions)
+    learned = out_of_part(np.round(np.column_stack(inputs), TIED_DIGITS), wanted - linear, divisions)
     weights = extrapolation(1 + log_words.shape[1], 1 - 1 / folds, len(learned) - 1)
     fits = []
     for prediction, weight in zip(learned, weights, strict=True):

@@ -25,12 +25,12 @@ from bmx_grid.measures.correlation import FEWEST, TIE, Kind, check_kind, unit
 FEWEST_CLUSTERS = 3
 CONFIDENCE = 0.95
 CELLS = 2**21  # resamples x pairs handled at a time: 16 MiB per array
-AT_ONCE = 2**17  # resamples x pairs in one pass over sorted pairs: 1 MiB per array stays in a processor's cache
+CACHED_CELLS = 2**17  # resamples x pairs in one pass over sorted pairs: 1 MiB per array stays in a processor's cache
 TOGETHER = 32  # resamples in one product of many pairs, at least: fewer read all pairs for little
 BOOTSTRAPPED = 12  # clusters from which on a bootstrap of them holds what it promises
 MOST_UNITS = 5000  # clusters that are drawn one by one
 BUNDLES = 2000  # of more clusters: a thousand draws of them are kept for the next interval
-LOST = 1e-6  # share of the second moment that must be left as variance, to trust moments
+LEAST_VARIANCE = 1e-6  # share of the second moment that must be left as variance, to trust moments
 
 
 def codes(labels: ArrayLike) -> Ints:
@@ -237,7 +237,7 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
     elif kind == "pearson":
         correlations[known] = _pearson(columns, human, times)
     else:
-        for part in ranges(times.shape[1], fitting(AT_ONCE, len(times))):
+        for part in ranges(times.shape[1], fitting(CACHED_CELLS, len(times))):
             correlations[known, part] = _spearman(columns, human, times[:, part])
     correlations[:, times.sum(axis=0) < FEWEST] = np.nan
     return np.asarray(np.clip(correlations, -1.0, 1.0))
@@ -272,7 +272,12 @@ def pearson_of_sums(sums: Floats) -> Floats:
         of_x, of_human = mean[..., 2] - mean[..., 0] ** 2, mean[..., 3] - mean[..., 1] ** 2
         product = of_x * of_human
         r = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(product)
-    kept = (of_x > LOST * mean[..., 2]) & (of_human > LOST * mean[..., 3]) & (product > 0) & (product < np.inf)
+    kept = (
+        (of_x > LEAST_VARIANCE * mean[..., 2])
+        & (of_human > LEAST_VARIANCE * mean[..., 3])
+        & (product > 0)
+        & (product < np.inf)
+    )
     return np.where(kept, np.clip(r, -1.0, 1.0), np.nan)
 
 
@@ -302,7 +307,7 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
     other = unit(human)
     for column in varying:  # a product for each: the same digits whatever is computed beside it
         pairs = pair_columns(unit(columns[:, column]), other)
-        for part in ranges(times.shape[1], max(fitting(AT_ONCE, len(times)), TOGETHER)):
+        for part in ranges(times.shape[1], max(fitting(CACHED_CELLS, len(times)), TOGETHER)):
             correlations[column, part] = pearson_of_sums(times[:, part].T @ pairs)
         again = np.flatnonzero(np.isnan(correlations[column]))
         for part in ranges(len(again), fitting(CELLS, len(human))):

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import (
-    AT_ONCE,
+    CACHED_CELLS,
     FEWEST_CLUSTERS,
     Combine,
     codes,
@@ -138,7 +138,7 @@ def weighted_statistics(
     left out; NaN with fewer than `fewest` different systems, or a constant side. The accuracy is the share of the pairs
     that metric and people order alike (Kocmi et al. 2021): a tie agrees with a tie only.
     """
-    some = ranges(len(times), fitting(AT_ONCE, times.shape[1] ** 2))
+    some = ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2))
     parts = [_statistics_of(statistics, metric[part], human[part], times[part], fewest) for part in some]
     return {statistic: np.concatenate([part[statistic] for part in parts]) for statistic in statistics}
 
@@ -208,7 +208,7 @@ def _net_below(signs: Floats, times: Floats, first: Ints, second: Ints) -> Float
     return net
 
 
-LEFT_OUT = 0.025  # of the resamples, at each end
+TAIL = 0.025  # of the resamples, at each end
 
 
 def rank_ranges(scores: Floats, samples: Floats) -> Ints:
@@ -230,14 +230,14 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
     if not len(drawn) or not len(known):
         return found
     best, worst = (rankdata(-drawn, ties, axis=1).astype(np.int64) for ties in ("min", "max"))
-    left_out = int(LEFT_OUT * len(drawn))
+    left_out = int(TAIL * len(drawn))
     low, high = np.sort(best, axis=0)[left_out], np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
     found[1:, known] = low, high, _clusters(low, high)
     return found
 
 
 LEVEL = 0.05  # of a win
-FAR = 2.5  # deviations from the median that make an outlier
+OUTLYING = 2.5  # deviations from the median that make an outlier
 
 
 def ranges_by_wins(scores: Floats) -> Ints:
@@ -274,7 +274,7 @@ def outliers(scores: Floats) -> Flags:
         return np.zeros(len(scores), dtype=np.bool_)
     median = np.median(known)
     deviation = 1.483 * float(np.median(np.abs(known - median)))
-    return np.asarray((np.abs(scores - median) > FAR * deviation) & (deviation > 0))
+    return np.asarray((np.abs(scores - median) > OUTLYING * deviation) & (deviation > 0))
 
 
 def _clusters(low: Ints, high: Ints) -> Ints:

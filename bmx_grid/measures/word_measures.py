@@ -274,7 +274,7 @@ def _argsorted(gold: Labels, attributions: Ragged, used: Flags) -> Floats:
     return recall
 
 
-FOLDS = 3  # a stream of random numbers of its own, whatever else the seed is used for
+FOLDS_STREAM = 3  # a stream of random numbers of its own, whatever else the seed is used for
 
 
 def best_threshold(bad: Flags, values: Floats) -> float:
@@ -326,7 +326,7 @@ def cross_fitted_labels(
     group = codes(np.arange(len(gold)) if cluster is None else cluster)
     if len(group) != len(gold):
         raise ValueError(f"{len(group)} clusters but {len(gold)} texts")
-    fold = dealt(group, folds, np.random.default_rng([seed, FOLDS]))
+    fold = dealt(group, folds, np.random.default_rng([seed, FOLDS_STREAM]))
     others = [fold[gold.row_of_word()] != number for number in range(number_of(fold))]
     best = np.array([best_threshold(gold.bad[words], attributions.values[words]) for words in others])
     return labels_at(attributions, best[fold] if len(best) else np.empty(0))

@@ -6,7 +6,7 @@ from scipy.optimize import minimize, minimize_scalar
 from some_attributions import attributions, planted, rows_of
 
 from bmx_grid.boosts.base import Part, mean_gain
-from bmx_grid.boosts.feature_mix import FAR, FeatureMix
+from bmx_grid.boosts.feature_mix import LARGEST_WEIGHT, FeatureMix
 from bmx_grid.boosts.power_mean_grid import AtPoint
 
 ORACLES = {"share_negative": lambda row: np.mean(row <= 0), "mean": np.mean, "sum": np.sum, "spread": np.std}
@@ -91,7 +91,7 @@ def test_a_metric_that_says_the_opposite_is_outweighed_but_not_turned():
     human = -feature + 0.1 * rng.normal(size=100)
     base = feature + rng.normal(size=100)  # a metric that is wrong, until the feature is known
     found = FeatureMix("mean", side="hypothesis").fit("pearson", [held(base, feature[:, None], human)])
-    assert found.lambdas == (-FAR,)
+    assert found.lambdas == (-LARGEST_WEIGHT,)
     assert np.corrcoef(found.scores(base, feature[:, None]), human)[0, 1] > 0.9
 
 

@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 from some_attributions import attributions, rows_of, standard
 
 from bmx_grid.boosts.base import Part
-from bmx_grid.boosts.learned import PENALTIES, Learned, Linear, fit_ridge
+from bmx_grid.boosts.learned import RIDGE_PENALTIES, Learned, Linear, fit_ridge
 from bmx_grid.core.errors import ConfigError
 
 BOOST = Learned()
@@ -60,7 +60,7 @@ def test_the_penalty_is_the_one_that_predicts_other_clusters():
     parts = [selection(n=90, seed=seed) for seed in (1, 2)]
     labels = np.concatenate([one.clusters for one in parts])
     errors = {}
-    for penalty in PENALTIES:
+    for penalty in RIDGE_PENALTIES:
         errors[penalty] = 0.0
         for fold in range(BOOST.folds):
             inside = [np.unique(labels, return_inverse=True)[1][: len(one.base)] % 5 != fold for one in parts]
@@ -68,7 +68,7 @@ def test_the_penalty_is_the_one_that_predicts_other_clusters():
                 predicted, _ = sklearn_scores(parts, penalty, inside, at)
                 errors[penalty] += np.var((standard(one.human) - predicted)[~inside[at]])
     fitted, chosen = fit_ridge(BOOST, "pearson", parts)
-    assert PENALTIES[0] < chosen == min(errors, key=errors.get) < np.inf
+    assert RIDGE_PENALTIES[0] < chosen == min(errors, key=errors.get) < np.inf
     assert not fitted.abstains
 
 

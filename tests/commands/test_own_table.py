@@ -11,7 +11,7 @@ from bmx_grid.api import compose
 from bmx_grid.commands.data import main
 from bmx_grid.core.configure import build
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
-from bmx_grid.datasets.tables import ROLES, usual_columns
+from bmx_grid.datasets.tables import COLUMN_ROLES, usual_columns
 from bmx_grid.datasets.tabular import Tabular
 
 
@@ -58,7 +58,7 @@ HEADERS = {
 def test_usual_names_are_recognised(habit):
     header, columns = HEADERS[habit]
     split = columns.split("|") if "|" in columns else columns.split()
-    expected = {role: name for role, name in zip(ROLES, split, strict=True) if name != "-"}
+    expected = {role: name for role, name in zip(COLUMN_ROLES, split, strict=True) if name != "-"}
     assert usual_columns(header.split("|"), {}) == expected
 
 

@@ -136,7 +136,7 @@ def test_sources_that_cannot_be_are_refused_when_the_option_is_built(reader, rep
 
 
 def test_bombs_are_not_unpacked_to_their_end(get, publisher, monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "ARCHIVE_BYTES", 1_000_000)
+    monkeypatch.setattr(module, "REPOSITORY_BYTES", 1_000_000)
     publisher.content = pack({f"{TOP}/zeros": bytes(3_000_000), **in_archive(FILES)})
     with pytest.raises(DataError, match="refused, the archive unpacks to more than 1,000,000 bytes"):
         get()

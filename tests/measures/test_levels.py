@@ -45,7 +45,7 @@ def test_the_value_is_the_mean_over_groups(kind, grouping):
 
 def test_groups_of_any_size_are_correlated():
     """Small ones together by size, large ones one by one."""
-    sizes = [3, levels.SMALL, levels.SMALL + 1, levels.SMALL + 2, levels.SMALL + 2]
+    sizes = [3, levels.TOGETHER_UP_TO, levels.TOGETHER_UP_TO + 1, levels.TOGETHER_UP_TO + 2, levels.TOGETHER_UP_TO + 2]
     groups = np.repeat(np.arange(len(sizes)), sizes)
     x, human = np.random.default_rng(4).normal(size=(2, len(groups)))
     found = levels.within_groups("kendall", x[:, None], human, groups)

@@ -35,7 +35,7 @@ def test_intervals_of_many_segments_are_those_of_few(monkeypatch):
     for groups in (np.zeros(3000, np.int64), np.arange(3000) % 3, clusters):
         exact = levels.grouped_correlations(KINDS, scores, human, groups, clusters, 300, 0)
         with monkeypatch.context() as patch:
-            patch.setattr(levels, "MOST_CELLS", 1)
+            patch.setattr(levels, "MOST_EXACT", 1)
             linear = levels.grouped_correlations(KINDS, scores, human, groups, clusters, 300, 0)
         for of_exact, of_linear in zip(exact, linear, strict=True):
             for kind in KINDS:

@@ -62,7 +62,7 @@ def test_weights_are_repetitions(kind, values, monkeypatch):
     rng = np.random.default_rng(3)
     columns, human = rng.integers(0, values, (30, 3)).astype(float), rng.integers(0, values, 30).astype(float)
     columns[3, 2], weights = np.nan, draws(rng, 30, 40)
-    monkeypatch.setattr(resampling, "AT_ONCE", 7 * 30)
+    monkeypatch.setattr(resampling, "CACHED_CELLS", 7 * 30)
     found = weighted_correlations(kind, columns, human, weights.T)
     for column, of_column in zip(columns.T[:2], found, strict=False):
         expected = [SCIPY[kind](np.repeat(column, row), np.repeat(human, row)) for row in weights.astype(int)]
