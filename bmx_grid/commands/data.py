@@ -39,8 +39,8 @@ from bmx_grid.datasets.download import check, download, unverifiable
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.tables import (
-    TABLE_ENDINGS,
     REQUIRED,
+    TABLE_ENDINGS,
     in_shell,
     listed,
     named_roles,
