@@ -11,8 +11,8 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.models.prompts import Answer, only_value
-from bmx_grid.models.server import ServedModel
+from bmx_grid.guests.judge.prompts import Answer, only_value
+from bmx_grid.guests.judge.server import ServedModel
 from bmx_grid.words.perturbation import Item, Plan, Role
 from bmx_grid.words.tags import WEIGHTS, ErrorSpan, tags_of_spans
 

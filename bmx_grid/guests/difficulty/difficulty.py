@@ -14,7 +14,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.base import how_many
 from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_TEXT = 3e-3  # MiniLM on one core, of so many outputs per reference:
 SYSTEMS = 20

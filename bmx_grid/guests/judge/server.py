@@ -19,7 +19,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,9 +27,9 @@ from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
-from bmx_grid.models.addresses import KEY_VARIABLE, check_address, is_of_this_machine
-from bmx_grid.models.client import limited_client
-from bmx_grid.models.prompts import UNREAD, Answer, Messages, Prompt
+from bmx_grid.core.servers import KEY_VARIABLE, UNREAD, check_address, is_dry, is_of_this_machine
+from bmx_grid.guests.judge.client import limited_client
+from bmx_grid.guests.judge.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
 MALFORMED = 3  # tries, where a server answers with something that is no answer
@@ -45,7 +44,6 @@ SILENT = 60.0  # seconds for which a server that did not answer is not asked for
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
 SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
 Value = TypeVar("Value")
-_dry: ContextVar[bool] = ContextVar("dry", default=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +159,7 @@ class ServedModel(Component):
         """
         if not self.model:
             raise UnavailableError(f"no model is named: write {self.OPTION}.model=NAME, as the server knows it.")
-        if _dry.get():
+        if is_dry():
             return self._named_before() or self.model
         self._warn_of_a_visible_key()
         asked = (self.base_url, self.model, self._key())
@@ -448,16 +446,6 @@ def _answer(reply: Any) -> Answer:
         tokens.append([(chosen, float(place["logprob"])), *others])
     readable = (text or "")[:MOST_CHARACTERS].encode(errors="replace").decode()
     return Answer(readable, tokens, choice.get("finish_reason") == "length")
-
-
-@contextlib.contextmanager
-def asking_nobody(*, dry: bool) -> Iterator[None]:
-    """In a dry run no server is asked in this block, so that no key is read."""
-    before = _dry.set(dry)
-    try:
-        yield
-    finally:
-        _dry.reset(before)
 
 
 # What servers said in this process, by address, model and key: until when it holds, and the name or why there is none.
