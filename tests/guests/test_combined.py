@@ -118,7 +118,7 @@ def test_a_file_of_scores_is_a_member(scores):
 
 @pytest.mark.parametrize("where", ["store", "folder"])
 def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(tmp_path, monkeypatch, where):
-    monkeypatch.setattr(combined, "AT_ONCE", 1)
+    monkeypatch.setattr(combined, "VALUES_OF_A_PART", 1)
     folder = str(tmp_path) if where == "folder" else f"memory://{uuid.uuid4().hex}"
     made = []
 

@@ -1,7 +1,7 @@
 """How likely a translation model finds a given target (teacher-forced log-probabilities), and its own translations.
 
 Sources are encoded first, then targets decoded, each in batches of like lengths; the states at the targets' tokens wait
-until there are enough of them for the output layer (`models.output_layer`)."""
+until there are enough of them for the output layer (`likelihoods`)."""
 
 from __future__ import annotations
 

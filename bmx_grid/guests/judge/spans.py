@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
-Spans = Mapping[Role, Sequence[ErrorSpan]]
+SpansByRole = Mapping[Role, Sequence[ErrorSpan]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class ErrorSpans(ServedModel, Explainer):
         return [_attributions(item, found, words) for item, found in zip(items, spans, strict=True)]
 
 
-def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Role, Floats]:
+def _attributions(item: Item, spans: SpansByRole | None, words: PairWords) -> dict[Role, Floats]:
     """float64[words] by role; NaN without an answer."""
     attributions = {}
     for role, text in item.texts().items():
@@ -66,7 +66,7 @@ def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Rol
     return attributions
 
 
-def _spans(item: Item, answer: Answer) -> Spans | None:
+def _spans(item: Item, answer: Answer) -> SpansByRole | None:
     """By role, the spans that an answer names; None where it cannot be read."""
     errors = only_value(answer.text, "errors")
     if not isinstance(errors, list):
