@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
-NUMERIC := $(addprefix tests/,measures metrics boosts evaluations explainers sweep/test_repeats.py contracts/test_whole_sweep.py)
+NUMERIC := $(addprefix tests/,measures metrics boosts evaluations explainers guests sweep/test_repeats.py contracts/test_whole_sweep.py)
 BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
 .PHONY: run test test-processes test-processor lint docs bench fuzz mutation wheel clean

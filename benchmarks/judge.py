@@ -18,7 +18,7 @@ import json
 
 from chat_server import ChatServer
 
-from bmx_grid.metrics.judge import Judge
+from bmx_grid.guests.judge.judge import Judge
 from bmx_grid.words.perturbation import Item
 
 AT_ONCE, DELAY = 32, 0.05

@@ -29,8 +29,8 @@ import numpy as np
 import tiny_models
 
 from bmx_grid.datasets.acl20 import Wmt19
-from bmx_grid.models.languages import languages_of, load_translator
-from bmx_grid.models.translation import forced
+from bmx_grid.guests.datscore.languages import languages_of, load_translator
+from bmx_grid.guests.datscore.translation import forced
 
 SHAPE = {
     "d_model": 1024,

@@ -62,6 +62,23 @@ def finished(n=30, human=None, explainer=ERASURE, rng=None):
     return Finished(found, "hash", name, HashMetric(), explainer, items, scores, labels, boosted)
 
 
+def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None):
+    """Systems that keep ever fewer words of the reference; people like them the better the more they keep."""
+    rng = np.random.default_rng(1)
+    references = [" ".join(rng.choice(WORDS, size=12)) for _ in range(n_items)]
+    segments, liked = [], []
+    for at, system in enumerate(systems):
+        for item, reference in enumerate(references):
+            words = [word if rng.random() > 0.1 * (at + 1) else "x" for word in reference.split()]
+            segments.append(Segment(str(item), " ".join(words), f"quelle {item}", reference, system or None))
+            liked.append(-float(words.count("x")) + 0.3 * rng.normal())
+    human = np.array(liked) if human is None else human
+    found = SegmentSet("toy", "de-en", tuple(segments), judged or Judgements({"mqm": human}))
+    items = found.items(metric.reads)
+    scores = AttributionSet(metric.score(items), {}, metric.statistics(items))
+    return Finished(found, "m", "none", metric, None, items, scores, clusters([found])[0].tolist())
+
+
 def simulated(truth, pair="de-en", n=400, seed=0, dataset="toy", systems=1, metric="hash"):
     """A setting of n segments: `truth` says what the human scores hold beside the metric's.
 

@@ -24,6 +24,7 @@ FLOORS = [
     {"boosts", "explainers", "metrics"},  # a metric may be a file of scores
     {"attribution"},
     {"evaluations"},
+    {"guests"},
     {"sweep"},
     {"analysis"},
     {"report"},
@@ -131,6 +132,18 @@ def test_a_contract_knows_nothing_of_its_room():
     assert len(bases) >= 6
     known = [(name_of(path), used) for path in bases for used in own(path) if used.startswith(rooms[path])]
     assert not [pair for pair in known if pair[1] != flows]
+
+
+def test_guests_enter_by_their_options_alone():
+    """Nothing outside of guests/ and configs/ names a guest, and no guest another one."""
+    guest_of = {path: module_of(path).split(".")[1] for path in MODULES if module_of(path).startswith("guests.")}
+    named = re.compile(r"bmx_grid(\.| import .*)guests")
+    assert not [path for path in MODULES if path not in guest_of and named.search(path.read_text())]
+    for path, guest in guest_of.items():
+        used = {name.split(".")[2] for name in own(path) if name.startswith("bmx_grid.guests.")}
+        assert used <= {guest}, path
+    options = "".join(path.read_text() for path in (ROOT / "configs").glob("*/*.yaml"))
+    assert {guest for guest in guest_of.values() if f" bmx_grid.guests.{guest}." in options} == {*guest_of.values()}
 
 
 def test_metrics_and_explainers_do_not_know_each_other():

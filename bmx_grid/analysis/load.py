@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from bmx_grid.analysis.base import FACTORS, GridTable, Setting
+from bmx_grid.core.configure import option_class, options
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted, factor_in_words, first_line, visible
-from bmx_grid.evaluations.base import Evaluation, Kind, columns_of
-from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.difficulty import DifficultyEvaluation
-from bmx_grid.evaluations.grid import GridEvaluation
-from bmx_grid.evaluations.levels import LevelsEvaluation
-from bmx_grid.evaluations.significance import SignificanceEvaluation
-from bmx_grid.evaluations.tasks import TasksEvaluation
-from bmx_grid.evaluations.top_systems import TopSystemsEvaluation
-from bmx_grid.evaluations.words import WordsEvaluation
+from bmx_grid.evaluations.base import Kind, columns_of
 from bmx_grid.measures.grid import Words
 from bmx_grid.sweep.output import table_path
 
@@ -31,11 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns = dict[str, Kind]
-EVALUATIONS: tuple[type[Evaluation], ...] = (  # whose tables questions read
-    *(GridEvaluation, LevelsEvaluation, SignificanceEvaluation, BoostEvaluation, WordsEvaluation),
-    *(TopSystemsEvaluation, TasksEvaluation, DifficultyEvaluation),
-)
-ROWS = {table: row for evaluation in EVALUATIONS for table, row in evaluation.ROWS.items()}
 OF_NAMES: Columns = dict.fromkeys(FACTORS, "text")
 # The columns of the other ones that are read, and what they hold.
 SETTINGS: Columns = {**OF_NAMES, "baseline": "number", "correlation": "text", "aggregation": "text", "n_used": "count"}
@@ -104,7 +93,17 @@ def _check_rows(frame: pd.DataFrame, table: str, path: Path) -> None:
 
 def kinds_of(table: str) -> Columns:
     """The columns of one of TABLES that are read, and what they hold."""
-    return OTHERS[table] if table in OTHERS else {**OF_NAMES, **columns_of(ROWS[table])}
+    return OTHERS[table] if table in OTHERS else {**OF_NAMES, **columns_of(_row_classes()[table])}
+
+
+@cache
+def _row_classes() -> dict[str, type]:
+    """The class of the rows of every table that the evaluations among the options write."""
+    rows: dict[str, type] = {}
+    for name in options("evaluation"):
+        evaluation: Any = option_class("evaluation", name)
+        rows |= evaluation.ROWS
+    return rows
 
 
 def checked_frame(table: pa.Table, kinds: Columns, path: Path, empty: Sequence[str] = ()) -> pd.DataFrame:

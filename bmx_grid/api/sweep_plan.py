@@ -13,6 +13,7 @@ import yaml
 from bmx_grid.core.configure import build, build_options, check_seed, convert, folder_path
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
+from bmx_grid.core.servers import asking_nobody
 from bmx_grid.core.storage import check as check_cache
 from bmx_grid.core.storage import place
 from bmx_grid.core.wording import masked
@@ -21,7 +22,6 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
-from bmx_grid.models.server import asking_nobody
 from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.output import RUNTIME_KEYS

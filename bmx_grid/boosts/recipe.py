@@ -16,10 +16,10 @@ from bmx_grid.core.configure import build, convert, load_option, options
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
 from bmx_grid.core.ragged import Floats, Ragged
+from bmx_grid.core.servers import check_servers_of_files
 from bmx_grid.core.storage import read_json, write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.models.addresses import check_servers_of_files
 
 TARGET_KEY = "_target_"
 

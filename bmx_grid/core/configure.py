@@ -61,6 +61,16 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
     return {key: _outside_a_sweep(value, seed) for key, value in settings.items()}
 
 
+def option_class(group: str, name: str) -> type:
+    """The class of an option of this package. Raises ConfigError when it cannot be imported."""
+    return _allowed_class(_targets(CONFIGS / group / f"{name}.yaml")[0], f"{group}.{name}")
+
+
+def _targets(file: Path) -> list[str]:
+    """The paths of the classes that the file of an option names, its own first."""
+    return re.findall(r"_target_: (\S+)", file.read_text(encoding="utf-8"))
+
+
 def _outside_a_sweep(value: Any, seed: Any) -> Any:
     """A value of a YAML file, without a sweep whose keys it could refer to: its grid is that of the paper."""
     if not isinstance(value, str) or not value.startswith("${"):
@@ -177,12 +187,21 @@ def _allowed_class(target: str, where: str) -> type:
     try:
         cls = getattr(importlib.import_module(module_name), class_name, None)
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{where}._target_: there is no module '{error.name}' for '{target}'.") from error
+        there_is_none = f"{where}._target_: there is no module '{error.name}' for '{target}'"
+        raise ConfigError(f"{there_is_none}{_way_out(class_name)}.") from error
     except (Exception, SystemExit) as error:  # importing a module of another package may raise anything
         raise ConfigError(f"{where}._target_: importing '{module_name}' fails: {exception_line(error)}") from error
     if not isinstance(cls, type):
         raise ConfigError(f"{where}._target_: there is no class '{class_name}' in {module_name}.")
     return cls
+
+
+def _way_out(class_name: str) -> str:
+    """Where options have a class of this name, for those who name a module that was moved; "" where none has."""
+    paths: set[str] = set()
+    for file in CONFIGS.glob("*/*.yaml"):
+        paths.update(path for path in _targets(file) if path.endswith(f".{class_name}"))
+    return f"; write {' or '.join(sorted(paths))}" if paths else ""
 
 
 def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:

@@ -12,12 +12,12 @@ from typing import Any
 from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, component_errors
+from bmx_grid.core.servers import UNREAD
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
-from bmx_grid.models.prompts import UNREAD
 from bmx_grid.sweep.evaluation import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.results import Spent

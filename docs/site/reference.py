@@ -110,14 +110,10 @@ def api() -> str:
 
 def class_of(group: str, name: str) -> Any:
     """The class that an option's file names; None for a file that names none, or several (a sweep)."""
-    from bmx_grid.core.configure import CONFIGS
+    from bmx_grid.core.configure import CONFIGS, option_class
 
     text = (CONFIGS / group / f"{name}.yaml").read_text(encoding="utf-8")
-    targets = re.findall(r"_target_: (\S+)", text)
-    if group == "sweep" or len(targets) != 1:
-        return None
-    module, _, last = targets[0].rpartition(".")
-    return getattr(importlib.import_module(module), last)
+    return None if group == "sweep" or text.count("_target_: ") != 1 else option_class(group, name)
 
 
 def _prose(docstring: str) -> str:

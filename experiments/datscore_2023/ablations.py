@@ -29,11 +29,11 @@ from bmx_grid.core.configure import build_options
 from bmx_grid.core.errors import BmxError, ConfigError, DataMissingError, unknown
 from bmx_grid.core.storage import replacing
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.guests.datscore.bartscore import score_of
+from bmx_grid.guests.datscore.combined import Mixed
+from bmx_grid.guests.datscore.datscore import DatScore
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.metrics.bartscore import score_of
 from bmx_grid.metrics.base import Metric
-from bmx_grid.metrics.combined import Mixed
-from bmx_grid.metrics.datscore import DatScore
 from bmx_grid.report.canvas import BLUE, COLUMN, INK, canvas, style, thin_grid
 
 Floats = NDArray[np.float64]

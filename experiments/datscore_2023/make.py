@@ -37,12 +37,12 @@ from bmx_grid.core.wording import with_interval
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.mlqe_pe import read_model_scores, read_sub_words
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.guests.datscore.combined import Combined, one_vs_rest, weighted
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec, grid_inputs
 from bmx_grid.measures.grid_resampling import Sample, cross_fit
 from bmx_grid.measures.resampling import cluster_mean
 from bmx_grid.metrics.base import Metric
-from bmx_grid.metrics.combined import Combined, one_vs_rest, weighted
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.guests.datscore.combined import one_vs_rest, weighted
 from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.metrics.combined import one_vs_rest, weighted
 
 Floats = NDArray[np.float64]
 WHOLE, ALONE, LEFT_OUT, WEIGHTING = "whole", "alone", "left out", "weighting"

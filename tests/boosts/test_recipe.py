@@ -237,6 +237,6 @@ def test_its_identity_is_that_of_the_recipe_wherever_it_is(fixed, tmp_path):
 @pytest.mark.parametrize("setting", [{"base_url": "http://elsewhere.invalid/v1"}, {"key_variable": "AWS_SECRET"}])
 def test_a_recipe_names_no_server_and_no_key(setting):
     own = {"model": "m", "prompt": "plain"} | setting
-    for settings in (own, {"_target_": "bmx_grid.metrics.judge.Judge", **own}):
+    for settings in (own, {"_target_": "bmx_grid.guests.judge.judge.Judge", **own}):
         with pytest.raises(ConfigError, match=r"metric\.\w+: .* is named by a file"):
             Identity("judge", "", {}, settings).node("metric")

@@ -17,7 +17,7 @@ from bmx_grid.api.compose import composed
 from bmx_grid.commands import COMMANDS, run
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import BmxError, ConfigError
-from bmx_grid.models.server import ServedModel
+from bmx_grid.guests.judge.server import ServedModel
 
 QUIET = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]", "limit=3"]
 GLOBAL = "# @package _global_\n"
@@ -338,10 +338,10 @@ def test_an_environment_variable_is_read_each_time(monkeypatch):
         assert composed([])["cache_dir"] == folder
 
 
-OF_A_STRANGER = "mine: {_target_: bmx_grid.metrics.judge.Judge, model: m, prompt: plain, %s}\n"
+OF_A_STRANGER = "mine: {_target_: bmx_grid.guests.judge.judge.Judge, model: m, prompt: plain, %s}\n"
 ELSEWHERE = "base_url: 'http://elsewhere.invalid/v1'"
 SECRET = "key_variable: AWS_SECRET_ACCESS_KEY"
-NESTED = "mine: {_target_: bmx_grid.metrics.combined.Combined, metrics: {judge: {%s}, chrf: {}}}\n"
+NESTED = "mine: {_target_: bmx_grid.guests.datscore.combined.Combined, metrics: {judge: {%s}, chrf: {}}}\n"
 
 
 @pytest.mark.parametrize(

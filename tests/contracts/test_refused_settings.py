@@ -15,11 +15,11 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.input_marginalization import InputMarginalization
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
+from bmx_grid.guests.datscore.combined import Combined
+from bmx_grid.guests.datscore.datscore import DatScore
+from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.combined import Combined
-from bmx_grid.metrics.datscore import DatScore
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
 from bmx_grid.metrics.xmoverscore import XMoverScore
 from bmx_grid.sweep.tracking import MlflowTracker

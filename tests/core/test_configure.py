@@ -82,7 +82,17 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
     ("target", "message"),
     [
         pytest.param("os.system", "outside the packages bmx_grid", id="other package"),
-        pytest.param("bmx_grid.metrics.nothing.X", "there is no module", id="no module"),
+        pytest.param("bmx_grid.metrics.nothing.X", r"there is no module .* for '[\w.]*X'\.$", id="no module"),
+        pytest.param(
+            "bmx_grid.metrics.judge.Judge",
+            r"no module 'bmx_grid.metrics.judge' for .*; write bmx_grid.guests.judge.judge.Judge\.$",
+            id="a class that was moved",
+        ),
+        pytest.param(
+            "bmx_grid.imported.Imported",
+            r"; write bmx_grid.explainers.imported.Imported or bmx_grid.metrics.imported.Imported\.$",
+            id="a class of two rooms",
+        ),
         pytest.param("bmx_grid.core.identity.digest", "there is no class", id="a function is no class"),
         pytest.param("bmx_grid.core.errors.BmxError", "is not a Component", id="wrong kind"),
         pytest.param("bmx_grid.metrics.base.Metric", "is abstract.*with reads, score, signature", id="abstract"),

@@ -6,35 +6,16 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
-from some_settings import finished, table_rows
+from some_settings import finished, table_rows, translated
 
 from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.datasets.segments import Judgements
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.words import Ter
 
 LEVELS = LevelsEvaluation(resamples=200)
 OF_SYSTEMS = Judgements({"mqm": np.full(120, np.nan)}, systems={"mqm": dict(zip("abcdef", range(6), strict=True))})
-WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "slept"]
-
-
-def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None):
-    """Systems that keep ever fewer words of the reference; people like them the better the more they keep."""
-    rng = np.random.default_rng(1)
-    references = [" ".join(rng.choice(WORDS, size=12)) for _ in range(n_items)]
-    segments, liked = [], []
-    for at, system in enumerate(systems):
-        for item, reference in enumerate(references):
-            words = [word if rng.random() > 0.1 * (at + 1) else "x" for word in reference.split()]
-            segments.append(Segment(str(item), " ".join(words), f"quelle {item}", reference, system or None))
-            liked.append(-float(words.count("x")) + 0.3 * rng.normal())
-    human = np.array(liked) if human is None else human
-    found = SegmentSet("toy", "de-en", tuple(segments), judged or Judgements({"mqm": human}))
-    items = found.items(metric.reads)
-    scores = AttributionSet(metric.score(items), {}, metric.statistics(items))
-    return Finished(found, "m", "none", metric, None, items, scores, clusters([found])[0].tolist())
 
 
 def rows_of(setting, evaluation=LEVELS):

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures import ordered
 from bmx_grid.measures.aggregation import PowerMean, shift_positive
@@ -26,7 +25,6 @@ from bmx_grid.measures.correlation import (
     plateau_within_no_change,
     worse,
 )
-from bmx_grid.metrics.combined import one_vs_rest
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 TOLERANCE = {"pearson": 1e-12, "spearman": 1e-12, "kendall": 0.0}
@@ -254,48 +252,3 @@ def test_beats_better_and_worse():
     assert beats(gains).tolist() == [False, False, False, True, True, True, False]
     assert better(gains).tolist() == [False, False, False, False, False, True, False]
     assert worse(gains).tolist() == [True, True, False, False, False, False, False]
-
-
-A = np.array([1.0, 2.0, 3.0, 4.0])
-B = np.array([1.0, 3.0, 2.0, 4.0])  # r with A: 0.8
-C = np.array([2.0, 1.0, 4.0, 3.0])  # r with A: 0.6; with B: 0
-
-
-@pytest.mark.parametrize(
-    ("columns", "raw", "notes"),
-    [
-        pytest.param([A, B, C], [1.4, 0.8, 0.6], [], id="sums of correlations"),
-        pytest.param([[*A, 9], [*B, np.nan], [*C, 1]], [1.4, 0.8, 0.6], [], id="a row without a score"),
-        pytest.param([A], [1.0], [], id="a single column"),
-        pytest.param([A, np.full(4, 0.1), B, C], [1.4, 0, 0.8, 0.6], ["b: the same score for all 4"], id="a constant"),
-        pytest.param(
-            [A, B, -A],
-            [-0.2, 0.0, -1.8],
-            ["correlate negatively", "would reverse the ranking"],
-            id="a column that disagrees",
-        ),
-    ],
-)
-def test_weights_by_agreement_are_sums_of_correlations_by_hand(columns, raw, notes):
-    weights, sentences = one_vs_rest(np.column_stack(columns), "abcd"[: len(columns)])
-    np.testing.assert_allclose(weights, np.array(raw) / np.abs(raw).sum(), atol=1e-12)
-    assert all(part in sentence for part, sentence in zip(notes, sentences, strict=True))
-
-
-def test_weights_whose_sum_is_rounding_are_not_divided_by_it():
-    """Two columns at right angles, and the one between the first and the opposite of the second: the sum is 0."""
-    for seed in range(30):
-        centred = stats.zscore(np.random.default_rng(seed).normal(size=(9, 2)))
-        one, other = np.linalg.qr(centred)[0].T
-        weights, notes = one_vs_rest(np.column_stack([one, other, one - other]), "abc")
-        assert np.abs(weights).sum() == pytest.approx(1)
-        assert any("would reverse the ranking" in note for note in notes)
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [(np.ones((2, 2)), "at least 3 segments with all scores, and there are 2"), (np.ones((4, 2)), "do not correlate")],
-)
-def test_weights_that_are_undefined_are_refused(columns, message):
-    with pytest.raises(ConfigError, match=message):
-        one_vs_rest(columns, "ab")

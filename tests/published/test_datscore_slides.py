@@ -10,8 +10,8 @@ from fakes import ROOT
 from parts import ablations
 from scripts import script
 
+from bmx_grid.guests.datscore.combined import one_vs_rest, weighted
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.metrics.combined import one_vs_rest, weighted
 
 FOLDER = ROOT / "experiments" / "datscore_2023"
 

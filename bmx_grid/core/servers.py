@@ -1,11 +1,13 @@
-"""Addresses of servers: what is one, which belong to this machine, and which a file of options may name."""
+"""Rules for parts that ask a server: which one a file may name, when none may be asked, what could not be read."""
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +15,23 @@ from bmx_grid.core.errors import ConfigError, shown
 
 ALLOWED = "BMX_JUDGE_ALLOW"
 KEY_VARIABLE = "OPENAI_API_KEY"
+UNREAD: list[str] = []  # answers to this process that could not be read, shortened: a sweep counts them
+_dry: ContextVar[bool] = ContextVar("dry", default=False)
+
+
+@contextlib.contextmanager
+def asking_nobody(*, dry: bool) -> Iterator[None]:
+    """In a dry run no server is asked in this block, so that no key is read."""
+    before = _dry.set(dry)
+    try:
+        yield
+    finally:
+        _dry.reset(before)
+
+
+def is_dry() -> bool:
+    """Whether no server may be asked now."""
+    return _dry.get()
 
 
 def check_address(base_url: str) -> None:

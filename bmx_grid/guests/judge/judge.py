@@ -13,9 +13,9 @@ import numpy as np
 
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.ragged import Floats
+from bmx_grid.guests.judge.prompts import Answer, Prompt
+from bmx_grid.guests.judge.server import ServedModel
 from bmx_grid.metrics.base import Cost, Metric
-from bmx_grid.models.prompts import Answer, Prompt
-from bmx_grid.models.server import ServedModel
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """How likely a translation model finds a given target (teacher-forced log-probabilities), and its own translations.
 
 Sources are encoded first, then targets decoded, each in batches of like lengths; the states at the targets' tokens wait
-until there are enough of them for the output layer (`models.output_layer`)."""
+until there are enough of them for the output layer (`likelihoods`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
+from bmx_grid.guests.datscore.languages import Languages, known_languages, use
 from bmx_grid.models.encoding import HeldStates, TokenIds, in_batches, lengths_of, tensors, tokenize, windows
-from bmx_grid.models.languages import Languages, known_languages, use
 from bmx_grid.models.loading import LoadedModel
 
 STATES_AT_ONCE = 2_048  # enough for the processor's full rate of matrix products

@@ -28,9 +28,9 @@ from bmx_grid.evaluations.base import (
     grouped,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
+from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
 AS_SCORED, ON_THESE = "as scored", "on these systems"
 

@@ -20,9 +20,6 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
 LANGUAGES = ("source_language", "target_language")
 FIELDS = (*ROLES, "references", *LANGUAGES)
-UNREAD: list[str] = []  # answers to this process that could not be read, shortened
-
-
 NUMBER = "number"  # the way in which answers are read by default
 PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 BETWEEN = re.compile(r"""[\s:=<>|*_"'`]+""")  # words of an answer, marks of Markdown, JSON and XML among it
@@ -47,7 +44,7 @@ class Prompt:
     """name: of the option or file. system, user: the messages, with {source}, {reference}, {references}, {hypothesis},
     {source_language} and {target_language}; system may be empty.
 
-    score: how an answer is read (`metrics.judge.Judge`). lowest, highest: the scale; a number beyond it is no score.
+    score: how an answer is read (`judge.Judge`). lowest, highest: the scale; a number beyond it is no score.
     """
 
     name: str

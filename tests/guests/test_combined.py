@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from fakes import HashMetric
 from pairs import explain, rated
+from scipy import stats
 
 from bmx_grid.core.configure import build
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import listed, place, replacing
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.metrics import combined
+from bmx_grid.guests.datscore import combined
+from bmx_grid.guests.datscore.combined import Combined, kept, one_vs_rest
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.combined import Combined, kept, one_vs_rest
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
 from bmx_grid.words.perturbation import Item
@@ -102,7 +104,7 @@ def scores(tmp_path):
 
 
 def test_a_file_of_scores_is_a_member(scores):
-    node = {"_target_": "bmx_grid.metrics.combined.Combined", "weights": "equal", "scale": "raw"}
+    node = {"_target_": "bmx_grid.guests.datscore.combined.Combined", "weights": "equal", "scale": "raw"}
     node["metrics"] = ["chrf", {"imported": {"file": str(scores), "name": "mine", "language_pairs": ["de-en"]}}]
     made = build(node, Metric, "metric.combined")
     (metric,) = made.members("combined", [SEGMENTS]).values()
@@ -116,7 +118,7 @@ def test_a_file_of_scores_is_a_member(scores):
 
 @pytest.mark.parametrize("where", ["store", "folder"])
 def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(tmp_path, monkeypatch, where):
-    monkeypatch.setattr(combined, "AT_ONCE", 1)
+    monkeypatch.setattr(combined, "VALUES_OF_A_PART", 1)
     folder = str(tmp_path) if where == "folder" else f"memory://{uuid.uuid4().hex}"
     made = []
 
@@ -141,3 +143,48 @@ def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(
     with pytest.warns(UserWarning, match="is damaged; what it held is made again"):
         assert [first for first, _ in values("abc")] == [97, 98, 99]
     assert len(made) == 6
+
+
+A = np.array([1.0, 2.0, 3.0, 4.0])
+B = np.array([1.0, 3.0, 2.0, 4.0])  # r with A: 0.8
+C = np.array([2.0, 1.0, 4.0, 3.0])  # r with A: 0.6; with B: 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "raw", "notes"),
+    [
+        pytest.param([A, B, C], [1.4, 0.8, 0.6], [], id="sums of correlations"),
+        pytest.param([[*A, 9], [*B, np.nan], [*C, 1]], [1.4, 0.8, 0.6], [], id="a row without a score"),
+        pytest.param([A], [1.0], [], id="a single column"),
+        pytest.param([A, np.full(4, 0.1), B, C], [1.4, 0, 0.8, 0.6], ["b: the same score for all 4"], id="a constant"),
+        pytest.param(
+            [A, B, -A],
+            [-0.2, 0.0, -1.8],
+            ["correlate negatively", "would reverse the ranking"],
+            id="a column that disagrees",
+        ),
+    ],
+)
+def test_weights_by_agreement_are_sums_of_correlations_by_hand(columns, raw, notes):
+    weights, sentences = one_vs_rest(np.column_stack(columns), "abcd"[: len(columns)])
+    np.testing.assert_allclose(weights, np.array(raw) / np.abs(raw).sum(), atol=1e-12)
+    assert all(part in sentence for part, sentence in zip(notes, sentences, strict=True))
+
+
+def test_weights_whose_sum_is_rounding_are_not_divided_by_it():
+    """Two columns at right angles, and the one between the first and the opposite of the second: the sum is 0."""
+    for seed in range(30):
+        centred = stats.zscore(np.random.default_rng(seed).normal(size=(9, 2)))
+        one, other = np.linalg.qr(centred)[0].T
+        weights, notes = one_vs_rest(np.column_stack([one, other, one - other]), "abc")
+        assert np.abs(weights).sum() == pytest.approx(1)
+        assert any("would reverse the ranking" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [(np.ones((2, 2)), "at least 3 segments with all scores, and there are 2"), (np.ones((4, 2)), "do not correlate")],
+)
+def test_weights_that_are_undefined_are_refused(columns, message):
+    with pytest.raises(ConfigError, match=message):
+        one_vs_rest(columns, "ab")

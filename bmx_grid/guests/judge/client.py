@@ -8,7 +8,7 @@ from typing import Any
 
 from bmx_grid.core.errors import UnavailableError
 
-MOST_BYTES = 8_000_000  # of a reply; the connection is closed where more follows
+MOST_REPLY_BYTES = 8_000_000  # of a reply; the connection is closed where more follows
 
 
 def limited_client(base_url: str, *, key: str, timeout: float, retries: int, in_words: Callable[[str], str]) -> Any:
@@ -34,7 +34,7 @@ def limited_client(base_url: str, *, key: str, timeout: float, retries: int, in_
         encoding = response.headers.get("content-encoding", "identity")
         if encoding.strip().lower() != "identity":  # a few bytes of it may be of any size
             raise UnavailableError(in_words(f"its answer is compressed ({encoding}), which was not asked for"))
-        response.stream = _limited(response, in_words(f"its answer is longer than {MOST_BYTES:,} bytes"))
+        response.stream = _limited(response, in_words(f"its answer is longer than {MOST_REPLY_BYTES:,} bytes"))
 
     return openai.AsyncOpenAI(
         base_url=base_url,
@@ -52,7 +52,7 @@ def _origin(url: Any) -> str:
 
 
 def _limited(response: Any, failure: str) -> Any:
-    """The stream of a response, which ends with UnavailableError, saying `failure`, after MOST_BYTES."""
+    """The stream of a response, which ends with UnavailableError, saying `failure`, after MOST_REPLY_BYTES."""
     library = importlib.import_module(type(response).__module__.partition(".")[0])  # the client's: httpx, or httpx2
     stream = response.stream
 
@@ -61,7 +61,7 @@ def _limited(response: Any, failure: str) -> Any:
             size = 0
             async for piece in stream:
                 size += len(piece)
-                if size > MOST_BYTES:
+                if size > MOST_REPLY_BYTES:
                     raise UnavailableError(failure)
                 yield piece
 

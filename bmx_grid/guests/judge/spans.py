@@ -11,8 +11,8 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.models.prompts import Answer, only_value
-from bmx_grid.models.server import ServedModel
+from bmx_grid.guests.judge.prompts import Answer, only_value
+from bmx_grid.guests.judge.server import ServedModel
 from bmx_grid.words.perturbation import Item, Plan, Role
 from bmx_grid.words.tags import WEIGHTS, ErrorSpan, tags_of_spans
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
-Spans = Mapping[Role, Sequence[ErrorSpan]]
+SpansByRole = Mapping[Role, Sequence[ErrorSpan]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class ErrorSpans(ServedModel, Explainer):
         return [_attributions(item, found, words) for item, found in zip(items, spans, strict=True)]
 
 
-def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Role, Floats]:
+def _attributions(item: Item, spans: SpansByRole | None, words: PairWords) -> dict[Role, Floats]:
     """float64[words] by role; NaN without an answer."""
     attributions = {}
     for role, text in item.texts().items():
@@ -66,7 +66,7 @@ def _attributions(item: Item, spans: Spans | None, words: PairWords) -> dict[Rol
     return attributions
 
 
-def _spans(item: Item, answer: Answer) -> Spans | None:
+def _spans(item: Item, answer: Answer) -> SpansByRole | None:
     """By role, the spans that an answer names; None where it cannot be read."""
     errors = only_value(answer.text, "errors")
     if not isinstance(errors, list):

@@ -5,12 +5,12 @@ import pytest
 from pairs import rated
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.metrics import datscore
-from bmx_grid.metrics.bartscore import BartScore, score_of
-from bmx_grid.metrics.combined import kept, one_vs_rest
-from bmx_grid.metrics.datscore import DatScore
-from bmx_grid.models.languages import languages_of, load_translator
-from bmx_grid.models.translation import forced, translate
+from bmx_grid.guests.datscore import datscore
+from bmx_grid.guests.datscore.bartscore import BartScore, score_of
+from bmx_grid.guests.datscore.combined import kept, one_vs_rest
+from bmx_grid.guests.datscore.datscore import DatScore
+from bmx_grid.guests.datscore.languages import languages_of, load_translator
+from bmx_grid.guests.datscore.translation import forced, translate
 from bmx_grid.words.perturbation import Item
 
 ITEMS = [
@@ -120,7 +120,7 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
         translated.extend(texts)
         return translate(loaded, texts, *rest)
 
-    monkeypatch.setattr("bmx_grid.metrics.bartscore.forced", counting)
+    monkeypatch.setattr("bmx_grid.guests.datscore.bartscore.forced", counting)
     monkeypatch.setattr(datscore, "translate", translating)
     settings = {"model": tiny_model("m2m100"), "augment": ("fr",), "cache_dir": str(tmp_path)}
     metric = DatScore(**settings).fitted(rated(ITEMS))

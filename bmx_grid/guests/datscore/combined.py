@@ -29,8 +29,8 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
-KEY = "metric.combined"
-AT_ONCE = 256  # values in a part of a store
+COMBINED = "metric.combined"  # its key, for messages
+VALUES_OF_A_PART = 256  # of a store
 Make = Callable[[Any], Sequence[Any]]
 
 
@@ -54,8 +54,8 @@ class Kept:
         """
         new = [content for content in dict.fromkeys(contents) if content not in self._values]
         keep = [content for content in new if content in whole]
-        for start in range(0, len(keep), AT_ONCE):
-            part = keep[start : start + AT_ONCE]
+        for start in range(0, len(keep), VALUES_OF_A_PART):
+            part = keep[start : start + VALUES_OF_A_PART]
             self._values |= zip(part, self._part(part, make), strict=True)
         passing = [content for content in new if content not in whole]
         made = dict(zip(passing, make(passing), strict=True)) if passing else {}
@@ -198,13 +198,13 @@ class Combined(Mixed):
 
     def __post_init__(self) -> None:
         if not self.metrics:
-            raise ConfigError(f"{KEY}.metrics is empty: name at least one metric, as {KEY}.metrics=[chrf].")
+            raise ConfigError(f"{COMBINED}.metrics is empty: name at least one metric, as {COMBINED}.metrics=[chrf].")
         members = tuple(_member(entry, row, self.seed) for row, entry in enumerate(self.metrics))
         object.__setattr__(self, "metrics", members)
         twice = next((name for name, count in Counter(self.part_names).items() if count > 1), None)
         if twice is not None:
-            raise ConfigError(f"{KEY}.metrics: there are two metrics '{twice}'; give one of them another `name`.")
-        self.check_weights(KEY)
+            raise ConfigError(f"{COMBINED}.metrics: there are two metrics '{twice}'; give one of them another `name`.")
+        self.check_weights(COMBINED)
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -276,7 +276,9 @@ class Combined(Mixed):
         whole = self._whole()
         used = whole[np.isfinite(whole).all(axis=1)]
         if not len(used):
-            raise ConfigError(f"{KEY}: no segment has a score of every metric; leave out metrics, or write scale=raw.")
+            raise ConfigError(
+                f"{COMBINED}: no segment has a score of every metric; leave out metrics, or write scale=raw."
+            )
         varies = np.ptp(used, axis=0) > 0
         sds = np.where(varies, used.std(axis=0), 1.0)
         return np.asarray(np.where(varies, (raw - used.mean(axis=0)) / sds, 0.0))
@@ -307,7 +309,7 @@ def _read_by(metric: Metric, item: Item) -> Item:
 
 def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:
     """The name and the metric that an entry of `metrics` stands for."""
-    where = f"{KEY}.metrics[{row}]"
+    where = f"{COMBINED}.metrics[{row}]"
     if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], Metric):
         return entry
     if isinstance(entry, str):
@@ -320,7 +322,7 @@ def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:
     raise ConfigError(f"{where}: expected the name of an option, or {{NAME: {{key: value}}}}, got {entry!r}.")
 
 
-NOTHING = 1e-9  # of the sum of absolute weights: a sum below is rounding
+LEAST_SUM = 1e-9  # of the sum of absolute weights: a sum below is rounding
 
 
 def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str]]:
@@ -357,7 +359,7 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
     negative = [f"{name} ({weight:.3f})" for name, weight in zip(names, weights, strict=True) if weight < 0]
     if negative:
         notes.append(f"correlate negatively with the rest, and count so: {', '.join(negative)}")
-    if total > NOTHING * size:
+    if total > LEAST_SUM * size:
         return weights / total, notes
     notes.append(
         f"the weights sum to {total:.3f}; dividing by that would reverse the ranking, so they are divided by the sum "

@@ -14,11 +14,12 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.base import how_many
 from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_TEXT = 3e-3  # MiniLM on one core, of so many outputs per reference:
 SYSTEMS = 20
 BINS = 20  # of width .05 from 0 to 1
+Difficulties = tuple[list[str], Floats]  # of a reference: its tokens, and float64[fits, tokens]
 
 
 @dataclass(frozen=True)
@@ -82,36 +83,55 @@ class DifficultyEvaluation(Evaluation):
         metric = setting.metric
         if not isinstance(metric, DifficultyBertScore) or metric.outputs is None:
             return [{}]
-        ids = {segment.reference or "": segment.id for segment in reversed(setting.segments.segments)}
-        known = list(dict.fromkeys(metric.outputs.references))
-        some = np.unique(np.linspace(0, len(known) - 1, min(self.references, len(known))).astype(np.int64))
-        references = [known[at] for at in some.tolist()]
+        references = self._some(metric.outputs.references)
         try:
             metric.check()
-            found = metric.difficulty(references)
+            difficulties = metric.difficulty(references)
         except UnavailableError as error:
             warnings.warn(f"{' · '.join(setting.names[:3])}: no table of difficulty: {error}", stacklevel=2)
             return [{}]
+        ids = {segment.reference or "": segment.id for segment in reversed(setting.segments.segments)}
         fits = self._fits(metric)
-        bins = [row for size, at in fits.items() for row in bins_of(size, [weights[at] for _, weights in found])]
-        hardest = sorted(range(len(found)), key=lambda at: -float(np.mean(found[at][1][0])) if found[at][0] else 0.0)
-        words = [
-            WordRow(ids.get(references[row], ""), place, token, size, float(found[row][1][at, place]))
-            for row in sorted(hardest[: self.sentences])
-            for size, at in fits.items()
-            for place, token in enumerate(found[row][0])
-        ]
+        bins: list[BinRow] = []
+        for n_systems, fit in fits.items():
+            bins += bins_of(n_systems, [weights[fit] for _, weights in difficulties])
+        words: list[WordRow] = []
+        for row in self._hardest(difficulties):
+            tokens, weights = difficulties[row]
+            segment = ids.get(references[row], "")
+            for n_systems, fit in fits.items():
+                for place, token in enumerate(tokens):
+                    words.append(WordRow(segment, place, token, n_systems, float(weights[fit, place])))
         return [{"difficulty": bins, "difficult_words": words}]
+
+    def _some(self, references: Sequence[str]) -> list[str]:
+        """As many distinct references as are asked for, spread evenly."""
+        distinct = list(dict.fromkeys(references))
+        count = min(self.references, len(distinct))
+        rows = np.unique(np.linspace(0, len(distinct) - 1, count).astype(np.int64))
+        return [distinct[row] for row in rows.tolist()]
+
+    def _hardest(self, difficulties: Sequence[Difficulties]) -> list[int]:
+        """Positions, ascending, of the references whose mean difficulty under all systems is largest."""
+
+        def mean(row: int) -> float:
+            tokens, weights = difficulties[row]
+            return float(np.mean(weights[0])) if tokens else 0.0
+
+        hardest_first = sorted(range(len(difficulties)), key=mean, reverse=True)
+        return sorted(hardest_first[: self.sentences])
 
     def _fits(self, metric: DifficultyBertScore) -> dict[int, int]:
         """Numbers of systems, and which row of the difficulties is of so many."""
         assert metric.outputs is not None
         count = len(metric.outputs.systems)
-        found = {count: 0}
+        fits = {count: 0}
         sizes = list(metric.columns_of_best())
-        if self.top is not None and (size := how_many(self.top, count, "evaluation.difficulty.top")) in sizes:
-            found[size] = 1 + sizes.index(size)
-        return found
+        if self.top is not None:
+            size = how_many(self.top, count, "evaluation.difficulty.top")
+            if size in sizes:
+                fits[size] = 1 + sizes.index(size)
+        return fits
 
 
 def bins_of(systems: int, weights: Sequence[Floats]) -> list[BinRow]:
@@ -120,11 +140,9 @@ def bins_of(systems: int, weights: Sequence[Floats]) -> list[BinRow]:
     edges = np.arange(BINS + 1) / BINS
     counts = np.bincount((values * BINS).astype(np.int64).clip(0, BINS - 1), minlength=BINS)
     mean = float(values.mean()) if len(values) else float("nan")
-    zero = sum(len(one) > 0 and not one.any() for one in weights)
+    zero = sum(len(of_reference) > 0 and not of_reference.any() for of_reference in weights)
     shares = counts / max(len(values), 1)
-    return [
-        BinRow(
-            systems, float(edges[at]), float(edges[at + 1]), float(shares[at]), len(values), mean, len(weights), zero
-        )
-        for at in range(BINS)
-    ]
+    rows: list[BinRow] = []
+    for low, high, share in zip(edges[:-1].tolist(), edges[1:].tolist(), shares.tolist(), strict=True):
+        rows.append(BinRow(systems, low, high, share, len(values), mean, len(weights), zero))
+    return rows

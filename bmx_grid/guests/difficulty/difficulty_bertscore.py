@@ -32,7 +32,7 @@ from bmx_grid.words.perturbation import Item, split_words
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
-ROUNDING = 1e-6  # of cosines of float32 vectors: a mean cosine this near to 1 is 1, a difficulty below it 0
+COSINE_ROUNDING = 1e-6  # of cosines of float32 vectors: a mean cosine this near to 1 is 1, a difficulty below it 0
 Repeated = Literal["running", "mean"]
 _OWN = 4  # columns of statistics before those of further fits
 
@@ -136,7 +136,7 @@ def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair,
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class TokenWeights:
     """The weights of a reference of L tokens under F fits.
 
     tokens: int64[L]. weights: float64[F, L] of each place. repeated: how a token of several places is weighted.
@@ -168,7 +168,7 @@ class Fit:
             weights[:, place] = self.of_type.get(token, 1.0)
         return weights
 
-    def aligned(self, tokens: Ints) -> Fit:
+    def aligned(self, tokens: Ints) -> TokenWeights:
         """The weights of a perturbed reference.
 
         Tokens that the reference still has in its order keep the weight of their place; others have the weight of the
@@ -180,7 +180,7 @@ class Fit:
         blocks = SequenceMatcher(None, self.tokens.tolist(), tokens.tolist(), autojunk=False).get_matching_blocks()
         for ours, theirs, size in blocks:
             weights[:, theirs : theirs + size] = self.weights[:, ours : ours + size]
-        return Fit(tokens, weights, self.repeated)
+        return TokenWeights(tokens, weights, self.repeated)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,7 +331,7 @@ class _Prepared:
     def __init__(self, metric: DifficultyBertScore) -> None:
         self._metric, self._outputs = metric, metric.outputs or SystemOutputs("")
         self._matches: dict[Pair, Match] = {}
-        self._fits: dict[tuple[int, ...], Fit] = {}
+        self._fits: dict[tuple[int, ...], TokenWeights] = {}
         self._by_pair: dict[Pair, list[int]] = defaultdict(list)
         self.of_reference: dict[str, list[int]] = defaultdict(list)
         self._by_output: dict[str, set[str]] = defaultdict(set)
@@ -363,13 +363,14 @@ class _Prepared:
         reference, outputs = self._outputs.references[row], self._outputs.outputs[row]
         return [(reference, text) for text in outputs if text is not None] or [(reference, reference)]
 
-    def fit(self, rows: tuple[int, ...], tokens: Ints, known: Mapping[Pair, Match]) -> Fit:
+    def fit(self, rows: tuple[int, ...], tokens: Ints, known: Mapping[Pair, Match]) -> TokenWeights:
         """The weights of the tokens of a reference, perturbed perhaps, of these segments; 1 where there are none."""
         if not rows:
-            return Fit(tokens, np.ones((1 + len(self._metric.columns_of_best()), len(tokens))), self._metric.repeated)
+            n_fits = 1 + len(self._metric.columns_of_best())
+            return TokenWeights(tokens, np.ones((n_fits, len(tokens))), self._metric.repeated)
         return self.fitted(rows, known).aligned(tokens)
 
-    def fitted(self, rows: tuple[int, ...], known: Mapping[Pair, Match]) -> Fit:
+    def fitted(self, rows: tuple[int, ...], known: Mapping[Pair, Match]) -> TokenWeights:
         """The weights of a segment, or the mean of those of segments with one reference: the score is linear in them.
 
         known: the `matches` of these segments.
@@ -381,7 +382,7 @@ class _Prepared:
             else:
                 tokens = known[self._pairs(rows[0])[0]][2]
                 weights = self._weights(rows[0], len(tokens), known)
-            self._fits[rows] = Fit(tokens, weights, self._metric.repeated)
+            self._fits[rows] = TokenWeights(tokens, weights, self._metric.repeated)
         return self._fits[rows]
 
     def _weights(self, row: int, length: int, known: Mapping[Pair, Match]) -> Floats:
@@ -393,7 +394,7 @@ class _Prepared:
             texts = [text for system in systems if (text := outputs[system]) is not None]
             if texts:
                 difficulty = 1 - np.mean([known[reference, text][0] for text in texts], axis=0)
-                kept = np.where(np.abs(difficulty) < ROUNDING, 0.0, difficulty)
+                kept = np.where(np.abs(difficulty) < COSINE_ROUNDING, 0.0, difficulty)
                 weights[number] = kept / (1 - self._metric.baseline)
         return weights
 

@@ -16,10 +16,10 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import canonical_json, identity
 from bmx_grid.core.ragged import Floats
-from bmx_grid.metrics.bartscore import Seq2SeqMetric, score_of
-from bmx_grid.metrics.combined import Kept, Mixed, kept
-from bmx_grid.models.languages import languages_of
-from bmx_grid.models.translation import translate
+from bmx_grid.guests.datscore.bartscore import Seq2SeqMetric, score_of
+from bmx_grid.guests.datscore.combined import Kept, Mixed, kept
+from bmx_grid.guests.datscore.languages import languages_of
+from bmx_grid.guests.datscore.translation import translate
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:

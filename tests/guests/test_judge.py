@@ -27,10 +27,10 @@ from bmx_grid.attribution.explain import explain_items
 from bmx_grid.commands.score import main as score_command
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, UnavailableError
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.metrics.judge import Judge
-from bmx_grid.models import server as server_module
-from bmx_grid.models.prompts import Prompt
-from bmx_grid.models.server import Answer
+from bmx_grid.guests.judge import server as server_module
+from bmx_grid.guests.judge.judge import Judge
+from bmx_grid.guests.judge.prompts import Prompt
+from bmx_grid.guests.judge.server import Answer
 from bmx_grid.words.perturbation import Item
 
 ITEMS = [Item(source=f"ein Haus {n}", reference=f"a house {n}", hypothesis=f"one house {n}") for n in range(6)]

@@ -19,7 +19,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,9 +27,9 @@ from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
-from bmx_grid.models.addresses import KEY_VARIABLE, check_address, is_of_this_machine
-from bmx_grid.models.client import limited_client
-from bmx_grid.models.prompts import UNREAD, Answer, Messages, Prompt
+from bmx_grid.core.servers import KEY_VARIABLE, UNREAD, check_address, is_dry, is_of_this_machine
+from bmx_grid.guests.judge.client import limited_client
+from bmx_grid.guests.judge.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
 MALFORMED = 3  # tries, where a server answers with something that is no answer
@@ -44,8 +43,7 @@ MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
 SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
-Value = TypeVar("Value")
-_dry: ContextVar[bool] = ContextVar("dry", default=False)
+Reading = TypeVar("Reading")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,15 +109,15 @@ class ServedModel(Component):
         return f"{name}|model:{self.served or self.model}|prompt:{prompt}|{settings}|version:{self.VERSION}"
 
     def read(
-        self, items: Sequence[Item], read: Callable[[Item, Answer], Value | None], turn: int = 0
-    ) -> list[Value | None]:
+        self, items: Sequence[Item], read: Callable[[Item, Answer], Reading | None], turn: int = 0
+    ) -> list[Reading | None]:
         """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
 
         What is left without is warned of, with how many there are and an example. turn: which of the repetitions.
         Raises UnavailableError when the server gives no answer, or many in a row that cannot be read; what was read
         until then is kept.
         """
-        exchanges: dict[Item, _Exchange[Value]] = {}
+        exchanges: dict[Item, _Exchange[Reading]] = {}
         missing: dict[Item, Messages] = {}
         with self._kept() as kept:
             for item in dict.fromkeys(items):
@@ -161,7 +159,7 @@ class ServedModel(Component):
         """
         if not self.model:
             raise UnavailableError(f"no model is named: write {self.OPTION}.model=NAME, as the server knows it.")
-        if _dry.get():
+        if is_dry():
             return self._named_before() or self.model
         self._warn_of_a_visible_key()
         asked = (self.base_url, self.model, self._key())
@@ -220,8 +218,8 @@ class ServedModel(Component):
         return digest([self.served, self._body(messages), turn])
 
     def _remembered(
-        self, kept: sqlite3.Connection, messages: Messages, turn: int, read: Callable[[Answer], Value | None]
-    ) -> _Exchange[Value]:
+        self, kept: sqlite3.Connection, messages: Messages, turn: int, read: Callable[[Answer], Reading | None]
+    ) -> _Exchange[Reading]:
         """What can be read of the answers to messages that are kept."""
         answers: list[Answer] = []
         value = None
@@ -240,15 +238,15 @@ class ServedModel(Component):
         asked: Mapping[Item, Messages],
         kept: sqlite3.Connection,
         turn: int,
-        read: Callable[[Item, Answer], Value | None],
-    ) -> dict[Item, _Exchange[Value]]:
+        read: Callable[[Item, Answer], Reading | None],
+    ) -> dict[Item, _Exchange[Reading]]:
         """What the server answers about each item. After a failure no item is begun, and those that are are finished.
 
         Answers are kept as soon as a value is read. MOST_UNREAD items in a row without one are a failure, too: so many
         are a matter of settings.
         """
         waiting = list(asked.items())[::-1]
-        exchanges: dict[Item, _Exchange[Value]] = {}
+        exchanges: dict[Item, _Exchange[Reading]] = {}
 
         async def ask_in_turn() -> None:
             while waiting:
@@ -268,8 +266,8 @@ class ServedModel(Component):
         return exchanges
 
     async def _exchange(
-        self, client: Any, messages: Messages, read: Callable[[Answer], Value | None]
-    ) -> _Exchange[Value]:
+        self, client: Any, messages: Messages, read: Callable[[Answer], Reading | None]
+    ) -> _Exchange[Reading]:
         """One item's answers: the first, and where it cannot be read the one after a reminder."""
         first = await self._reply(client, self._body(messages), _answer)
         value = read(first)
@@ -278,7 +276,7 @@ class ServedModel(Component):
         second = await self._reply(client, self._body(_with_reminder(messages, [first])), _answer)
         return _Exchange([first, second], read(second))
 
-    def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: _Exchange[Value]) -> None:
+    def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: _Exchange[Reading]) -> None:
         """Keep the answers of which something was read. Raises UnavailableError where too many in a row were not."""
         place = self._settings_at_server
         if exchange.value is not None:
@@ -308,8 +306,8 @@ class ServedModel(Component):
         return f"{example} ({'; '.join(reasons)})" if reasons else example
 
     async def _reply(
-        self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Value], tries: int = MALFORMED
-    ) -> Value:
+        self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Reading], tries: int = MALFORMED
+    ) -> Reading:
         """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
         import aiohttp
         import openai
@@ -421,11 +419,11 @@ def _write(database: sqlite3.Connection, key: str, answer: Answer) -> None:
         database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(answer)))
 
 
-class _Exchange(NamedTuple, Generic[Value]):
+class _Exchange(NamedTuple, Generic[Reading]):
     """answers: about an item, at most two. value: what was read of the last one; None for nothing."""
 
     answers: Sequence[Answer]
-    value: Value | None
+    value: Reading | None
 
 
 def _with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
@@ -450,16 +448,6 @@ def _answer(reply: Any) -> Answer:
     return Answer(readable, tokens, choice.get("finish_reason") == "length")
 
 
-@contextlib.contextmanager
-def asking_nobody(*, dry: bool) -> Iterator[None]:
-    """In a dry run no server is asked in this block, so that no key is read."""
-    before = _dry.set(dry)
-    try:
-        yield
-    finally:
-        _dry.reset(before)
-
-
 # What servers said in this process, by address, model and key: until when it holds, and the name or why there is none.
 _NAMES: dict[tuple[str, str, str], tuple[float, str | UnavailableError]] = {}
 # Items whose answers could not be read since one could be, in this process, by server and settings.
@@ -474,7 +462,7 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _awaited(work: Coroutine[Any, Any, Value]) -> Value:
+def _awaited(work: Coroutine[Any, Any, Reading]) -> Reading:
     """What it returns; an interrupt ends it."""
     future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:

@@ -11,11 +11,11 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
-from bmx_grid.evaluations.difficulty import BINS, DifficultyEvaluation, bins_of
-from bmx_grid.evaluations.top_systems import AS_SCORED, ON_THESE, TopSystemsEvaluation
+from bmx_grid.guests.difficulty.difficulty import BINS, DifficultyEvaluation, bins_of
+from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.guests.difficulty.top_systems import AS_SCORED, ON_THESE, TopSystemsEvaluation
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.metrics.words import Ter
 

@@ -11,7 +11,7 @@ from fakes import HashMetric
 
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.errors import ConfigError, ExplainError
-from bmx_grid.explainers.spans import ErrorSpans
+from bmx_grid.guests.judge.spans import ErrorSpans
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.words.perturbation import Item
 

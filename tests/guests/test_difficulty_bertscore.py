@@ -9,8 +9,8 @@ from plain_difficulty import Plain, corpus, f_score
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.metrics import difficulty_bertscore
-from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.guests.difficulty import difficulty_bertscore
+from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.words.perturbation import Item
 
