@@ -19,8 +19,9 @@ import numpy as np
 from bmx_grid.core.errors import ExplainError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.core.wording import counted
-from bmx_grid.explainers.base import Explainer, one_blas_thread
+from bmx_grid.explainers.base import Explainer
 from bmx_grid.words.perturbation import Plan
 
 _MOST_EXACT = 15  # words; 32,768 masks

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks
 
 Distance = Literal["city block", "straight", "squared"]
@@ -72,6 +73,14 @@ def out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> l
     as 0. divisions: int64[n] each; the first one chooses kernel and penalty of each target. Of more than LARGEST_FIT
     segments each is predicted from those of a share of them.
     """
+    import scipy.linalg  # noqa: F401 - its BLAS has threads of its own
+
+    with one_blas_thread():
+        return _out_of_part(values, targets, divisions)
+
+
+def _out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> list[Floats]:
+    """What `out_of_part` gives, on as many threads as there are."""
     inputs = Inputs.of(values)
     order = scattered(len(values))
     chosen = _choices(inputs.take(order[:CHOOSING]), targets[order[:CHOOSING]], divisions[0][order[:CHOOSING]])

@@ -199,7 +199,10 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
         except Exception as error:
             why = exception_line(error)
             if place != model or model_folder(model) is not None:
-                raise UnavailableError(f"model '{model}' cannot be loaded from {place}: {why}") from error
+                raise UnavailableError(
+                    f"model '{model}' cannot be loaded from {place}: {why.rstrip('.:')}. Get the model again, or name "
+                    "another."
+                ) from error
             raise UnavailableError(absent(model, revision, why)) from error
     # once more for a hub model: check_model lets pass what is still on the hub
     check_casing(model, revision, network.config.model_type)

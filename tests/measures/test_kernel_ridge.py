@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import rankdata
+from threadpoolctl import threadpool_limits
 
 from bmx_grid.measures import kernel_ridge
 from bmx_grid.measures.kernel_ridge import KERNELS, RIDGES, Inputs, out_of_part
@@ -95,3 +96,15 @@ def test_a_constant_input_tells_nothing():
     alone = Inputs.of(VALUES[:, :1])
     for distance, width in KERNELS:
         np.testing.assert_allclose(inputs.kernel(distance, width), alone.kernel(distance, width), atol=1e-12)
+
+
+def test_the_number_of_threads_changes_no_bit():
+    values = np.random.default_rng(4).normal(size=(700, 3))
+    targets = np.sin(values[:, :2]) + values[:, 2:]
+    division = np.arange(700) % 2
+    found = []
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, "blas"):
+            found.append(out_of_part(values, targets, [division])[0])
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])

@@ -50,7 +50,7 @@ LENGTH = 1_200
 WAY_OUT = re.compile(
     r"\b(expect\w*|must|needs|there (are|is)|did you mean|can be|may (be|have)|at (most|least)|is it|instead|one each"
     r"|perhaps|broken line|is outside|a valid|available"
-    r"|leave|write|give|set|choose|use|add|list|raise|name|names|put|save|download|copy|check|replace|rename|install"
+    r"|leave|write|give|get|set|choose|use|add|list|raise|name|names|put|save|download|copy|check|replace|rename|install"
     r"|run the sweep|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|show)\b",
     re.IGNORECASE,
 )
