@@ -155,8 +155,13 @@ def _few_words(settings: Sequence[Setting]) -> list[str]:
     return [f"{side} has {mean:.1f} words per text" for side, mean in means.items() if mean < FEWEST_WORDS]
 
 
-def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None) -> str:
-    """The plan in words: settings, what they cost, what is left out and why. spec: of the grid, None without one."""
+def plan_table(
+    plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None, times: Mapping[str, str]
+) -> str:
+    """The plan in words: settings, what they cost, what is left out and why.
+
+    spec: of the grid, None without one. times: of metrics, how long they score, as the end of their line.
+    """
     lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
     for setting in plan.everything:
         cost = "cached" if setting.cached else f"{setting.n_texts:,}"
@@ -164,7 +169,7 @@ def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: Gri
     lines += ["", *cautions(plan)]
     lines += _each("left out", plan.left_out) + _each("failed", plan.failed)
     lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
-    lines += [f"texts to score with {name}: {texts}" for name, texts in plan.costs().items()]
+    lines += [f"texts to score with {name}: {texts}{times.get(name, '')}" for name, texts in plan.costs().items()]
     sizes = [len(setting.segments) for setting in plan.settings]
     for name, evaluation in evaluations.items():
         seconds = sum(map(evaluation.cost, sizes))
