@@ -75,7 +75,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         say("\n".join([plan_table(plan, sweep.evaluations, spec, ends), *closing]))
         return Ended(len(plan.failed))
     if not plan.settings:
-        left = [Refused(one.label, f"left out: it {one.reason}") for one in plan.left_out]
+        left = [Refused(one.label, f"left out: {one.reason}") for one in plan.left_out]
         say(failures([*plan.failed, *left]) or "no setting was run")
         return Ended(len(plan.failed) + len(left), failed=(*plan.failed, *left))
     start = time.perf_counter()

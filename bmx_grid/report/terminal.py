@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,7 +22,8 @@ from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
 MOST_ANSWERS = 12  # metrics and explainers that have a line
-MOST_IN_LINE = 100  # signs of why a setting failed, in its line
+MOST_IN_LINE = 120  # signs of why a setting failed, in its line
+OF_MODEL = re.compile(r"model '(?P<model>[^']+)' \(revision (?P<revision>[^)]+)\) ")
 FEWEST_WORDS = 3  # per text, on average
 
 
@@ -46,14 +48,37 @@ def unit_of_gains(analysis: Given) -> str:
     return f"Gains are differences of {correlation} on segments that did not choose the boost, with 95 % intervals."
 
 
+def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
+    """Each cause once, and what is refused for it, in order.
+
+    Sentences on several models that differ in the model and its revision only are one, with MODEL and REVISION in it,
+    and these at its end.
+    """
+    labels: dict[str, list[str]] = {}
+    reasons: dict[str, dict[str, str]] = {}  # by sentence without its model: the whole sentence of each model
+    for one in refused:
+        about = OF_MODEL.match(one.reason)
+        key, model = one.reason, ""
+        if about is not None:
+            model = f"{about['model']} {about['revision']}"
+            key = key.replace(about["model"], "MODEL").replace(about["revision"], "REVISION")
+        labels.setdefault(key, []).append(one.label)
+        reasons.setdefault(key, {})[model] = one.reason
+    causes: list[tuple[list[str], str]] = []
+    for key, of_models in reasons.items():
+        if len(of_models) == 1:
+            reason = next(iter(of_models.values()))
+        else:
+            reason = f"{key} MODEL and REVISION are: {', '.join(of_models)}"
+        causes.append((labels[key], reason))
+    return causes
+
+
 def failures(failed: Sequence[Refused]) -> str:
     """How many parts of a sweep failed, then each reason once, with how many failed for it; "" where none did."""
     if not failed:
         return ""
-    by_reason: dict[str, list[str]] = {}
-    for refused in failed:
-        by_reason.setdefault(refused.reason, []).append(refused.label)
-    lines = [f"  {named(labels, 1)}: {reason}" for reason, labels in by_reason.items()]
+    lines = [f"  {named(labels, 1)}: {reason}" for labels, reason in _by_cause(failed)]
     return "\n".join([f"failed: {len(failed)}", *(wrapped(line, terminal_width(), "    ") for line in lines)])
 
 
@@ -106,7 +131,7 @@ def _settings(plan: SweepPlan) -> str:
 
 
 def _each(what: str, refused: Sequence[Refused]) -> list[str]:
-    return [f"{what}: {part.label}: {part.reason}" for part in refused]
+    return [f"{what}: {named(labels)}: {reason}" for labels, reason in _by_cause(refused)]
 
 
 def cautions(plan: SweepPlan) -> list[str]:
@@ -168,7 +193,7 @@ def plan_table(
         lines.append(f"{len(setting.segments):>8,}  {setting.segments.rated:>6,}  {cost:>11}  {setting.label}")
     lines += ["", *cautions(plan)]
     lines += _each("left out", plan.left_out) + _each("failed", plan.failed)
-    lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
+    lines += _each("unavailable", [Refused(name, reason) for name, reason in plan.unavailable.items()])
     lines += [f"texts to score with {name}: {texts}{times.get(name, '')}" for name, texts in plan.costs().items()]
     sizes = [len(setting.segments) for setting in plan.settings]
     for name, evaluation in evaluations.items():
