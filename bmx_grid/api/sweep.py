@@ -69,10 +69,13 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
     spec = None if sweep.grid is None else sweep.grid.spec
     if settings.dry_run:
-        say(plan_table(plan, sweep.evaluations, spec))
+        from bmx_grid.commands.dry_run import words
+
+        ends, closing = words(plan, sweep.evaluations)
+        say("\n".join([plan_table(plan, sweep.evaluations, spec, ends), *closing]))
         return Ended(len(plan.failed))
     if not plan.settings:
-        left = [Refused(one.label, f"left out: it {one.reason}") for one in plan.left_out]
+        left = [Refused(one.label, f"left out: {one.reason}") for one in plan.left_out]
         say(failures([*plan.failed, *left]) or "no setting was run")
         return Ended(len(plan.failed) + len(left), failed=(*plan.failed, *left))
     start = time.perf_counter()

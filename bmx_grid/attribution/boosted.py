@@ -111,6 +111,13 @@ class BoostedMetric(Metric):
         # JSON has no infinity, and the extremes are powers like any other.
         return {**super().fingerprint(), "p": repr(self.p), "seed": drawn_with(self.explainer, self.seed)}
 
+    @property
+    def leaves_traces(self) -> bool:
+        return self.metric.leaves_traces
+
+    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+        return (*self.metric.pretrained(), *self.explainer.pretrained())
+
     def check(self) -> None:
         self.metric.check()
         self.explainer.check()

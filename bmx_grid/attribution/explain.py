@@ -26,7 +26,7 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Plan, Request, Role, split_words
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 
-NOT_ASKED = "has no weights to shuffle, and this explainer asks the same metric with shuffled weights"
+NOT_ASKED = "the metric has no weights that this explainer could shuffle"
 
 
 def asked_of(explainer: Explainer, metric: Metric) -> Metric | None:
@@ -188,7 +188,7 @@ def explain_items(
     unperturbed = [_unperturbed(item) for item in items]
     scorer = asked_of(explainer, metric)
     if scorer is None:
-        raise ExplainError(f"{metric.signature}: {NOT_ASKED}.")
+        raise ExplainError(f"{NOT_ASKED}: {metric.signature}.")
     if scorer is metric:
         # The unchanged items are scored with their perturbations, most of which contain them: they are scored once.
         scores = score_requests(metric, [*unperturbed, *requests])

@@ -72,6 +72,10 @@ class Component:
                 found[item.name] = getattr(self, item.name)
         return found
 
+    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+        """The pretrained models that it loads, as (name, revision); by default none."""
+        return ()
+
     def recipe_fingerprint(self) -> dict[str, Any]:
         """What a boost chosen for this component depends on: less than a result, where data are read from files."""
         return self.fingerprint()

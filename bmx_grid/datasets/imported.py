@@ -167,7 +167,7 @@ class FromFile(Component):
                 pair = segments.language_pair
                 raise ConfigError(f"both {first} and {path} fit {self.pattern()!r} for {pair}; name one of them.")
         if not paths:
-            raise DataMissingError(f"no file fits {self.pattern()!r}")
+            raise DataMissingError(f"there is no file {self.pattern()}")
         return paths
 
     def rows(self, file: ImportedFile, pair: str) -> pd.DataFrame:

@@ -67,6 +67,9 @@ class InputMarginalization(Explainer):
         """Raise UnavailableError, with the remedy, when the masked language model is unavailable."""
         check_model(self.model, self.revision)
 
+    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+        return ((self.model, self.revision),)
+
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""
         return {**super().fingerprint(), **model_identity(self.model, self.revision)}

@@ -43,6 +43,9 @@ class ShuffledModel(Explainer):
     def check(self) -> None:
         self.explainer.check()
 
+    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+        return self.explainer.pretrained()
+
     @property
     def shuffles_with(self) -> int | None:
         return self.seed

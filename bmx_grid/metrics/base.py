@@ -71,6 +71,11 @@ class Metric(Component):
         return "light"
 
     @property
+    def leaves_traces(self) -> bool:
+        """Whether scoring sends texts to a server, or keeps something in a folder: a dry run does neither."""
+        return False
+
+    @property
     def reads_all_references(self) -> bool:
         """Whether its items carry the further references of their segment; else it reads the first one alone."""
         return False

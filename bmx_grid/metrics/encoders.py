@@ -143,6 +143,9 @@ class ModelMetric(Metric):
         name = values.pop("type").lower()
         return "|".join([name, *(f"{key}:{value}" for key, value in values.items() if value is not None)])
 
+    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+        return ((self.model, self.revision),)
+
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""
         return {**super().fingerprint(), **model_identity(self.model, self.revision)}

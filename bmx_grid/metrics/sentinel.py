@@ -54,6 +54,9 @@ class Sentinel(SentenceEmbedding):
         if self.sees != "lengths":
             super().check()
 
+    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+        return () if self.sees == "lengths" else super().pretrained()
+
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """A sentinel of each kind, named by what it sees."""
         labels = {sees: self.ground_truth if sees == "truth" else sees for sees in get_args(Sees)}

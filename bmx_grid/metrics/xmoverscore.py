@@ -86,6 +86,11 @@ class XMoverScore(NeuralMetric):
             found |= {f"language_model_{key}": value for key, value in named.items()}
         return found
 
+    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+        if self.language_model is None:
+            return super().pretrained()
+        return (*super().pretrained(), (self.language_model, self.language_model_revision))
+
     def check(self) -> None:
         super().check()
         if self.language_model is not None:

@@ -213,7 +213,7 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
     folder = model_folder(model)
     if folder is not None and not folder.is_dir():
         raise UnavailableError(f"model '{model}': there is no folder {folder}. {_REMEDY}")
-    lacking = [part for part, names in _PARTS.items() if not any(find_file(model, revision, name) for name in names)]
+    lacking = _lacking(model, revision)
     if lacking and folder is not None:
         names = " or ".join(_PARTS[lacking[0]])
         raise UnavailableError(f"model '{model}': no {lacking[0]} in {folder} ({names}). {_REMEDY}")
@@ -231,6 +231,23 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
         raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
     if find_file(model, revision, "tokenizer_config.json") is not None or folder is not None or hub_is_closed():
         check_casing(model, revision, settings.get("model_type"))  # else the hub may have it: checked when it is loaded
+
+
+def would_be_fetched(model: str, revision: str | None) -> bool:
+    """Whether loading this model gets files of it from the hub: neither a folder nor whole in the cache."""
+    try:
+        return model_folder(model) is None and bool(_lacking(model, revision))
+    except UnavailableError:  # no model that can be had
+        return False
+
+
+def _lacking(model: str, revision: str | None) -> list[str]:
+    """The parts of a model that are neither in its folder nor in the cache."""
+    lacking: list[str] = []
+    for part, names in _PARTS.items():
+        if not any(find_file(model, revision, name) for name in names):
+            lacking.append(part)
+    return lacking
 
 
 def find_file(model: str, revision: str | None, name: str) -> Path | None:

@@ -79,7 +79,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     caption = (
         f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {correlation_of(analysis)}, "
         f"boosted minus metric alone, with 95 % intervals. Filled: it helps, {rows['filled'].sum()} of {len(rows)}. "
-        "Length and attributions of another segment are baselines: a boost that explains gains more than both."
+        "Beside it what length alone, and attributions of another segment, gain on the same segments."
     )
     yield from _drawings(analysis, names, rows, "boosts", "What each boost gains", caption)
 

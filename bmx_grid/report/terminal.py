@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,7 +22,8 @@ from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
 MOST_ANSWERS = 12  # metrics and explainers that have a line
-MOST_IN_LINE = 100  # signs of why a setting failed, in its line
+MOST_IN_LINE = 120  # signs of why a setting failed, in its line
+OF_MODEL = re.compile(r"model '(?P<model>[^']+)' \(revision (?P<revision>[^)]+)\) ")
 FEWEST_WORDS = 3  # per text, on average
 
 
@@ -46,14 +48,37 @@ def unit_of_gains(analysis: Given) -> str:
     return f"Gains are differences of {correlation} on segments that did not choose the boost, with 95 % intervals."
 
 
+def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
+    """Each cause once, and what is refused for it, in order.
+
+    Sentences on several models that differ in the model and its revision only are one, with MODEL and REVISION in it,
+    and these at its end.
+    """
+    labels: dict[str, list[str]] = {}
+    reasons: dict[str, dict[str, str]] = {}  # by sentence without its model: the whole sentence of each model
+    for one in refused:
+        about = OF_MODEL.match(one.reason)
+        key, model = one.reason, ""
+        if about is not None:
+            model = f"{about['model']} {about['revision']}"
+            key = key.replace(about["model"], "MODEL").replace(about["revision"], "REVISION")
+        labels.setdefault(key, []).append(one.label)
+        reasons.setdefault(key, {})[model] = one.reason
+    causes: list[tuple[list[str], str]] = []
+    for key, of_models in reasons.items():
+        if len(of_models) == 1:
+            reason = next(iter(of_models.values()))
+        else:
+            reason = f"{key} MODEL and REVISION are: {', '.join(of_models)}"
+        causes.append((labels[key], reason))
+    return causes
+
+
 def failures(failed: Sequence[Refused]) -> str:
     """How many parts of a sweep failed, then each reason once, with how many failed for it; "" where none did."""
     if not failed:
         return ""
-    by_reason: dict[str, list[str]] = {}
-    for refused in failed:
-        by_reason.setdefault(refused.reason, []).append(refused.label)
-    lines = [f"  {named(labels, 1)}: {reason}" for reason, labels in by_reason.items()]
+    lines = [f"  {named(labels, 1)}: {reason}" for labels, reason in _by_cause(failed)]
     return "\n".join([f"failed: {len(failed)}", *(wrapped(line, terminal_width(), "    ") for line in lines)])
 
 
@@ -106,7 +131,7 @@ def _settings(plan: SweepPlan) -> str:
 
 
 def _each(what: str, refused: Sequence[Refused]) -> list[str]:
-    return [f"{what}: {part.label}: {part.reason}" for part in refused]
+    return [f"{what}: {named(labels)}: {reason}" for labels, reason in _by_cause(refused)]
 
 
 def cautions(plan: SweepPlan) -> list[str]:
@@ -155,16 +180,21 @@ def _few_words(settings: Sequence[Setting]) -> list[str]:
     return [f"{side} has {mean:.1f} words per text" for side, mean in means.items() if mean < FEWEST_WORDS]
 
 
-def plan_table(plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None) -> str:
-    """The plan in words: settings, what they cost, what is left out and why. spec: of the grid, None without one."""
+def plan_table(
+    plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None, times: Mapping[str, str]
+) -> str:
+    """The plan in words: settings, what they cost, what is left out and why.
+
+    spec: of the grid, None without one. times: of metrics, how long they score, as the end of their line.
+    """
     lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
     for setting in plan.everything:
         cost = "cached" if setting.cached else f"{setting.n_texts:,}"
         lines.append(f"{len(setting.segments):>8,}  {setting.segments.rated:>6,}  {cost:>11}  {setting.label}")
     lines += ["", *cautions(plan)]
     lines += _each("left out", plan.left_out) + _each("failed", plan.failed)
-    lines += [f"unavailable: {name}: {reason}" for name, reason in plan.unavailable.items()]
-    lines += [f"texts to score with {name}: {texts}" for name, texts in plan.costs().items()]
+    lines += _each("unavailable", [Refused(name, reason) for name, reason in plan.unavailable.items()])
+    lines += [f"texts to score with {name}: {texts}{times.get(name, '')}" for name, texts in plan.costs().items()]
     sizes = [len(setting.segments) for setting in plan.settings]
     for name, evaluation in evaluations.items():
         seconds = sum(map(evaluation.cost, sizes))

@@ -84,7 +84,6 @@ class _Expansion:
         self._clusters = _clusters(sets)
         self._imported: dict[tuple[str, int], tuple[Explainer, GivenWords]] = {}  # read once for all metrics
         self._texts: dict[tuple[int, tuple[Role, ...], bool], _Texts] = {}
-        self._impossible: list[Refused] = []
         self._absent: dict[tuple[str, str], dict[str, str]] = {}  # by label and what is absent: of pairs, details
         self.settings: list[Setting] = []
         self.repeats: list[Setting] = []
@@ -95,17 +94,17 @@ class _Expansion:
         for segments in self._sets:
             for role in metric.reads:
                 if not segments.has(role):
-                    lacks = f"reads the {role}, which {segments.dataset} does not have for every segment"
+                    lacks = f"the metric reads the {role}, which {segments.dataset} does not have for every segment"
                     self._note_absent(segments, name, what=lacks)
             if all(map(segments.has, metric.reads)):
-                with self._noting(segments, name, what="has no scores"):
+                with self._noting(segments, name, what="no scores"):
                     fitted, given = fitted_to(metric, segments)
                     for explainer_name, explainer in (explainers if fitted.is_explained else {ALONE: None}).items():
                         if given is not None and explainer is not None and explainer.of_metric not in (None, name):
                             continue  # the words of one submission do not explain the scores of another
                         if self._is_unwanted(segments.dataset, segments.language_pair, name, explainer_name):
                             continue
-                        with self._noting(segments, name, explainer_name, what="has no explanations"):
+                        with self._noting(segments, name, explainer_name, what="no explanations"):
                             self._add(segments, (name, explainer_name), fitted, given, explainer)
 
     @contextmanager
@@ -134,17 +133,17 @@ class _Expansion:
     def left_out(self) -> list[Refused]:
         """Combinations that cannot be, or whose data are absent; what is not wanted, and patterns that fit nothing."""
         absent = [
-            Refused(label, f"{absence} ({', '.join(by_pair)}){next(iter(by_pair.values()))}")
+            Refused(label, f"{absence.rstrip('.')} ({', '.join(by_pair)}){next(iter(by_pair.values()))}")
             for (label, absence), by_pair in self._absent.items()
         ]
         unwanted = [label for labels in self._unwanted.values() for label in labels]
         by_choice = [Refused(named(unwanted, 1), "not wanted in this sweep (leave_out)")] if unwanted else []
         useless = [
-            Refused(visible(pattern), "leave_out names it, and no setting fits; correct or delete it")
+            Refused(visible(pattern), "no setting fits this pattern of leave_out; correct or delete it")
             for pattern, labels in self._unwanted.items()
             if not labels
         ]
-        return [*absent, *self._impossible, *by_choice, *useless]
+        return [*absent, *by_choice, *useless]
 
     def _add(
         self,
@@ -161,7 +160,7 @@ class _Expansion:
         words = self._words[segments.language_pair]
         unfit = None if explainer is None else _unfit(names[0], metric, given, explainer, words)
         if unfit is not None:
-            self._impossible.append(Refused(setting_label(segments.dataset, segments.language_pair, *names), unfit))
+            self._note_absent(segments, *names, what=unfit)
             return
         imported = None
         if explainer is not None and explainer.is_given:
@@ -227,11 +226,11 @@ def _unfit(name: str, metric: Metric, given: GivenScores | None, explainer: Expl
     if not metric.higher_is_better:
         return f"{name} is a metric whose {LOWER}"
     if explainer.writes_texts and not words.plain:
-        return f"writes single spaces between words, but words={words.name}"
+        return f"the explainer writes single spaces between words, but words={words.name}"
     if asked_of(explainer, metric) is None:
         return NOT_ASKED
     if given is not None and not explainer.is_given:
-        return "has scores from a file, which no explainer can ask for other texts; write explainer=[]"
+        return "the scores are from a file, which no explainer can ask for other texts; write explainer=[]"
     return None
 
 

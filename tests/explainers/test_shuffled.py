@@ -63,7 +63,7 @@ def test_attributions_are_those_of_the_shuffled_metric_and_scores_those_of_the_p
 
 
 def test_a_metric_without_a_model_is_refused():
-    with pytest.raises(ExplainError, match="has no weights to shuffle"):
+    with pytest.raises(ExplainError, match="has no weights that this explainer could shuffle"):
         explain(Chrf(), ShuffledModel(explainer=Erasure()), PAIRS, seed=0)
 
 

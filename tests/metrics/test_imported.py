@@ -85,7 +85,7 @@ def test_each_pair_and_data_set_has_its_file(files):
     made = Imported(file="{dataset}/{language_pair}.txt")
     asked = [("one", "en-de"), ("one", "en-cs"), ("two", "en-de")]
     assert [made.given(segments_of(pair, name)).segments[0] for name, pair in asked] == [1, 4, 7]
-    with pytest.raises(DataMissingError, match=r"no file fits '\{dataset\}/\{language_pair\}\.txt'"):
+    with pytest.raises(DataMissingError, match=r"there is no file \{dataset\}/\{language_pair\}\.txt"):
         made.given(segments_of("en-cs", "two"))
 
 

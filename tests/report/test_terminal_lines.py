@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from some_results import make_result
 
+from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.wording import number
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.models.files import check_model
 from bmx_grid.report.table import columns_of
 from bmx_grid.report.terminal import WIDEST, cautions, failures, sentences, setting_line
 from bmx_grid.sweep.evaluation import Outcome
@@ -81,3 +83,20 @@ def test_the_line_of_a_setting_has_correlations_and_no_gain():
     line = setting_line(Outcome(result.label, result), 1, 9, set())
     published = number(result.published.correlation, ".4f")
     assert f"baseline 0.5000, published point {published}, " in line and "gain" not in line
+
+
+def test_models_that_are_missing_for_one_cause_are_one_block(monkeypatch):
+    monkeypatch.setattr("bmx_grid.models.files.hub_is_closed", lambda: True)
+    models = [("org/a", None), ("org/b", None), ("c", "f" * 40)]
+    refused = []
+    for model, revision in models:
+        with pytest.raises(UnavailableError) as caught:
+            check_model(model, revision)
+        refused.append(Refused(f"setting of {model}", str(caught.value)))
+    told = " ".join(failures([*refused, refused[0], Refused("other", "no model")]).split())
+    assert told.startswith(
+        "failed: 5 setting of org/a and 2 more: model 'MODEL' (revision REVISION) cannot be loaded: "
+    )
+    assert told.count("cannot be loaded") == 2
+    assert "MODEL and REVISION are: org/a main, org/b main" in told
+    assert f"setting of c: model 'c' (revision {'f' * 40})" in told and told.endswith("other: no model")

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -110,6 +110,8 @@ class Mixed(Metric):
     cache_dir: where what parts made is kept; None for this process only.
     set, fitted_on: the set it is fitted to, as a digest (identity) and as items; made by `fitted`.
     """
+
+    leaves_traces: ClassVar[bool] = True
 
     weights: tuple[float, ...] | Literal["one_vs_rest", "equal"] = identity("one_vs_rest")
     cache_dir: str | None = runtime(None)
@@ -235,6 +237,9 @@ class Combined(Mixed):
 
     def fingerprint(self) -> dict[str, Any]:
         return super().fingerprint() | {"metrics": [metric.fingerprint() for _, metric in self.metrics]}
+
+    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+        return tuple(model for _, metric in self.metrics for model in metric.pretrained())
 
     def check(self) -> None:
         for _, metric in self.metrics:

@@ -40,6 +40,7 @@ class Judge(ServedModel, Metric):
     OPTION: ClassVar[str] = "metric.judge"
     cost: ClassVar[Cost] = "model"
     may_be_undefined: ClassVar[bool] = True
+    leaves_traces: ClassVar[bool] = True
 
     score_from: str | None = runtime(None)
     repeat: int = runtime(1, least=1, most=1000)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.resource_tracker import ensure_running
 from queue import Empty
+from types import MappingProxyType
 from typing import Any
 
 from bmx_grid.core.errors import ConfigError
@@ -71,23 +72,27 @@ class Loky(Executor):
         for message in _NO_NEWS:
             warnings.filterwarnings("ignore", message, UserWarning)
         with ExitStack() as stack:
-            lanes = [Lane(stack.enter_context(_pool(plain, None)), plain)]
+            lanes = [Lane(stack.enter_context(processes(plain, None)), plain)]
             for name in devices:
-                lanes.append(Lane(stack.enter_context(_pool(1, name, len(devices))), 1, has_device=True))
+                lanes.append(Lane(stack.enter_context(processes(1, name, len(devices))), 1, has_device=True))
             yield Workers(lanes, KILLED)
 
 
 @contextmanager
-def _pool(n_workers: int, device: str | None, n_pools: int = 1) -> Iterator[Callable[[Callable[[], Any]], Any]]:
+def processes(
+    n_workers: int, device: str | None, n_pools: int = 1, variables: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Callable[[Callable[[], Any]], Any]]:
     """A pool's `submit`. When the block ends, no process is left; they are killed if jobs are still running.
 
-    n_pools: how many such pools share the processors, of which each process has a fair share.
+    n_pools: how many such pools share the processors, of which each process has a fair share. variables: further ones
+    of the processes' environment.
     """
     from joblib import cpu_count
     from joblib.externals.loky import ProcessPoolExecutor
 
     share = str(max(cpu_count() // (n_workers * n_pools), 1))
     environment = {name: os.environ.get(name, share) for name in THREADS} | ({ASSIGNED: device} if device else {})
+    environment |= variables
     pool = ProcessPoolExecutor(n_workers, initializer=end_with_parent, initargs=(os.getpid(),), env=environment)
 
     def submit(work: Callable[[], Any]) -> Any:

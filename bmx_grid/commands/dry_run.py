@@ -1,0 +1,194 @@
+"""What a dry run finds out beside the plan: how long scoring takes on this machine, and what would be downloaded."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bmx_grid.attribution.explain import score_requests
+from bmx_grid.core.errors import BmxError, component_errors
+from bmx_grid.core.wording import counted, first_line, named
+from bmx_grid.evaluations.base import Evaluation
+from bmx_grid.metrics.base import Metric
+from bmx_grid.models.files import would_be_fetched
+from bmx_grid.models.sizes import GIGABYTES
+from bmx_grid.sweep.settings import SweepPlan
+from bmx_grid.words.perturbation import Item, Plan, Request, split_words
+
+TEXTS = 32  # that each metric scores
+SECONDS = 10.0  # for all metrics together, the start of their process and loading their models included
+TRACES = "it asks a server or keeps what it computes, which a dry run does not"
+NOT_HERE = "its model is not on this machine yet"
+SLOW = f"its model was not loaded and {TEXTS} texts scored within {SECONDS:g} s"
+Submit = Callable[[Callable[[], Any]], Any]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Seconds per text of a metric; None, and why, where it was not timed."""
+
+    seconds: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A model that scoring would fetch from the hub, and who needs it. gigabytes: None where the size is unknown."""
+
+    model: str
+    users: tuple[str, ...]
+    gigabytes: float | None
+
+
+def downloads(plan: SweepPlan) -> list[Download]:
+    """The models that are not on this machine, each once. Asks nobody."""
+    users: dict[str, list[str]] = {}
+    for name, part in _parts(plan).items():
+        for model, revision in part.pretrained():
+            if would_be_fetched(model, revision):
+                users.setdefault(model, []).append(name)
+    return [Download(model, tuple(names), GIGABYTES.get(model)) for model, names in users.items()]
+
+
+def words(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, str], list[str]]:
+    """Of each metric, how long it scores, as the end of a line; then lines on downloads and the whole sweep."""
+    times = timed(plan)
+    texts = Counter[str]()
+    for setting in plan.everything:
+        texts[setting.metric_name] += setting.n_texts
+    ends: dict[str, str] = {}
+    sizes = [len(setting.segments) for setting in plan.settings]
+    whole = sum(sum(map(evaluation.cost, sizes)) for evaluation in evaluations.values())
+    untimed = [name for name in plan.unavailable if texts[name] > 0]
+    for name, time_of in times.items():
+        if time_of.seconds is None:
+            untimed.append(name)
+            ends[name] = f"; not timed: {time_of.why}"
+        else:
+            ends[name] = f"; about {duration(texts[name] * time_of.seconds)}"
+            whole += texts[name] * time_of.seconds
+    lines = [
+        f"to download: {download.model} ({', '.join(download.users)}), "
+        + ("size unknown" if download.gigabytes is None else f"{download.gigabytes:g} GB")
+        for download in downloads(plan)
+    ]
+    without = f", without scoring with {named(untimed)}" if untimed else ""
+    return ends, [*lines, f"the whole sweep takes about {duration(whole)} in one process on this machine{without}"]
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that people would say it in, rounded up: "3 s", "12 minutes", "5 hours"."""
+    if seconds < 60:
+        return f"{math.ceil(seconds)} s"
+    if seconds < 120 * 60:
+        return counted(math.ceil(seconds / 60), "minute")
+    return counted(math.ceil(seconds / 3600), "hour")
+
+
+def _parts(plan: SweepPlan) -> dict[str, Any]:
+    """The metrics and explainers of settings that are still to be scored, by name."""
+    parts: dict[str, Any] = {}
+    for setting in plan.everything:
+        if setting.missing:
+            parts.setdefault(setting.metric_name, setting.metric)
+            if setting.asked is not None:
+                parts.setdefault(setting.explainer_name, setting.asked)
+    return parts
+
+
+def timed(plan: SweepPlan, seconds: float = SECONDS) -> dict[str, Timed]:
+    """How long a text takes each metric that is available here, by name; light metrics first.
+
+    They score in one process beside this one, which is ended after `seconds`: what is slow never holds a dry run up,
+    and nothing is loaded here. It fetches nothing and sends nothing.
+    """
+    found: dict[str, Timed] = {}
+    works: dict[str, Callable[[], Timed]] = {}
+    for name, (metric, items) in sorted(_samples(plan).items(), key=lambda sample: sample[1][0].cost == "model"):
+        if name in plan.unavailable:
+            continue
+        if metric.leaves_traces:
+            found[name] = Timed(None, TRACES)
+        elif any(would_be_fetched(model, revision) for model, revision in metric.pretrained()):
+            found[name] = Timed(None, NOT_HERE)
+        else:
+            works[name] = partial(seconds_per_text, metric, items)
+    return found | _within(seconds, works)
+
+
+def _samples(plan: SweepPlan) -> dict[str, tuple[Metric, tuple[Item, ...]]]:
+    """By metric: itself, and two of the items that it has still to score, one of the shorter and one of the longer."""
+    metrics: dict[str, Metric] = {}
+    missing: dict[str, list[Item]] = {}
+    for setting in plan.everything:
+        if setting.missing:
+            metrics.setdefault(setting.metric_name, setting.metric)
+            items = missing.setdefault(setting.metric_name, [])
+            items += [setting.items[position] for position in setting.missing]
+    samples: dict[str, tuple[Metric, tuple[Item, ...]]] = {}
+    for name, items in missing.items():
+        by_length = sorted(items, key=lambda item: sum(map(len, item.texts().values())))
+        samples[name] = (metrics[name], (by_length[len(items) // 3], by_length[2 * len(items) // 3]))
+    return samples
+
+
+def _within(seconds: float, works: Mapping[str, Callable[[], Timed]]) -> dict[str, Timed]:
+    """What each work returns, done in order in another process; what is not done in time was too slow."""
+    from bmx_grid.sweep.executors.local import processes
+
+    found = {name: Timed(None, SLOW) for name in works}
+    if not works:
+        return found
+    end = time.monotonic() + seconds
+    try:
+        with processes(1, None, variables={"HF_HUB_OFFLINE": "1"}) as submit:
+            futures = {name: submit(work) for name, work in works.items()}
+            for name, future in futures.items():
+                try:
+                    found[name] = future.result(timeout=max(end - time.monotonic(), 0))
+                except TimeoutError:
+                    raise
+                except Exception as error:  # the process was killed, or the metric cannot be sent there: it is said
+                    found[name] = Timed(None, first_line(error))
+    except TimeoutError:
+        pass  # leaving the block has ended the process
+    return found
+
+
+def seconds_per_text(metric: Metric, items: Sequence[Item]) -> Timed:
+    """How long a text takes a metric that has loaded its model; of TEXTS perturbations of all texts of the items."""
+    requests = _requests(items)
+    if not requests:
+        return Timed(None, "its texts have no words")
+    try:
+        with warnings.catch_warnings(), component_errors():
+            warnings.simplefilter("ignore")  # the sweep says them
+            metric.check()
+            score_requests(metric, requests[:1])  # loads models
+            start = time.perf_counter()
+            score_requests(metric, requests)
+            took = time.perf_counter() - start
+            n_texts = sum(metric.count_texts(request.item, len(request.plan)) for request in requests)
+    except BmxError as error:
+        return Timed(None, str(error))
+    return Timed(took / n_texts)
+
+
+def _requests(items: Sequence[Item]) -> list[Request]:
+    """TEXTS texts in all: those of the items, each with one word after the other hidden."""
+    sides = [(item, role, split_words(text)) for item in items for role, text in item.texts().items() if text]
+    requests: list[Request] = []
+    for item, role, words in sides:
+        keep = np.ones((TEXTS // len(sides), len(words)), dtype=np.bool_)
+        for row in range(len(keep)):
+            keep[row, row % len(words)] = False
+        requests.append(Request(Plan(words, keep, ""), role, item))
+    return requests
