@@ -95,7 +95,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     folder.claim(_usual_files(sweep))  # before hours of work: what cannot be written, or may not
     failed: Sequence[Refused] = ()
     try:
-        tracker.start(settings.name, sweep.config, settings.output_dir)
+        tracker.start(settings.name, sweep.config_text(), settings.output_dir)
         ran = run_settings(sweep)
         failed = ran.failed
         said, written = write(sweep, ran, folder)
@@ -198,7 +198,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
             )
         written += files
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
-    write_text(out / CONFIG, sweep.config)
+    write_text(out / CONFIG, sweep.config_text())
     written.append(out / CONFIG)
     lines = list[str]() if analysis is None else answer(analysis, MOST_ANSWERS)
     if lines:

@@ -74,8 +74,8 @@ class Settings(PlanOptions):
 class Sweep:
     """A planned sweep and the parts that run it.
 
-    left_out: why evaluations that the data cannot have are left out, by name. config: the whole configuration as YAML.
-    log: what was said while it ran.
+    left_out: why evaluations that the data cannot have are left out, by name. config: the whole
+    configuration. log: what was said while it ran.
     """
 
     settings: Settings
@@ -84,8 +84,7 @@ class Sweep:
     left_out: Mapping[str, str]
     executor: Executor
     tracker: Tracker
-    config: str
-    config_digest: str
+    config: Mapping[str, Any]
     log: list[str] = field(default_factory=list)
 
     @property
@@ -93,13 +92,18 @@ class Sweep:
         """The grid among the evaluations, which the analysis rests on."""
         return _grid_among(self.evaluations)
 
+    def config_text(self) -> str:
+        """The whole configuration as YAML."""
+        return _text(self.config)
+
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
         from bmx_grid._version import __version__
 
+        kept = {key: node for key, node in self.config.items() if key not in RUNTIME_KEYS}
         refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failed)]
         of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
-        return digest([__version__, self.config_digest, self.settings.figures, of_settings, refused])
+        return digest([__version__, digest(_text(kept)), self.settings.figures, of_settings, refused])
 
 
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:
@@ -111,22 +115,21 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     evaluations = build_options(config, "evaluation", Evaluation)
     executor = build(config.get("executor"), Executor, "executor")
     tracker = build(config.get("tracking"), Tracker, "tracking")
+    _check_names(datasets)
+    _check_tables(evaluations, settings)
     if settings.questions:
         from bmx_grid.analysis.questions import with_others
 
         with_others(settings.questions)  # imported before anything runs
-    _check_names(datasets)
-    _check_tables(evaluations, settings)
     executor.check()
     if not settings.dry_run:
         check_cache(settings.cache_dir)
     with asking_nobody(dry=settings.dry_run):
         plan = make_plan(datasets, metrics, explainers, settings)
-    plan.costs()
     left_out = _left_out(evaluations, plan)
+    plan.costs()
     evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}
-    kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}
-    return Sweep(settings, plan, evaluations, left_out, executor, tracker, _text(config), digest(_text(kept)))
+    return Sweep(settings, plan, evaluations, left_out, executor, tracker, config)
 
 
 def _check_names(datasets: Mapping[str, DatasetReader]) -> None:

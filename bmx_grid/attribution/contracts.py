@@ -11,8 +11,8 @@ import numpy as np
 from bmx_grid.core.errors import ComponentError, shown
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
-from bmx_grid.explainers.base import Explainer, GivenWords
-from bmx_grid.metrics.base import Cost, GivenScores, Metric
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.words.perturbation import ROLES, Item, Plan, Request, Role
 
 if TYPE_CHECKING:
@@ -60,31 +60,14 @@ def _check_identity(component: Metric | Explainer) -> None:
             raise ComponentError(f"{name}: its identity fields cannot be written as JSON: {error}.") from error
 
 
-def fitted_to(metric: Metric, segments: SegmentSet) -> tuple[Metric, GivenScores | None]:
-    """A metric fitted to segments, and its scores where they exist. Raises ComponentError for what they cannot be."""
+def fitted_to(metric: Metric, segments: SegmentSet) -> Metric:
+    """A metric fitted to segments. Raises ComponentError unless it is one."""
     fitted = metric.fitted(segments)
     if not isinstance(fitted, Metric):
         raise ComponentError(f"{type(metric).__name__}.fitted: expected a Metric, got a {type(fitted).__name__}.")
     if fitted is not metric:
         check_metric(fitted)
-    scores = fitted.given(segments)
-    if scores is not None:
-        real_numbers(fitted, "scores of a file", scores.segments, len(segments))
-        real_numbers(fitted, "scores of a file", list(scores.systems.values()), len(scores.systems))
-    return fitted, scores
-
-
-def explanations_of(explainer: Explainer, segments: SegmentSet, words: PairWords) -> tuple[Explainer, GivenWords]:
-    """What `Explainer.given` returns or raises. Raises ComponentError unless there is one attribution per word."""
-    imported = explainer.given(segments, words)
-    if imported is None:
-        raise ComponentError(f"{type(explainer).__name__}.given: expected explanations, got None.")
-    known, explanations = imported
-    check_explainer(known)
-    for role, rows in explanations.attributions.items():
-        if rows.lengths.tolist() != [len(row) for row in explanations.attributed[role]]:
-            raise ComponentError(f"{known.signature}: given: expected one attribution per word of each {role}.")
-    return known, explanations
+    return fitted
 
 
 def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:

@@ -91,6 +91,24 @@ class Slot:
     reads: tuple[Role, ...]
     explained: bool
 
+    @property
+    def stored(self) -> Slot:
+        """The slot that jobs write to: without what a file filled (`attribution.filled`)."""
+        return self
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """Fields of `evaluations.base.Finished` that are known beside scores and attributions."""
+        return {}
+
+    def lacking(self, loaded: AttributionSet) -> str:
+        """What none of the items that were loaded has: "score" or "explanation"; "" where nothing is amiss."""
+        if len(loaded.base_scores) == 0:
+            return ""
+        if np.isnan(loaded.base_scores).all():
+            return "score"
+        return "explanation" if self.explained and loaded.n_unexplained == len(loaded.base_scores) else ""
+
     def missing(self, keys: Sequence[str]) -> list[int]:
         """Positions of the distinct `keys` that are in no file."""
         positions: dict[str, int] = {}

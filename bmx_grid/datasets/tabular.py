@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -64,7 +65,7 @@ class Tabular(DatasetReader):
         return segments(self.name, language_pair)
 
     def _rows(self) -> tuple[dict[str, list[int]], Reading]:
-        """The file's rows, as `table_rows`."""
+        """The file's rows, as `table_rows`, checked once for all language pairs."""
         key = f"dataset.{self.name}"
         if not self.path:
             raise ConfigError(
@@ -72,12 +73,12 @@ class Tabular(DatasetReader):
                 f"python -m bmx_grid dataset=[{self.name}] {key}.path=my.tsv"
             )
         table = open_table(Path(self.path).expanduser())
-        columns = {
-            role: tuple(name.strip(INVISIBLE) for name in ((names,) if isinstance(names, str) else names))
+        columns = tuple(
+            (role, tuple(name.strip(INVISIBLE) for name in ((names,) if isinstance(names, str) else names)))
             for role, names in self.columns.items()
             if names is not None
-        }
-        return table_rows(table, columns, self.language_pairs, key, self.decimal)
+        )
+        return _checked_rows(table, columns, tuple(self.language_pairs), key, self.decimal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +164,14 @@ def table_rows(
         return SegmentSet(dataset, pair, of_rows, judgements, str(table.path))
 
     return by_pair, segments
+
+
+# A table is one object until its file changes (`open_table`), and every language pair asks for its rows.
+@lru_cache(maxsize=1)
+def _checked_rows(
+    table: Table, columns: tuple[tuple[str, tuple[str, ...]], ...], pairs: tuple[str, ...], key: str, decimal: Decimal
+) -> tuple[dict[str, list[int]], Reading]:
+    return table_rows(table, dict(columns), pairs, key, decimal)
 
 
 def _texts(values: Sequence[Any], name: str, table: Table, optional: bool) -> list[Any]:

@@ -114,7 +114,7 @@ class Finished(Combination):
     clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
     language pairs of a data set, and are drawn together.
     of_grid: what the evaluation `grid` says of this setting alone, computed as it ended; None in a sweep without it.
-    systems: scores of whole systems that exist already, by their names (`GivenScores`); mostly none.
+    systems: scores of whole systems that exist already, by their names; mostly none.
     words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
     words of the texts, as they are segmented.

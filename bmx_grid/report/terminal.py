@@ -172,7 +172,7 @@ def _few_words(settings: Sequence[Setting]) -> list[str]:
     """Sides of so few words that attributions say nothing, as of text that is written without spaces."""
     means: dict[str, float] = {}
     for setting in settings:
-        for role in setting.metric.reads if setting.imported is None and setting.explainer is not None else ():
+        for role in setting.metric.reads if setting.to_ask is not None else ():
             side = f"the {role} of {setting_label(*setting.names[:2])}"
             if side not in means:
                 texts = setting.segments.texts(role)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
@@ -78,7 +79,7 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     start = time.perf_counter()
     segments = setting.segments
     finished = setting.finished()
-    _check_scored(setting, finished, () if spent is None else spent.unread)
+    _check_scored(setting, finished.scores, () if spent is None else spent.unread)
     grid = next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
     of_grid = None if grid is None else grid.of_setting(finished)
     finished = replace(finished, of_grid=of_grid)
@@ -102,23 +103,18 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     return result, finished
 
 
-def _check_scored(setting: Setting, finished: Finished, unread: Sequence[str]) -> None:
+def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str]) -> None:
     """Raise UnavailableError where no segment has a score, or none an explanation, as of a server that is set wrongly.
 
     Then nothing of it is kept: the next run asks again. unread: answers that could not be read.
     """
-    n_segments = len(setting.segments)
-    if setting.given is not None or n_segments == 0:
-        return
-    if np.isnan(finished.scores.base_scores).all():
-        lacking = f"{setting.metric_name} has no score"
-    elif setting.asked is not None and finished.scores.n_unexplained == n_segments:
-        lacking = f"{setting.explainer_name} has no explanation"
-    else:
+    lacking = setting.slot.lacking(loaded)
+    if not lacking:
         return
     setting.slot.discard(setting.keys)
+    name = setting.metric_name if lacking == "score" else setting.explainer_name
     example = f"; answers cannot be read, for example {unread[0]}" if unread else ""
-    raise UnavailableError(f"{lacking} for any of {counted(n_segments, 'segment')}{example}.")
+    raise UnavailableError(f"{name} has no {lacking} for any of {counted(len(setting.segments), 'segment')}{example}.")
 
 
 def _repeat_deviation(finished: Finished, correlation: Kind) -> float:

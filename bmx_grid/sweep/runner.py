@@ -77,12 +77,12 @@ def _scored_outcomes(
     def jobs(chosen: Sequence[int]) -> Iterator[Job]:
         for index in chosen:
             setting = settings[index]
-            parts = (setting.metric, setting.asked)
+            parts = (setting.metric, setting.to_ask)
             for number, (items, _) in list(waiting[index].items()):
                 if index in waiting:  # settings that failed meanwhile get no more work
                     how: Any = {"skip_refused": True, "words": setting.words}
                     explain = partial(explain_items, *parts, items, setting.seed, **how)
-                    work = partial(_work, index, number, setting.slot, setting.metric, explain)
+                    work = partial(_work, index, number, setting.slot.stored, setting.metric, explain)
                     yield Job(work, _needs_device(*parts))
 
     def weight(index: int) -> tuple[bool, int]:

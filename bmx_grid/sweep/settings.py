@@ -5,17 +5,17 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from bmx_grid.attribution.explain import explanation_identity
-from bmx_grid.attribution.store import AttributionSet, Slot
+from bmx_grid.attribution.store import Slot
 from bmx_grid.core.storage import Place
 from bmx_grid.core.wording import setting_label
 from bmx_grid.evaluations.base import Combination, Finished
-from bmx_grid.explainers.base import Explainer, GivenWords
-from bmx_grid.metrics.base import GivenScores, Metric
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.metrics.base import Metric
 from bmx_grid.words.segmentation import Name as WordsName
 from bmx_grid.words.segmentation import PairWords
 
@@ -44,18 +44,13 @@ class PlanOptions:
 class Setting(Combination):
     """A combination, and what is still to do for it.
 
-    given: the scores where they exist already, imported: the explanations. keys: of each item in the store. words: how
-    texts are segmented.
+    keys: of each item in the store. words: how texts are segmented.
     clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
     language pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
     repeated_with: the seed, where it repeats another setting with a further one.
     missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
-    refused: positions of segments that the explainer cannot explain, with its reason; they keep the metric's score, and
-        take no part where attributions are needed.
     """
 
-    given: GivenScores | None
-    imported: GivenWords | None
     keys: tuple[str, ...]
     words: PairWords
     clusters: Sequence[str]
@@ -64,22 +59,17 @@ class Setting(Combination):
     slot: Slot
     missing: tuple[int, ...]
     n_texts_of_all: tuple[int, ...]
-    refused: Mapping[int, str]
 
     @property
-    def asked(self) -> Explainer | None:
+    def to_ask(self) -> Explainer | None:
         """The explainer that is asked while the setting runs: none where its explanations exist already."""
-        return None if self.imported is not None else self.explainer
+        return self.explainer if self.slot.explained else None
 
     def finished(self) -> Finished:
         """What evaluations read of it. Raises StoreError for explanations that are not in the store."""
-        stored = self.slot.load(self.keys) if self.given is None else AttributionSet(self.given.segments, {})
         known: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(Combination)}
-        known |= {} if self.given is None else {"systems": self.given.systems}
-        if self.imported is not None:
-            stored = replace(stored, by_role=self.imported.attributions)
-            known |= {"words": self.imported.words, "attributed": self.imported.attributed}
-        return Finished(**known, scores=stored, clusters=self.clusters, segmented=self.words)
+        loaded = self.slot.load(self.keys)
+        return Finished(**known, **self.slot.told, scores=loaded, clusters=self.clusters, segmented=self.words)
 
     @property
     def identity(self) -> dict[str, object]:
@@ -163,8 +153,8 @@ class SweepPlan:
             parts[setting.metric_name] = setting.metric
             texts[setting.metric_name] += setting.n_texts
             characters[setting.metric_name] += sum(map(operator.mul, sizes, setting.n_texts_of))
-            if setting.asked is not None:
-                parts[setting.explainer_name] = setting.asked
+            if setting.to_ask is not None:
+                parts[setting.explainer_name] = setting.to_ask
                 texts[setting.explainer_name] += len(sizes)
                 characters[setting.explainer_name] += sum(sizes)
         budgets = {name: part.budget(texts[name], characters[name]) for name, part in parts.items()}

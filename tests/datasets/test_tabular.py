@@ -12,6 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from pyarrow import parquet
 
 from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.datasets import tabular
 from bmx_grid.datasets.tables import override
 
 RECORDS = [
@@ -274,6 +275,17 @@ def test_a_changed_file_is_read_again(write, reader, tmp_path):
     assert made.pairs(tmp_path) == ("de-en", "cs-en")
     write("my.tsv", HEAD + "fr-en\ta\tb\t1\n")
     assert made.pairs(tmp_path) == ("fr-en",)
+
+
+def test_a_table_is_checked_once_for_all_language_pairs(write, reader, tmp_path, monkeypatch):
+    checked, check = [], tabular.table_rows
+    monkeypatch.setattr(tabular, "table_rows", lambda *table: checked.append(table) or check(*table))
+    pairs = [f"{first}{second}-en" for first in "abcdefghij" for second in "klmno"]
+    path = write("my.tsv", HEAD + "".join(f"{pair}\ta\tb {pair}\t1\n" for pair in pairs))
+    made = reader("tabular", path=str(path))
+    found = {pair: made.read(tmp_path, pair).texts("hypothesis") for pair in made.pairs(tmp_path)}
+    assert found == {pair: [f"b {pair}"] for pair in pairs}
+    assert len(checked) == 1
 
 
 def test_a_wmt_style_table_with_several_human_scores_and_references(read):
