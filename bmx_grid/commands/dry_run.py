@@ -99,8 +99,8 @@ def _parts(plan: SweepPlan) -> dict[str, Any]:
     for setting in plan.everything:
         if setting.missing:
             parts.setdefault(setting.metric_name, setting.metric)
-            if setting.asked is not None:
-                parts.setdefault(setting.explainer_name, setting.asked)
+            if setting.to_ask is not None:
+                parts.setdefault(setting.explainer_name, setting.to_ask)
     return parts
 
 

@@ -59,7 +59,8 @@ class Candidate:
 class Fallen:
     """A combination that becomes no setting, and why.
 
-    pair, details: of what cannot be, or whose data are absent. A reason is said once for all language pairs, with the first one's details.
+    pair, details: of what cannot be, or whose data are absent. A reason is said once for all language pairs, with the
+    first one's details.
     """
 
     kind: Literal["failed", "absent", "unwanted"]
