@@ -69,7 +69,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
     spec = None if sweep.grid is None else sweep.grid.spec
     if settings.dry_run:
-        from bmx_grid.commands.dry_run import words
+        from bmx_grid.api.dry_run import words
 
         ends, closing = words(plan, sweep.evaluations)
         say("\n".join([plan_table(plan, sweep.evaluations, spec, ends), *closing]))

@@ -8,8 +8,8 @@ import pytest
 from fakes import AbsentMetric, HashMetric, KillerMetric, SleepyMetric
 from huggingface_hub import constants
 
-from bmx_grid.commands import dry_run
-from bmx_grid.commands.dry_run import NOT_HERE, SLOW, TEXTS, TRACES, Timed, duration, seconds_per_text
+from bmx_grid.api import dry_run
+from bmx_grid.api.dry_run import NOT_HERE, SLOW, TEXTS, TRACES, Timed, duration, seconds_per_text
 from bmx_grid.models.sizes import GIGABYTES
 from bmx_grid.words.perturbation import Item
 
