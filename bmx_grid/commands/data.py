@@ -18,6 +18,7 @@ examples:
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import sys
@@ -31,7 +32,7 @@ import numpy as np
 
 from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import build, load_option, options
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
@@ -74,14 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN")
     parsed = cli.parse_args(arguments)
 
-    def run() -> int:
-        columns = [f"columns.{role}={quoted(name)}" for role, name in named_roles(parsed.columns).items()]
-        return _run(parsed.command, [*parsed.settings, *columns])
-
-    return command(run, RESUMES)
+    return command(lambda: _run(parsed.command, parsed.settings, named_roles(parsed.columns)), RESUMES)
 
 
-def _run(act: str, settings: Sequence[str]) -> int:
+def _run(act: str, settings: Sequence[str], columns: Mapping[str, Any]) -> int:
     """The exit status. Raises BmxError for every mistake that the user can fix."""
     names = [argument for argument in settings if "=" not in argument]
     keys = dict(argument.split("=", 1) for argument in settings if "=" in argument)
@@ -93,6 +90,7 @@ def _run(act: str, settings: Sequence[str]) -> int:
     if not names and act != "list":
         raise ConfigError(f"name a data set: {', '.join(options('dataset'))}; or all.")
     values = {key: parse_one(f"{key}={value}").value() for key, value in keys.items()}
+    values |= {f"columns.{role}": column for role, column in columns.items()}
     values |= {"language_pairs": language_pairs} if language_pairs else {}
     readers = [_reader(name, values) for name in (options("dataset") if names in ([], ["all"]) else names)]
     if act == "show":
@@ -107,8 +105,6 @@ def _run(act: str, settings: Sequence[str]) -> int:
 
 def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
     """A data set by its name, or the path of a table. Raises ConfigError."""
-    from omegaconf import OmegaConf
-
     if name.lower().removesuffix(".gz").endswith(TABLE_ENDINGS) or Path(name).is_file():
         name, keys = "tabular", {**keys, "path": name}
     elif name not in options("dataset") and Path(name).expanduser().is_dir():
@@ -116,10 +112,16 @@ def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
     if name not in options("dataset"):
         names = unknown("data set", name[:200], [*options("dataset"), "all"])
         raise ConfigError(f"{names} Or name a table of yours, a file that ends in {', '.join(TABLE_ENDINGS)}.")
-    node = OmegaConf.create(load_option("dataset", name))
+    node = load_option("dataset", name)
     for key, value in keys.items():
-        OmegaConf.update(node, key.removeprefix(f"dataset.{name}."), value, force_add=True)
-    return build(OmegaConf.to_container(node), DatasetReader, f"dataset.{name}")
+        *parents, last = key.removeprefix(f"dataset.{name}.").split(".")
+        inner = node
+        for parent in parents:
+            if not isinstance(inner.get(parent), dict):
+                inner[parent] = {}
+            inner = inner[parent]
+        inner[last] = value
+    return build(node, DatasetReader, f"dataset.{name}")
 
 
 def _test_set(name: str) -> dict[str, str]:
@@ -237,6 +239,9 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     lines = {factor_in_words(role): visible(", ".join(names)) for role, names in roles.items()} | lines
     for role, text in lines.items():
         print(f"  {role:<14} {text}")
+    for name in (reader.path, *itertools.chain.from_iterable(roles.values())):
+        if "\0" in name or "${" in name:  # which a shell cannot pass on, and Hydra takes for another key
+            raise DataError(f"{table.path}: {name[:60]!r} cannot be part of a command; rename it without ${{ and NUL.")
     columns = {role: names if len(names) > 1 else names[0] for role, names in roles.items()}
     return replace(reader, columns=columns), _command(reader, roles)
 

