@@ -13,7 +13,7 @@ from bmx_grid.analysis.base import FACTORS, GridTable, Setting
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
-from bmx_grid.core.wording import counted, factor_in_words, first_line, visible
+from bmx_grid.core.wording import counted, factor_in_words, first_line, named, visible
 from bmx_grid.evaluations.base import Evaluation, Kind, columns_of
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.difficulty import DifficultyEvaluation
@@ -192,8 +192,10 @@ def load_table(path: Path) -> GridTable:
 
     file = table_path(path, "grid") if path.is_dir() else path
     if not file.is_file():
+        tables = sorted(other.name for other in path.glob("*.parquet")) if path.is_dir() else []
+        there = f" (that folder holds {named(tables)})" if tables else ""
         raise DataMissingError(
-            f"there is no results table {file}; give a Parquet or CSV file, or the output folder of a sweep."
+            f"there is no results table {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."
         )
     try:
         if file.name.endswith((".csv", ".csv.gz")):
