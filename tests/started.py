@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -25,6 +26,13 @@ def start(arguments: list[str], folder: Path) -> subprocess.Popen:
 
     more = {"start_new_session": True, "preexec_fn": heed}
     return subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, **own}, **more, **pipes)
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def alive_in_group(group: int) -> list[str]:

@@ -15,7 +15,7 @@ from bmx_grid.core.configure import option_class, options
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
-from bmx_grid.core.wording import counted, factor_in_words, first_line, visible
+from bmx_grid.core.wording import counted, factor_in_words, first_line, named, visible
 from bmx_grid.evaluations.base import Kind, columns_of
 from bmx_grid.measures.grid import Words
 from bmx_grid.sweep.output import table_path
@@ -191,8 +191,10 @@ def load_table(path: Path) -> GridTable:
 
     file = table_path(path, "grid") if path.is_dir() else path
     if not file.is_file():
+        tables = sorted(other.name for other in path.glob("*.parquet")) if path.is_dir() else []
+        there = f" (that folder holds {named(tables)})" if tables else ""
         raise DataMissingError(
-            f"there is no results table {file}; give a Parquet or CSV file, or the output folder of a sweep."
+            f"there is no results table {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."
         )
     try:
         if file.name.endswith((".csv", ".csv.gz")):

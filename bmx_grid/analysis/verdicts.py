@@ -187,7 +187,7 @@ def _unnamed(rows: Sequence[Row]) -> str:
     missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
     if not missing:
         return ""
-    return f"Not named in these data, and so not taken off: {named(missing)}; effects of these may look like a gain."
+    return f"These data name no {named(missing)}: effects of these are not taken off, and may look like a gain."
 
 
 def grouped(rows: Sequence[Row], *names: str) -> list[list[Row]]:

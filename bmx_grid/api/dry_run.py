@@ -58,7 +58,7 @@ def downloads(plan: SweepPlan) -> list[Download]:
     return [Download(model, tuple(names), GIGABYTES.get(model)) for model, names in users.items()]
 
 
-def words(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, str], list[str]]:
+def time_and_downloads(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, str], list[str]]:
     """Of each metric, how long it scores, as the end of a line; then lines on downloads and the whole sweep."""
     times = timed(plan)
     texts = Counter[str]()

@@ -69,9 +69,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
     spec = None if sweep.grid is None else sweep.grid.spec
     if settings.dry_run:
-        from bmx_grid.api.dry_run import words
+        from bmx_grid.api.dry_run import time_and_downloads
 
-        ends, closing = words(plan, sweep.evaluations)
+        ends, closing = time_and_downloads(plan, sweep.evaluations)
         say("\n".join([plan_table(plan, sweep.evaluations, spec, ends), *closing]))
         return Ended(len(plan.failed))
     if not plan.settings:

@@ -198,7 +198,7 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
         primary = " (primary)" if name == judgements.primary and len(judgements.scores) > 1 else ""
         values = "these segments are unrated"
         if not np.isnan(scores).all():
-            values = f"{np.nanmin(scores):g} to {np.nanmax(scores):g}, mean {np.nanmean(scores):.4f}"
+            values = f"{np.nanmin(scores) + 0.0:g} to {np.nanmax(scores) + 0.0:g}, mean {np.nanmean(scores):.4f}"
         print(f"  {visible(name)}{primary}: {values}")
     if empty := segments.empty_texts():
         print(f"  empty texts in {counted(len(empty), 'segment')}, the first is {visible(empty[0])}")

@@ -129,7 +129,7 @@ class SignificanceEvaluation(Evaluation):
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if n_explainers or n_metrics > 1:
             return ""
-        return "compares boosts with their metric, and metrics with each other, and there is one metric alone"
+        return "nothing is there to compare: there is one metric alone"
 
     def cost(self, n_segments: int) -> float:
         return 0.2 + n_segments * self.resamples * len(self.grid.spec.p) / 1e9

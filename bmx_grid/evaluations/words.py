@@ -198,7 +198,7 @@ class WordsEvaluation(Evaluation):
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if not n_explainers:
-            return "compares explanations with word tags, and there is no explainer"
+            return "nothing is there to compare with word tags: there is no explainer"
         return "" if any(segments.judgements.tags for segments in sets) else "no data set of this sweep has word tags"
 
     def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:

@@ -140,9 +140,9 @@ def _of_paper(results: Results, expected: Mapping[str, Any], folder: Path) -> in
     if results.note:
         print(results.note)
     print(f"{folder}: {counted(len(drawings), 'figure')}, table1_datasets, numbers.txt ({numbers[-1]})")
-    for dataset, figures in (("wmt22_qe", "Figures 9 and 10"), ("mqm21", "Figure 11")):
+    for dataset, figures in (("wmt22_qe", "Figures 9 and 10 need"), ("mqm21", "Figure 11 needs")):
         if not _has(results.held_out, dataset):
-            print(f"not here: {figures}, which need the authors' files of {dataset} with LIME")
+            print(f"not drawn: {figures} the authors' files of {dataset} with LIME")
     return 1 if any(check.verdict == compare.DIFFER for check in checks) else 0
 
 

@@ -131,6 +131,9 @@ def test_awkward_names_are_names():
 def test_files_that_are_not_there_or_no_table(tmp_path):
     with pytest.raises(DataMissingError, match=r"no results table .*grid\.parquet"):
         load_table(tmp_path)
+    (tmp_path / "other.parquet").touch()
+    with pytest.raises(DataMissingError, match=r"grid\.parquet \(that folder holds other\.parquet\); give a"):
+        load_table(tmp_path)
     for name, text in {"t.parquet": "PAR1 and then not", "t.csv": "a,b\n1\n"}.items():
         (tmp_path / name).write_text(text)
         with pytest.raises(DataError, match=f"{name}: not a readable"):

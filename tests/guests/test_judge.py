@@ -117,7 +117,7 @@ def test_a_fault_that_stays_is_named_without_the_key_and_keeps_what_was_answered
 
 
 def test_a_server_that_is_not_there_is_named(judge):
-    with pytest.raises(UnavailableError, match="no model is named"):
+    with pytest.raises(UnavailableError, match="no model is named: .*in score --set metric.model=NAME"):
         Judge().check()
     with ChatServer().running() as server:
         pass

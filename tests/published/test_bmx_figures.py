@@ -138,7 +138,7 @@ def test_the_published_grid_has_its_figures_from_files(make, undrawn, authors_gr
     assert stems(tmp_path / "made") == sorted(NUMBERED)
     printed = capsys.readouterr().out
     assert "57 agree, 0 differ, 4 not here" in printed
-    assert "not here: Figures 9 and 10" in printed
+    assert "not drawn: Figures 9 and 10" in printed
     assert np.array_equal(make.read(tmp_path).main.correlation, table.correlation)
 
 

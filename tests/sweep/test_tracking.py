@@ -2,8 +2,12 @@
 
 import dataclasses
 import json
+import os
 import shutil
+import signal
 import sqlite3
+import subprocess
+import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from some_results import make_result, with_evaluated, with_grid, without_point
+from started import free_port, wait_for, wait_until_alone
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, address, client, n_points, runs_of, started, track
 
 from bmx_grid.core.configure import build, load_option
@@ -306,6 +311,44 @@ def test_the_printed_command_names_the_python_that_has_mlflow(monkeypatch, where
     monkeypatch.setattr("os.getcwd", lambda: where)
     said = server_command(f"sqlite:///{where}/my outputs/mlflow.db")
     assert said == f"{typed} -m mlflow ui --workers 1 --backend-store-uri 'sqlite:///my outputs/mlflow.db'"
+
+
+@pytest.mark.processes
+def test_the_printed_command_shows_the_sweep(swept, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    chosen = ("metric=[chrf]", "explainer=[]", "evaluation=[levels]", "limit=4", "tracking=mlflow")
+    assert swept("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", *chosen, out="outputs/small") == 0
+    said = capsys.readouterr().out
+    (command,) = [line.strip() for line in said.splitlines() if " -m mlflow ui " in line]
+    port = free_port()
+    # MLflow's own processes inherit the output and outlive their parent: a file cannot keep a reader waiting as a pipe
+    # does, and the whole group is ended.
+    with (tmp_path / "said by mlflow").open("w") as out:
+        of_shell = {"shell": True, "start_new_session": True, "stdout": out, "stderr": out}
+        server = subprocess.Popen(f"{command} --port {port}", **of_shell)
+    try:
+        wait_for(lambda: server.poll() is not None or is_answered(f"http://127.0.0.1:{port}/health"), seconds=300)
+        assert server.poll() is None, (tmp_path / "said by mlflow").read_text()
+        names = f"http://127.0.0.1:{port}/api/2.0/mlflow/experiments/get-by-name?experiment_name=bmx_grid"
+        with urllib.request.urlopen(names, timeout=60) as answer:
+            experiment = json.load(answer)["experiment"]["experiment_id"]
+        assert f"/#/experiments/{experiment}/runs" in said, "the links are of this store"
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        left = wait_until_alone(server.pid)
+        if left:
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+    assert left == [], "they end when they are told to"
+
+
+def is_answered(url):
+    """Whether a server answers there."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
 
 
 def test_no_tracking_writes_nothing(tmp_path):

@@ -158,7 +158,10 @@ class ServedModel(Component):
         is not named or not served.
         """
         if not self.model:
-            raise UnavailableError(f"no model is named: write {self.OPTION}.model=NAME, as the server knows it.")
+            raise UnavailableError(
+                f"no model is named: write {self.OPTION}.model=NAME, as the server knows it; in score --set "
+                f"{self.OPTION.partition('.')[0]}.model=NAME."
+            )
         if is_dry():
             return self._named_before() or self.model
         self._warn_of_a_visible_key()
