@@ -48,7 +48,7 @@ from bmx_grid.datasets.tables import ROLES, named_roles, open_table
 from bmx_grid.datasets.tables import Table as File
 from bmx_grid.datasets.tables import listed as columns_listed
 from bmx_grid.evaluations.base import NOTHING, Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
@@ -244,7 +244,7 @@ def _frames(
 
     correlations = _frame(LevelsEvaluation(**how), settings)["correlations"]
     asked = (correlations["level"] == level) & ((correlations["grouping"] == by) | (level == "system"))
-    grid = build(load_option("evaluation", "grid", how["seed"]), GridEvaluation, "grid")
+    grid = build(load_option("evaluation", "grid", how["seed"]), GridOptions, "grid")
     by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
     tests, verdicts = _frame(by_pairs, settings)["tests"], pd.DataFrame()
     if level == "segment" and by != "none":
