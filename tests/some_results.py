@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from bmx_grid.core.identity import digest
-from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting, PointRow, PowerRange
-from bmx_grid.measures.grid import GridResult, GridSpec
+from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting, PointRow
+from bmx_grid.measures.grid import GridResult, GridSpec, PowerRange
 from bmx_grid.sweep.results import SettingResult, Spent, evaluation_tables
 
 GRID = GridEvaluation(p=PowerRange(-3, 3, 0.1), w=(0.0, 0.4, 1.0), fixed={})

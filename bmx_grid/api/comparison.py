@@ -24,7 +24,7 @@ from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import NO_PAIR, clusters
 from bmx_grid.datasets.tables import Table as File
 from bmx_grid.evaluations.base import NOTHING, Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
@@ -219,7 +219,7 @@ def _frames(
 
     correlations = _frame(LevelsEvaluation(**how), settings)["correlations"]
     asked = (correlations["level"] == level) & ((correlations["grouping"] == by) | (level == "system"))
-    grid = build(load_option("evaluation", "grid", how["seed"]), GridEvaluation, "grid")
+    grid = build(load_option("evaluation", "grid", how["seed"]), GridOptions, "grid")
     by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
     tests, verdicts = _frame(by_pairs, settings)["tests"], pd.DataFrame()
     if level == "segment" and by != "none":

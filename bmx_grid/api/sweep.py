@@ -262,7 +262,7 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
             tables |= evaluation_tables(evaluation, ran.results)
         tables |= {"settings": settings_table(ran.results), "scores": scores_table(ran.results)}
         tables["ceilings"] = ceilings_table(setting.segments for setting in sweep.plan.settings)
-        tables["seeds"] = sweep.grid and seeds_table(ran.outcomes, ran.results, sweep.grid)
+        tables["seeds"] = seeds_table(ran.outcomes, ran.results, sweep.evaluations)
     return {name: table for name, table in tables.items() if table is not None}
 
 

@@ -113,7 +113,7 @@ class Finished(Combination):
     (no roles without an explainer).
     clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
     language pairs of a data set, and are drawn together.
-    of_grid: what the evaluation `grid` says of this setting alone, computed as it ended; None in a sweep without it.
+    known: what evaluations said of this setting alone as it ended (`Evaluation.of_setting`), by their key.
     systems: scores of whole systems that exist already, by their names; mostly none.
     words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
@@ -127,7 +127,7 @@ class Finished(Combination):
     scores: AttributionSet
     clusters: Sequence[str]
     boosted: Mapping[str, Floats] = field(default_factory=dict)
-    of_grid: Any = None
+    known: Mapping[str, Any] = field(default_factory=dict)
     systems: Mapping[str, float] = field(default_factory=dict)
     words: Mapping[Role, WordScores] = field(default_factory=dict)
     attributed: Mapping[Role, Rows] = field(default_factory=dict)
@@ -216,11 +216,14 @@ class Evaluation(Component):
     ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES. A field named as one
     of NAMES is in its place, for rows that speak of something else than their setting.
     SCOPE: the names that settings share which are evaluated together; by default each setting alone.
+    AS_IT_ENDS: whether each setting is evaluated as soon as it ends (`of_setting`), for what is shown and tracked at
+    once.
     SECONDS: estimated, per segment on one core, with 1,000 resamples where it has a field `resamples`.
     """
 
     ROWS: ClassVar[Mapping[str, type]]
     SCOPE: ClassVar[tuple[str, ...]] = NAMES
+    AS_IT_ENDS: ClassVar[bool] = False
     SECONDS: ClassVar[float] = 0.0
 
     @property
@@ -234,6 +237,10 @@ class Evaluation(Component):
 
         Undefined numbers are NaN, and counted. It may run in another process.
         """
+
+    def of_setting(self, setting: Finished) -> Any:
+        """What is said of a setting alone as it ends: its result without what the rest of its scope adds."""
+        return self.of_scope([setting])[0]
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
         """A result for each setting of a sweep, once all have ended; what concerns several scopes is added here.

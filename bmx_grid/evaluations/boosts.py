@@ -39,7 +39,7 @@ from bmx_grid.evaluations.boost_evidence import (
     lines_of,
     over_scope,
 )
-from bmx_grid.evaluations.grid import CELLS_PER_SECOND, GridEvaluation
+from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
 from bmx_grid.evaluations.held_out import FOLDS, Member, chosen, cross_fitted, linked, member_of
 from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
 from bmx_grid.measures.correlation import Kind, correlate
@@ -103,7 +103,7 @@ class BoostEvaluation(Evaluation):
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
-    grid: GridEvaluation = identity()
+    grid: GridOptions = identity()
     boosts: Mapping[str, Boost] = identity()
     draws: int = identity(3, least=1, most=100)
     resamples: int = identity(1000, least=40, most=100_000)

@@ -5,34 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished
+from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
 from bmx_grid.evaluations.held_out import FOLDS, free_of_each
-from bmx_grid.measures.aggregation import Aggregation, PowerMean
-from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate, point_that_gains
-from bmx_grid.measures.grid import (
-    MAX_POINTS,
-    GridResult,
-    GridSpec,
-    Point,
-    PowerRange,
-    Words,
-    boosted_scores,
-    check_points,
-    check_size,
-    grid_of,
-    nearest_point,
-)
+from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, grid_of, nearest_point
 from bmx_grid.measures.grid_resampling import Sample, cross_fit
-
-CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
 
 
 @dataclass(frozen=True)
@@ -89,43 +72,15 @@ class GridOfSetting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridEvaluation(Evaluation):
-    """Correlations of s1 = w * s0 + (1 - w) * M_p with the human scores, for every p and w.
+class GridEvaluation(GridOptions, Evaluation):
+    """Correlations of s1 = w * s0 + (1 - w) * M_p with the human scores, for every p and w; fields as of `GridOptions`.
 
-    p: the powers; w: the weights of the metric; side: whose words are aggregated; aggregation: the mean.
-    fixed: the published point of each explainer, evaluated beside the grid's best; seed: draws the folds of the
-    cross-fitted points; max_points: a larger grid is refused. Raises ConfigError for an empty or too large grid, and
-    for points outside what p and w can be.
+    The surface of a setting is computed as it ends, so that it can be shown and tracked at once.
     """
 
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
-
-    p: PowerRange = identity()
-    w: tuple[float, ...] = identity()
-    side: Words = identity("both")
-    correlation: Correlation = identity("pearson")
-    aggregation: Aggregation = identity(PowerMean())
-    fixed: Mapping[str, Point] = identity()
-    seed: int = identity(0)
-    max_points: int = runtime(MAX_POINTS, least=1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_size(len(self.spec.p), len(self.spec.w), self.max_points)
-        check_points(self.fixed, "grid.fixed")
-
-    @cached_property
-    def spec(self) -> GridSpec:
-        """The grid as numbers."""
-        powers = self.p.values(self.max_points)
-        return GridSpec(powers, self.w, self.side, self.aggregation, self.correlation)
-
-    def fingerprint(self) -> dict[str, Any]:
-        """p and w as numbers, so that a grid has one identity however it is written."""
-        found = super().fingerprint()
-        points = {name: [point.w, point.p] for name, point in sorted(self.fixed.items())}
-        return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
+    AS_IT_ENDS: ClassVar[bool] = True
 
     def cost(self, n_segments: int) -> float:
         return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
@@ -153,7 +108,8 @@ class GridEvaluation(Evaluation):
 
     def of_scope(self, settings: Sequence[Finished]) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""
-        results = [self.of_setting(setting) if setting.of_grid is None else setting.of_grid for setting in settings]
+        known = [setting.known.get(self.key) for setting in settings]
+        results = [self.of_setting(one) if of is None else of for one, of in zip(settings, known, strict=True)]
         for place, (row, scores) in chosen_elsewhere(self.spec, settings).items():
             boosted, points = {**results[place].boosted, row.point: scores}, (*results[place].points, row)
             results[place] = replace(results[place], boosted=boosted, points=points)

@@ -28,7 +28,8 @@ from bmx_grid.evaluations.base import (
     grouped,
     here,
 )
-from bmx_grid.evaluations.grid import GridEvaluation, sample_of
+from bmx_grid.evaluations.grid import sample_of
+from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -114,7 +115,7 @@ class SignificanceEvaluation(Evaluation):
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "ranking": Rank}
 
-    grid: GridEvaluation = identity()
+    grid: GridOptions = identity()
     tests: tuple[Test, ...] = identity(("williams", "perm_inputs", "bootstrap"))
     statistics: tuple[Statistic, ...] = identity(("pearson",))
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)

@@ -209,9 +209,17 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
         raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
     rated = np.isfinite(human)
     used = rated & np.isfinite(base) & defined_rows(words)
-    positive, shifted = shift_positive(words)  # of all segments, so that an error names the row of the caller
-    means = spec.aggregation.aggregate(take_rows(positive, used), np.array(spec.p))
-    return GridInputs(means, base[used], human[used], words.lengths[used], used, shifted[used], int(rated.sum()))
+    means, shifted = means_of(spec, words, used)
+    return GridInputs(means, base[used], human[used], words.lengths[used], used, shifted, int(rated.sum()))
+
+
+def means_of(spec: GridSpec, words: Ragged, used: Flags) -> tuple[Floats, Flags]:
+    """float64[n, P] means of the n used of N rows, and bool[n] whether an attribution of the row was not above 0.
+
+    Raises DataError when attributions are too large to be shifted.
+    """
+    positive, shifted = shift_positive(words)  # of all rows, so that an error names the row of the caller
+    return spec.aggregation.aggregate(take_rows(positive, used), np.array(spec.p)), shifted[used]
 
 
 def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple[int, int] | None:
@@ -278,4 +286,9 @@ def _ascending(name: str, numbers: Iterable[float]) -> tuple[float, ...]:
 def _aggregated_words(side: Words, base: Floats, ground_truth: Ragged, hypothesis: Ragged) -> Ragged:
     if not len(base) == len(ground_truth) == len(hypothesis):
         raise ValueError(f"{len(base)} base scores but {len(ground_truth)} and {len(hypothesis)} rows of attributions")
+    return words_of(side, ground_truth, hypothesis)
+
+
+def words_of(side: Words, ground_truth: Ragged, hypothesis: Ragged) -> Ragged:
+    """N rows of the attributions that are aggregated."""
     return concatenate_rows(ground_truth, hypothesis) if side == "both" else hypothesis

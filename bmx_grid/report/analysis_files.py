@@ -18,7 +18,7 @@ from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_othe
 from bmx_grid.analysis.regression import fit_table
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
@@ -43,7 +43,7 @@ SweepAnalysis = tuple[Analysis | None, list[Path], str]  # files that show it; w
 def analyse_sweep(
     results: Sequence[SettingResult],
     plan: SweepPlan,
-    grid: GridEvaluation | None,
+    grid: GridOptions | None,
     folder: OutputFolder,
     questions: Sequence[str] = (),
     *,

@@ -1,4 +1,4 @@
-"""How settings are evaluated: the grid of each as it ends, the other evaluations once all have ended.
+"""How settings are evaluated: each as it ends, as far as it is known alone, and all of them once all have ended.
 
 And how far the gain of a random explainer depends on its draws, from settings that were repeated with other seeds.
 """
@@ -22,7 +22,6 @@ from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
@@ -72,7 +71,7 @@ def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> O
 
 
 def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> tuple[SettingResult, Finished]:
-    """The grid of a setting whose explanations are in the store, and what the other evaluations are made from.
+    """What is known of a setting alone, whose explanations are in the store, and what evaluations are made from.
 
     Raises StoreError when some explanations are not in the store, UnavailableError where there is nothing but NaN.
     """
@@ -80,14 +79,13 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     segments = setting.segments
     finished = setting.finished()
     _check_scored(setting, finished.scores, () if spent is None else spent.unread)
-    grid = next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
-    of_grid = None if grid is None else grid.of_setting(finished)
-    finished = replace(finished, of_grid=of_grid)
+    at_once = [part for part in evaluations.values() if part.AS_IT_ENDS]
+    finished = replace(finished, known={part.key: part.of_setting(finished) for part in at_once})
     parts = {"metric": setting.metric, "explainer": setting.explainer}
     settings = {f"{of}.{key}": value for of, part in parts.items() if part for key, value in part.fingerprint().items()}
     result = SettingResult(
         *setting.names,
-        evaluated={} if grid is None else {grid.key: of_grid},
+        evaluated=finished.known,
         n_segments=len(segments),
         n_rated=segments.rated,
         signature=_signature(setting),
@@ -95,12 +93,12 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
         fingerprint=fingerprint(setting, evaluations),
         spent=Spent(time.perf_counter() - start) + (spent or Spent()),
         n_unexplained=finished.scores.n_unexplained,
-        repeat_deviation=_repeat_deviation(finished, "pearson" if grid is None else grid.spec.correlation),
         words={role: finished.word_counts(role).sum() / len(segments) for role in finished.worded if len(segments)},
         cached=spent is None,
         constructed=segments.constructed,
     )
-    return result, finished
+    deviation = _repeat_deviation(finished, "pearson" if result.spec is None else result.spec.correlation)
+    return replace(result, repeat_deviation=deviation), finished
 
 
 def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str]) -> None:
@@ -172,19 +170,22 @@ def complete(
     return results, failed
 
 
-def gains(result: SettingResult, grid: GridEvaluation) -> dict[str, float]:
+def gains(result: SettingResult) -> dict[str, float]:
     """The gain at each declared point of a setting, and at the best one of its grid; NaN where undefined."""
-    of_grid: GridOfSetting = result.evaluated[grid.key]
+    if result.spec is None:  # no evaluation declares points
+        return {}
     human, base = np.asarray(result.scores["human"]), np.asarray(result.scores["base"])
     by_point = {}
-    for point, boosted in of_grid.boosted.items():
+    for point, boosted in result.boosted.items():
         used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-        value, alone = (correlate(grid.correlation, scores[used], human[used]) for scores in (boosted, base))
+        value, alone = (correlate(result.spec.correlation, scores[used], human[used]) for scores in (boosted, base))
         by_point[point] = value - alone
     return {**by_point, BEST: result.gain}
 
 
-def seeds_table(outcomes: Sequence[Outcome], results: Iterable[SettingResult], grid: GridEvaluation) -> pa.Table | None:
+def seeds_table(
+    outcomes: Sequence[Outcome], results: Iterable[SettingResult], evaluations: Evaluations
+) -> pa.Table | None:
     """NAMES, seed, point, gain: one row per setting, seed and point; settings in the order of every table.
 
     outcomes: of a sweep, those of further seeds among them; results: of the settings with the sweep's own seed.
@@ -192,17 +193,18 @@ def seeds_table(outcomes: Sequence[Outcome], results: Iterable[SettingResult], g
     """
     import pyarrow as pa
 
+    at_once = {name: part for name, part in evaluations.items() if part.AS_IT_ENDS}
     known = list(results)
     names = {result.names for result in known}
     for seed in {outcome.repeated_with for outcome in outcomes if outcome.repeated_with is not None}:
         of_seed = [outcome for outcome in outcomes if outcome.repeated_with == seed]
-        known += complete(of_seed, {grid.key: grid})[0]
+        known += complete(of_seed, at_once)[0]
     several = Counter(result.names for result in known)
     repeats = [result for result in known if result.names in names and several[result.names] > 1]
     if not repeats:
         return None
     repeats.sort(key=lambda result: result.parameters["seed"])
-    rows = [(result, *row) for result in in_order(repeats) for row in gains(result, grid).items()]
+    rows = [(result, *row) for result in in_order(repeats) for row in gains(result).items()]
     return pa.table(
         {
             **{name: repeated([getattr(result, name) for result, _, _ in rows]) for name in NAMES},

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.core.identity import canonical_json
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import setting_label
 from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, columns_of
@@ -112,6 +113,11 @@ class SettingResult:
     def published(self) -> PointRow:
         """The grid point at which the published point is evaluated, and the correlation there."""
         return NO_POINT if self._of_grid is None else self._of_grid.published
+
+    @property
+    def boosted(self) -> Mapping[str, Floats]:
+        """float64[N] scores at each declared point of the grid."""
+        return {} if self._of_grid is None else self._of_grid.boosted
 
     @property
     def correlation(self) -> str:

@@ -14,7 +14,6 @@ from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, component_errors
 from bmx_grid.core.servers import UNREAD
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
@@ -41,8 +40,8 @@ def run_plan(
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
-    grids = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
-    cost = sum(grid.cost(len(setting.segments)) for setting in cached for grid in grids)
+    at_once = [part for part in evaluations.values() if part.AS_IT_ENDS]
+    cost = sum(part.cost(len(setting.segments)) for setting in cached for part in at_once)
     works = [partial(finish, setting, evaluations, None) for setting in cached]
     evaluated = (outcome for _, outcome in wherever_quicker(works, executor, cost))
     # Closed when the sweep stops: that ends the jobs which are still running.

@@ -11,8 +11,8 @@ from some_settings import finished
 
 from bmx_grid.analysis.examples import choose_examples, marked, strengths
 from bmx_grid.core.ragged import Labels
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
-from bmx_grid.measures.grid import Point
+from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.words.tags import WordTags
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})

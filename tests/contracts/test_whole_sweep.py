@@ -32,9 +32,9 @@ from bmx_grid.core.configure import build
 from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.measures.grid import Point
+from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.report.table import MARK
 from bmx_grid.sweep.results import SettingResult, Spent, ceilings_table, evaluation_tables, settings_table
 from bmx_grid.words.tags import WordTags

@@ -8,9 +8,9 @@ from some_settings import finished
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid import Point
+from bmx_grid.measures.grid import Point, PowerRange
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": Point(w=0.4, p=-0.95)})
 
@@ -19,6 +19,14 @@ def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_t
     found = GRID.of_setting(finished())
     assert (found.published.w, found.published.p) == (0.4, -1.0)
     assert found.published.correlation == found.grid.correlation[found.spec.p.index(-1.0), 1]
+
+
+def test_what_was_known_as_a_setting_ended_is_not_computed_again():
+    setting = finished()
+    known = GRID.of_setting(setting)
+    again = dataclasses.replace(setting, known={GRID.key: known})
+    assert GRID.of_scope([again])[0] is known
+    assert GRID.of_scope([setting])[0] is not known
 
 
 @pytest.mark.parametrize(

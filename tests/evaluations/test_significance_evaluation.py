@@ -10,11 +10,11 @@ from some_settings import finished, table_rows
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.segments import Judgements, SegmentSet
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.grid import Point
+from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.measures.resampling import codes
 from bmx_grid.measures.significance import holm
 

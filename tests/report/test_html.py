@@ -19,9 +19,9 @@ from bmx_grid.analysis.base import Cell, Setting, Table
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.datasets.tabular import Sample
-from bmx_grid.evaluations.grid import GridEvaluation, PowerRange
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.measures.grid import Point
+from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
 from bmx_grid.report.canvas import Drawing, save

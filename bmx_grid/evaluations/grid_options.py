@@ -1,0 +1,52 @@
+"""What a p x w grid is computed with: the constants that the grid hands to all that rests on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bmx_grid.core.identity import Component, identity, runtime
+from bmx_grid.measures.aggregation import Aggregation, PowerMean
+from bmx_grid.measures.correlation import Kind as Correlation
+from bmx_grid.measures.grid import MAX_POINTS, GridSpec, Point, PowerRange, Words, check_points, check_size
+
+CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridOptions(Component):
+    """The points of a grid, and what is computed at each.
+
+    p: the powers; w: the weights of the metric; side: whose words are aggregated; aggregation: the mean.
+    fixed: the published point of each explainer, evaluated beside the grid's best; seed: draws the folds of the
+    cross-fitted points; max_points: a larger grid is refused. Raises ConfigError for an empty or too large grid, and
+    for points outside what p and w can be.
+    """
+
+    p: PowerRange = identity()
+    w: tuple[float, ...] = identity()
+    side: Words = identity("both")
+    correlation: Correlation = identity("pearson")
+    aggregation: Aggregation = identity(PowerMean())
+    fixed: Mapping[str, Point] = identity()
+    seed: int = identity(0)
+    max_points: int = runtime(MAX_POINTS, least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_size(len(self.spec.p), len(self.spec.w), self.max_points)
+        check_points(self.fixed, "grid.fixed")
+
+    @cached_property
+    def spec(self) -> GridSpec:
+        """The grid as numbers."""
+        powers = self.p.values(self.max_points)
+        return GridSpec(powers, self.w, self.side, self.aggregation, self.correlation)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """p and w as numbers, so that a grid has one identity however it is written."""
+        found = super().fingerprint()
+        points = {name: [point.w, point.p] for name, point in sorted(self.fixed.items())}
+        return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
