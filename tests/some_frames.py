@@ -67,3 +67,11 @@ def verdicts(*rows):
             row |= {name: value, f"{name}_low": low, f"{name}_high": high}
         made.append(row)
     return pd.DataFrame(made)
+
+
+def settings(*rows):
+    """A frame of settings. rows: changes to one on people's scores, whose metric scores once."""
+    known = {**dict.fromkeys(NAMES, "d"), "baseline": 0.5, "correlation": "pearson", "aggregation": "PowerMean"}
+    known |= {"n_used": 500, "repeat_deviation": NAN, "constructed": False}
+    made = pd.DataFrame([{**known, **row} for row in rows])
+    return made.assign(language_pair=[str(place) for place in range(len(rows))])

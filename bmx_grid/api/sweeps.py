@@ -197,7 +197,7 @@ class Run:
 
         Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
         """
-        from bmx_grid.analysis.load import read_frame
+        from bmx_grid.evaluations.tables import read_frame
 
         tables = self._tables()
         if name not in tables:
@@ -206,7 +206,9 @@ class Run:
 
     def _tables(self) -> dict[str, Path]:
         """Name -> file."""
-        return {file.stem: file for place in ("*.parquet", "tables/*.parquet") for file in self.folder.glob(place)}
+        from bmx_grid.sweep.output import table_files
+
+        return table_files(self.folder)
 
     settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
@@ -218,11 +220,11 @@ class Run:
     @functools.cached_property
     def analysis(self) -> Analysis:
         """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
-        from bmx_grid.analysis.load import frames_beside, load_table
+        from bmx_grid.analysis.load import load_table, tables_beside
         from bmx_grid.analysis.questions import analyse
 
         table = load_table(self.folder)
-        return analyse(table, frames=frames_beside(table))
+        return analyse(table, tables_beside(table))
 
     def plot(
         self,

@@ -13,7 +13,7 @@ from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.base import how_many
-from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.base import Evaluation, Finished, SettingRow
 from bmx_grid.metrics.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_TEXT = 3e-3  # MiniLM on one core, of so many outputs per reference:
@@ -22,7 +22,7 @@ BINS = 20  # of width .05 from 0 to 1
 
 
 @dataclass(frozen=True)
-class BinRow:
+class BinRow(SettingRow):
     """One row of difficulty.parquet: the share of reference tokens whose difficulty is from `low` to below `high`.
 
     systems: how many the weights were fitted on. The first bin has what is below it as well, the last what is above.
@@ -40,7 +40,7 @@ class BinRow:
 
 
 @dataclass(frozen=True)
-class WordRow:
+class WordRow(SettingRow):
     """One row of difficult_words.parquet: a token of a reference, and its difficulty."""
 
     id: str

@@ -12,7 +12,7 @@ import numpy as np
 
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
-from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished
+from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished, SettingRow
 from bmx_grid.evaluations.held_out import FOLDS, free_of_each
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -36,7 +36,7 @@ CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross
 
 
 @dataclass(frozen=True)
-class GridRow:
+class GridRow(SettingRow):
     """One row of grid.parquet: a point and its correlation with the human scores."""
 
     side: str
@@ -46,7 +46,7 @@ class GridRow:
 
 
 @dataclass(frozen=True)
-class PointRow:
+class PointRow(SettingRow):
     """One row of points.parquet: a point that was not chosen on the segments it is judged on, and what it reaches.
 
     point: "published", at the nearest grid point, of two equally near ones the lower; or "elsewhere", chosen on the

@@ -26,6 +26,7 @@ from bmx_grid.evaluations.base import (
     Each,
     Evaluation,
     Finished,
+    SettingRow,
     grouped,
     here,
 )
@@ -39,7 +40,7 @@ from bmx_grid.measures.systems import outliers, ranges_by_wins
 
 
 @dataclass(frozen=True)
-class TaskRank:
+class TaskRank(SettingRow):
     """One row of task_ranking.parquet: a metric over the n_tasks tasks that every metric has.
 
     value: the mean of the tasks, weighted; rank: metrics share one until a test of means tells them apart (p < .05);
@@ -57,7 +58,7 @@ class TaskRank:
 
 
 @dataclass(frozen=True)
-class HumanRank:
+class HumanRank(SettingRow):
     """One row of human_ranking.parquet: a system of a language pair, as `measures.systems.ranges_by_wins` ranks it.
 
     outlier: whether its mean human score is one (`measures.systems.outliers`).
@@ -77,7 +78,7 @@ class HumanRank:
 
 
 @dataclass(frozen=True)
-class WithoutOutliers:
+class WithoutOutliers(SettingRow):
     """One row of outliers.parquet: Pearson's r of a metric's and people's system scores, with and without outliers."""
 
     explainer: str

@@ -25,6 +25,7 @@ from bmx_grid.evaluations.base import (
     Evaluation,
     Finished,
     Measured,
+    SettingRow,
     grouped,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
@@ -36,13 +37,15 @@ AS_SCORED, ON_THESE = "as scored", "on these systems"
 
 
 @dataclass(frozen=True)
-class TopRow:
+class TopRow(SettingRow):
     """One row of top_systems.parquet.
 
     systems: how many of the best by human score are compared. fitted: "on these systems" for a metric that was fitted
     on these alone, else "as scored". value: the correlation of system scores with human scores, with the metric's own
     sign; low, high: its 95 % interval over systems and clusters of segments. system_score: "corpus" or "mean".
     """
+
+    KEY = ("human_name", "systems", "fitted", "statistic")
 
     human_name: str
     systems: int
@@ -54,11 +57,13 @@ class TopRow:
 
 
 @dataclass(frozen=True)
-class RankRow:
+class RankRow(SettingRow):
     """One row of ranks.parquet: the score and rank of a system among so many best ones, by a metric and by people.
 
     Ranks count from 1, the best; equal scores share the mean of theirs.
     """
+
+    KEY = ("human_name", "systems", "fitted", "system")
 
     human_name: str
     systems: int
@@ -71,7 +76,7 @@ class RankRow:
 
 
 @dataclass(frozen=True)
-class DifferenceRow:
+class DifferenceRow(SettingRow):
     """One row of top_differences.parquet: how much better the metric of the row does than `against`.
 
     Of two metrics the row's is the one that is fitted on the systems, else the first of the sweep. Correlations of a

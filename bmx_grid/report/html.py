@@ -136,7 +136,7 @@ def _picture(drawing: Drawing, file: Path, signed: str) -> Mapping[str, str]:
 
 def _introduction(analysis: Analysis) -> list[str]:
     """What BMX, w and p are, and which correlation is shown."""
-    p, w, aggregation = analysis.table.p.tolist(), analysis.table.w.tolist(), analysis.shared("aggregation")
+    p, w, aggregation = analysis.table.p.tolist(), analysis.table.w.tolist(), analysis.aggregation
     mean = "the power mean with exponent p (1 arithmetic, 0 geometric, −1 harmonic)"
     if aggregation not in (None, "PowerMean"):
         mean = f"{aggregation} with the parameter p"

@@ -248,6 +248,7 @@ def test_points_of_the_heat_map_where_there_is_none():
 def test_the_page_says_what_is_shown(tmp_path):
     of_grid = table({("d", pair, "m", "lime"): peaked(0.5) for pair in "abc"})
     known = of_grid.frame.assign(correlation="spearman", aggregation="LehmerMean", n_segments=600, n_used=500)
+    known = known.assign(repeat_deviation=np.nan, constructed=False)
     told = written(tmp_path, analyse(of_grid, frames={"settings": known})).told("p")
     for words in ("w = 1 is the metric alone", "p runs from −2 to 1.9", "is Spearman's ρ", "M is Lehmer"):
         assert words in told
