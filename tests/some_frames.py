@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
+import pyarrow as pa
 
+from bmx_grid.evaluations.base import as_columns
 from bmx_grid.evaluations.verdicts import ESTIMATES
 
 NAMES = ("dataset", "language_pair", "metric", "explainer")
@@ -75,3 +77,9 @@ def settings(*rows):
     known |= {"n_used": 500, "repeat_deviation": NAN, "constructed": False}
     made = pd.DataFrame([{**known, **row} for row in rows])
     return made.assign(language_pair=[str(place) for place in range(len(rows))])
+
+
+def as_table(rows):
+    """Rows of one class as an Arrow table, as a sweep writes them."""
+    names = {name: [getattr(row, name) for row in rows] for name in NAMES}
+    return pa.table({**names, **as_columns(type(rows[0]), rows)})

@@ -23,7 +23,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
-from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.base import Estimate, SettingRow
 from bmx_grid.evaluations.tables import Row, Tables
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
@@ -230,24 +230,21 @@ class Column:
     ends: tuple[str, str] | None = None
     marked: str = ""
 
-    def cell(self, row: Any) -> Cell:
-        """The cell of a row: a mapping, or an object, whose estimates are shown with their intervals."""
-        if not isinstance(row, Mapping):
-            return self._cell_of(getattr(row, self.name), bool(self.marked and getattr(row, self.marked)))
+    def cell(self, row: SettingRow | Mapping[Any, Any]) -> Cell:
+        """The cell of a row; an estimate of a row of a table is shown with its interval."""
+        if isinstance(row, SettingRow):
+            row = vars(row)
         value = row[self.name]
         value = value.item() if hasattr(value, "item") else value
         if isinstance(value, bool):
             value = int(value)
-        words = None
+        words: str | None = None
+        if isinstance(value, Estimate):
+            words = with_interval(value.value, value.low, value.high, self.form)
+            value = value.value
         if self.ends is not None:
             words = with_interval(value, row[self.ends[0]], row[self.ends[1]], self.form)
         return Cell(value, self.form, words, bool(self.marked and row[self.marked]))
-
-    def _cell_of(self, value: Any, marked: bool) -> Cell:
-        if isinstance(value, Estimate):
-            words = with_interval(value.value, value.low, value.high, self.form)
-            return Cell(value.value, self.form, words, marked)
-        return Cell(int(value) if isinstance(value, bool) else value, self.form, None, marked)
 
 
 @dataclass(frozen=True)
@@ -319,6 +316,11 @@ class Table:
         import pandas as pd
 
         return pd.DataFrame({name: [row[at].value for row in self.rows] for at, name in enumerate(self.header)})
+
+
+def highest_first(value: float) -> tuple[bool, float]:
+    """The place of a number among others in descending order, NaN at the end."""
+    return (True, 0.0) if value != value else (False, -value)
 
 
 def interval(row: Any, names: Sequence[str], form: str, without: str = "") -> str:

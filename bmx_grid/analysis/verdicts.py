@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmx_grid.analysis import gains
-from bmx_grid.analysis.base import Column, Given, Table, interval
+from bmx_grid.analysis.base import Column, Given, Table, highest_first, interval
 from bmx_grid.analysis.gains import MEAN
 from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
 from bmx_grid.datasets.segments import NO_PAIR
@@ -148,10 +148,8 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
 
 
 def _order(row: ShownVerdict) -> tuple[Any, ...]:
-    gain = row.gain.value
-    of_gain = (math.isnan(gain), 0.0 if math.isnan(gain) else -gain)
     names = (row.metric, row.explainer, row.boost, row.dataset, row.language_pair)
-    return ((DECLARED, *FURTHER).index(row.question), row.rank, of_gain, names)
+    return ((DECLARED, *FURTHER).index(row.question), row.rank, highest_first(row.gain.value), names)
 
 
 def of_settings(given: Given) -> list[Verdict]:

@@ -287,11 +287,11 @@ class Run:
         for name in sorted(wanted - known):
             raise ConfigError("ids: " + unknown("segment", name, sorted(known)[:10]))
         rows = [
-            (segment.id, segment.system, float(stored.base_scores[row]), side["name"], position, word, value)
+            (segment.id, segment.system, float(stored.base_scores[row]), side.role, position, word, value)
             for row, segment in enumerate(setting.segments.segments)
             if segment.id in wanted
             for side in sides_of(setting, stored, texts, row)
-            for position, (word, value) in enumerate(zip(side["words"], side["attributions"].tolist(), strict=True))
+            for position, (word, value) in enumerate(zip(side.words, side.attributions.tolist(), strict=True))
         ]
         columns = ["id", "system", "score", "side", "position", "word", "attribution"]
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
