@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 
-from bmx_grid.evaluations.base import as_columns
+from bmx_grid.evaluations.base import as_columns, columns_of
 from bmx_grid.evaluations.verdicts import ESTIMATES
 
 NAMES = ("dataset", "language_pair", "metric", "explainer")
@@ -83,3 +83,12 @@ def as_table(rows):
     """Rows of one class as an Arrow table, as a sweep writes them."""
     names = {name: [getattr(row, name) for row in rows] for name in NAMES}
     return pa.table({**names, **as_columns(type(rows[0]), rows)})
+
+
+NEUTRAL = {"text": "", "number": NAN, "count": 0, "flag": False}
+
+
+def completed(rows, kind):
+    """A frame of rows of a class, with a value that says nothing where a row has none."""
+    neutral = {name: NEUTRAL[holds] for name, holds in columns_of(kind).items()}
+    return pd.DataFrame([{**neutral, **row} for row in rows])

@@ -159,6 +159,11 @@ class Given:
             self._answers[compute] = compute(self)
         return cast(Answer, self._answers[compute])
 
+    def frame(self, table: str, row: type) -> pd.DataFrame | None:
+        """A table as a frame, where thousands of rows are grouped; None without it. Raises DataError as `rows`."""
+        assert isinstance(self.frames, Tables)
+        return self.frames.frame(table, row) if table in self.frames else None
+
     @cached_property
     def settings(self) -> list[SettingsRow]:
         """What is known of every setting beside its grid; nothing of a results table alone."""

@@ -326,14 +326,14 @@ class Run:
         """The answer, and a table with the gains at the published points and their intervals."""
         import pandas as pd
 
-        from bmx_grid.analysis.gains import declared_points
+        from bmx_grid.analysis.gains import declared_points, tested_points
         from bmx_grid.analysis.headline import answer
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
         lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
         names, columns = tuple[str, ...](FACTORS), {name: name for name in ("value", "low", "high")}
         if "grid" in self.names:
-            tested = declared_points(self.analysis.frames)
+            tested = declared_points(tested_points(self.analysis))
             tested = tested[(tested["point"] == PUBLISHED) & tested["low"].notna()]
             frame = self.settings.merge(tested[[*FACTORS, "gain", "low", "high"]], on=list(FACTORS), how="left")
             columns = {"n_used": "segments", "baseline": "metric alone", "gain": "gain at the published point"}

@@ -60,6 +60,11 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             self._rows[name, row] = rows_of(self._arrow(name), row, self._origin(name))
         return self._rows[name, row]
 
+    def frame(self, name: str, row: type) -> pd.DataFrame:
+        """A table as a frame, once it is as `rows` would read it. Raises DataError as `rows`, KeyError without it."""
+        check(self._arrow(name), row, self._origin(name))
+        return self[name]
+
     def _origin(self, name: str) -> str:
         source = self._sources[name]
         return str(source) if isinstance(source, Path) else f"the table {name}"
@@ -75,18 +80,26 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
 def rows_of(table: pa.Table, row: type[Row], origin: str) -> list[Row]:
     """The rows of a table as objects of their class. Raises DataError as `Tables.rows`."""
-    kinds: dict[str, Kind] = {**dict.fromkeys(NAMES, "text"), **columns_of(row)}
-    check_columns(table, kinds, origin)
-    cells = {name: _values(table, name, kind) for name, kind in kinds.items()}
+    cells = check(table, row, origin)
     of_row = fields_of(row)
     values: dict[str, Sequence[Any]] = {}
     for name in (field.name for field in fields(row)):
         kind, columns = of_row.get(name, (str, (name,)))
         parts = [cells[column] for column in columns]
         values[name] = parts[0] if kind in KINDS else list(map(Estimate, *parts))
-    key = list(kinds) if row.KEY is None else [*NAMES, *row.KEY]
-    _check_once(list(zip(*(cells[name] for name in key), strict=True)), origin)
     return [row(**dict(zip(values, cells_of_row, strict=True))) for cells_of_row in zip(*values.values(), strict=True)]
+
+
+def check(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
+    """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.rows`."""
+    names = NAMES if issubclass(row, SettingRow) else ()
+    kinds: dict[str, Kind] = {**dict.fromkeys(names, "text"), **columns_of(row)}
+    check_columns(table, kinds, origin)
+    cells = {name: _values(table, name, kind) for name, kind in kinds.items()}
+    of_setting = getattr(row, "KEY", None)
+    key = list(kinds) if of_setting is None else [*names, *of_setting]
+    _check_once(list(zip(*(cells[name] for name in key), strict=True)), origin)
+    return cells
 
 
 def check_columns(table: pa.Table, kinds: Columns, origin: Path | str, empty: Sequence[str] = ()) -> None:

@@ -147,6 +147,18 @@ class SeedRow(SettingRow):
     gain: float
 
 
+@dataclass(frozen=True)
+class CeilingRow:
+    """One row of ceilings.parquet (`ceilings_table`)."""
+
+    dataset: str
+    language_pair: str
+    human: str
+    raters: float
+    reliability: float
+    ceiling: float
+
+
 def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) -> dict[str, pa.Table]:
     """The tables of one evaluation from all results: NAMES, then their columns; texts are dictionary-encoded.
 

@@ -235,6 +235,8 @@ EDITED = {
 def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, said):
     with pytest.raises(DataError, match=rf"correlations\.parquet: .*{re.escape(said)}.*: run the sweep again"):
         tables_beside(load_table(beside(tmp_path, edit))).rows("correlations", Row)
+    with pytest.raises(DataError, match=re.escape(said)):
+        Given(tables_beside(load_table(tmp_path))).ask(correlations.compute)
 
 
 def test_a_table_beside_it_without_rows_is_read(tmp_path):

@@ -24,10 +24,8 @@ def row_of(compared, against, difference, p, test="perm_inputs", family="segment
         "test": test,
     }
     own = Estimate(difference, -1.0, 1.0)
-    counts = {"n": 9, "clusters": 9, "resamples": 99, "seed": 0}
-    return Comparison(
-        **PAIR, **where, point="", grouping="none", family=family, difference=own, p=p, p_holm=p, **counts
-    )
+    counts = {"p": p, "p_holm": p, "n": 9, "clusters": 9, "resamples": 99, "seed": 0}
+    return Comparison(**PAIR, **where, point="", grouping="none", family=family, difference=own, **counts)
 
 
 @pytest.mark.parametrize(
