@@ -263,4 +263,4 @@ def judged_in(
     """The verdicts of a sweep at such points, on data sets; on the language pair, where there is one."""
     found = [one for result in evaluation.evaluate(sweep) for one in result.verdicts]
     level = "data set" if len(sweep) > 1 else "pair"
-    return [one for one in found if one.question == (level, point)]
+    return [one for one in found if one.family == (level, point)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
+import pyarrow as pa
 
+from bmx_grid.evaluations.base import as_columns, columns_of
 from bmx_grid.evaluations.verdicts import ESTIMATES
 
 NAMES = ("dataset", "language_pair", "metric", "explainer")
@@ -67,3 +69,26 @@ def verdicts(*rows):
             row |= {name: value, f"{name}_low": low, f"{name}_high": high}
         made.append(row)
     return pd.DataFrame(made)
+
+
+def settings(*rows):
+    """A frame of settings. rows: changes to one on people's scores, whose metric scores once."""
+    known = {**dict.fromkeys(NAMES, "d"), "baseline": 0.5, "correlation": "pearson", "aggregation": "PowerMean"}
+    known |= {"n_used": 500, "repeat_deviation": NAN, "constructed": False}
+    made = pd.DataFrame([{**known, **row} for row in rows])
+    return made.assign(language_pair=[str(place) for place in range(len(rows))])
+
+
+def as_table(rows):
+    """Rows of one class as an Arrow table, as a sweep writes them."""
+    names = {name: [getattr(row, name) for row in rows] for name in NAMES}
+    return pa.table({**names, **as_columns(type(rows[0]), rows)})
+
+
+NEUTRAL = {"text": "", "number": NAN, "count": 0, "flag": False}
+
+
+def completed(rows, kind):
+    """A frame of rows of a class, with a value that says nothing where a row has none."""
+    neutral = {name: NEUTRAL[holds] for name, holds in columns_of(kind).items()}
+    return pd.DataFrame([{**neutral, **row} for row in rows])

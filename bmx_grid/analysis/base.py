@@ -2,9 +2,10 @@
 
 A question is a module (or any object) with two functions:
 
-    compute(given) -> {key: value}   numbers, texts, frames, by keys that no other question uses; `given` (`Given`)
-                                     holds the results table, how it is analysed, the frames of the sweep, and the
-                                     answers to other functions: given.ask(f). The index of a frame are keys inside
+    compute(given) -> {key: value}   numbers, texts, rows, frames, by keys that no other question uses; `given`
+                                     (`Given`) holds the results table, how it is analysed, the other tables of the
+                                     sweep as rows, given.rows(name, class), or as frames, and the answers to other
+                                     functions: given.ask(f). The index of a frame are keys inside
     tables(result) -> [Table]        what people read of it; no tables where there is nothing to show
 
 Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown,
@@ -22,7 +23,11 @@ import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
+from bmx_grid.evaluations.base import Estimate, SettingRow
+from bmx_grid.evaluations.tables import Row, Tables
+from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
+from bmx_grid.sweep.results import SettingsRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,8 +128,9 @@ NO_SETTINGS = GridTable((), np.zeros(1), np.ones(1), np.empty((0, 1, 1)), "both"
 class Given:
     """Tables of a sweep, its grids among them, and how they are analysed.
 
-    frames: the other tables, by name (see analysis.load), all that questions about metrics alone read. Empty for a
-    results table alone: a question that reads one says why it has nothing to say without it.
+    frames: the other tables, by name, all that questions about metrics alone read: files, Arrow tables or frames.
+    Empty for a results table alone: a question that reads one says why it has nothing to say without it. `rows` has
+    those of a table as objects of their class.
     table: the grids of all settings; none of metrics alone.
     select_from: the table whose medians are evaluated; None for the analysed table itself.
     fixed: (p, w) by explainer; they take precedence over medians.
@@ -138,35 +144,59 @@ class Given:
     seed: int = 0
     _answers: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.frames, Tables):
+            object.__setattr__(self, "frames", Tables(self.frames))
+
+    def rows(self, table: str, row: type[Row]) -> list[Row]:
+        """The rows of a table, of the class that wrote them; none of one that is not there. Raises DataError."""
+        assert isinstance(self.frames, Tables)
+        return self.frames.rows(table, row)
+
     def ask(self, compute: Callable[[Self], Answer]) -> Answer:
         """What a function of this makes of it; computed once."""
         if compute not in self._answers:
             self._answers[compute] = compute(self)
         return cast(Answer, self._answers[compute])
 
-    def shared(self, name: str) -> str | None:
-        """What all settings share: their "correlation" or "aggregation". None where they differ or it is not known."""
-        values = set(self.frames["settings"][name]) if "settings" in self.frames else set()
-        return str(values.pop()) if len(values) == 1 else None
+    def frame(self, table: str, row: type) -> pd.DataFrame | None:
+        """A table as a frame, where thousands of rows are grouped; None without it. Raises DataError as `rows`."""
+        assert isinstance(self.frames, Tables)
+        return self.frames.frame(table, row) if table in self.frames else None
+
+    @cached_property
+    def settings(self) -> list[SettingsRow]:
+        """What is known of every setting beside its grid; nothing of a results table alone."""
+        return self.rows("settings", SettingsRow)
+
+    @cached_property
+    def correlation(self) -> str | None:
+        """The correlation that all settings share. None where they differ or it is not known."""
+        return _only({row.correlation for row in self.settings})
+
+    @cached_property
+    def aggregation(self) -> str | None:
+        """The aggregation that all settings share. None where they differ or it is not known."""
+        return _only({row.aggregation for row in self.settings})
 
     @cached_property
     def constructed(self) -> tuple[str, ...]:
         """The data sets whose segments were made up, sorted."""
-        settings = self.frames.get("settings")
-        if settings is None or "constructed" not in settings:  # absent, or of an earlier version
-            return ()
-        return tuple(sorted(set(settings.loc[settings["constructed"], "dataset"])))
+        return tuple(sorted({row.dataset for row in self.settings if row.constructed}))
 
     @property
     def judged(self) -> bool:
         """Whether boosts have verdicts: counts of settings that gain are no second answer beside them."""
-        verdicts = self.frames.get("verdicts")
-        return verdicts is not None and "boost" in verdicts and len(verdicts) > 0  # not of an earlier version
+        return bool(self.rows("verdicts", Verdict))
 
     @cached_property
     def real(self) -> GridTable:
         """The settings that are not controls."""
         return self.table.take(~self.table.frame["control"].to_numpy())
+
+
+def _only(names: set[str]) -> str | None:
+    return next(iter(names)) if len(names) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -205,13 +235,18 @@ class Column:
     ends: tuple[str, str] | None = None
     marked: str = ""
 
-    def cell(self, row: Mapping[Any, Any]) -> Cell:
-        """The cell of a row."""
+    def cell(self, row: SettingRow | Mapping[Any, Any]) -> Cell:
+        """The cell of a row; an estimate of a row of a table is shown with its interval."""
+        if isinstance(row, SettingRow):
+            row = vars(row)
         value = row[self.name]
         value = value.item() if hasattr(value, "item") else value
         if isinstance(value, bool):
             value = int(value)
-        words = None
+        words: str | None = None
+        if isinstance(value, Estimate):
+            words = with_interval(value.value, value.low, value.high, self.form)
+            value = value.value
         if self.ends is not None:
             words = with_interval(value, row[self.ends[0]], row[self.ends[1]], self.form)
         return Cell(value, self.form, words, bool(self.marked and row[self.marked]))
@@ -247,7 +282,7 @@ class Table:
         cls,
         stem: str,
         title: str,
-        frame: pd.DataFrame,
+        rows: pd.DataFrame | Sequence[Any],
         columns: Sequence[Any],
         notes: Sequence[str] = (),
         *,
@@ -256,11 +291,16 @@ class Table:
         brief: bool = False,
         data: bool = False,
     ) -> Table:
-        """A table of columns of a frame, each a Column or its name; by: those whose values are the groups."""
+        """A table of fields of rows, or columns of a frame, each a Column or its name.
+
+        by: those whose values are the groups.
+        """
         shown = [name if isinstance(name, Column) else Column(name) for name in columns]
+        group_by = [Column(name) for name in by]
         groups: dict[tuple[Any, ...], list[tuple[Cell, ...]]] = {}
-        for row in frame.to_dict("records"):
-            groups.setdefault(tuple(row[name] for name in by), []).append(tuple(column.cell(row) for column in shown))
+        for row in rows if isinstance(rows, Sequence) else rows.to_dict("records"):
+            group = tuple(column.cell(row).value for column in group_by)
+            groups.setdefault(group, []).append(tuple(column.cell(row) for column in shown))
         header = tuple(column.header or factor_in_words(column.name) for column in shown)
         return cls(stem, title, header, tuple(map(tuple, groups.values())), tuple(notes), names, brief, data)
 
@@ -281,6 +321,11 @@ class Table:
         import pandas as pd
 
         return pd.DataFrame({name: [row[at].value for row in self.rows] for at, name in enumerate(self.header)})
+
+
+def highest_first(value: float) -> tuple[bool, float]:
+    """The place of a number among others in descending order, NaN at the end."""
+    return (True, 0.0) if value != value else (False, -value)
 
 
 def interval(row: Any, names: Sequence[str], form: str, without: str = "") -> str:

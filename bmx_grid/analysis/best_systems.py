@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import PAIR, Column, Given, Table
 from bmx_grid.core.wording import file_stem, named
+from bmx_grid.evaluations.rows_of_guests import BinRow, DifferenceRow, RankRow, TopRow, WordRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
 METRIC = [*PAIR, "metric"]
 ON_THESE = "on these systems"
 STATISTICS = {"pearson": "r", "kendall": "τ", "spearman": "ρ"}
-TABLES = ("top_systems", "ranks", "top_differences", "difficulty", "difficult_words")
+TABLES: dict[str, type] = {
+    "top_systems": TopRow,
+    "ranks": RankRow,
+    "top_differences": DifferenceRow,
+    "difficulty": BinRow,
+    "difficult_words": WordRow,
+}
 TOP = 30  # percent of the systems: the "competitive" ones of the paper
 NOTES = (
     "Correlations of system scores with human scores, with the metric's own sign; in brackets 95 % intervals by a "
@@ -35,7 +42,8 @@ def compute(given: Given) -> dict[str, Any]:
     Each metric once, from its first explainer: rows are of the metric alone. Of a metric that is fitted on the systems
     compared, these rows only.
     """
-    return {name: _of_metrics(given.frames[name]) for name in TABLES if name in given.frames}
+    frames = {name: given.frame(name, row) for name, row in TABLES.items()}
+    return {name: _of_metrics(frame) for name, frame in frames.items() if frame is not None}
 
 
 def _of_metrics(frame: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis.base import PAIR, Column, Given, Table
 from bmx_grid.core.wording import UNDEFINED, file_stem
 from bmx_grid.evaluations.base import BASE
+from bmx_grid.evaluations.levels import Row as Correlation
+from bmx_grid.evaluations.levels import SystemRow
+from bmx_grid.evaluations.significance import Rank
+from bmx_grid.sweep.results import CeilingRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,11 +60,12 @@ def compute(given: Given) -> dict[str, Any]:
 
     systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach.
     """
-    frames = given.frames
+    correlations = given.frame("correlations", Correlation)
+    systems = given.frame("systems", SystemRow)
     return {
-        "correlations": _correlations(given) if "correlations" in frames else None,
-        "systems": _systems(frames["systems"]) if "systems" in frames else None,
-        "ceilings": frames.get("ceilings"),
+        "correlations": None if correlations is None else _correlations(given, correlations),
+        "systems": None if systems is None else _systems(systems),
+        "ceilings": given.frame("ceilings", CeilingRow),
     }
 
 
@@ -87,11 +92,11 @@ def _primary(frame: pd.DataFrame, human: str) -> pd.DataFrame:
     return alone[alone[human] == alone.groupby(PAIR)[human].transform("first")]
 
 
-def _correlations(given: Given) -> pd.DataFrame:
+def _correlations(given: Given, correlations: pd.DataFrame) -> pd.DataFrame:
     """The columns of STATISTICS with _low and _high, and ranks by level (NaN without), the best of a pair first."""
     import pandas as pd
 
-    rows = _primary(given.frames["correlations"], "human")
+    rows = _primary(correlations, "human")
     keys = zip(rows["level"], rows["grouping"], rows["statistic"], strict=True)
     rows = rows.assign(name=[STATISTICS.get(key, "") for key in keys])
     rows = rows[rows["name"] != ""].drop_duplicates([*NAMES, "name"])  # the same for every explainer
@@ -100,7 +105,8 @@ def _correlations(given: Given) -> pd.DataFrame:
     wide = rows.pivot(index=NAMES, columns="name", values=["value", "low", "high"])
     columns: Any = wide.columns
     wide.columns = [f"{name}_{value}".removesuffix("_value") for value, name in columns]
-    ranking = given.frames.get("ranking", pd.DataFrame(columns=[*NAMES, "level", "rank"]))
+    known = given.frame("ranking", Rank)
+    ranking = pd.DataFrame(columns=[*NAMES, "level", "rank"]) if known is None else known
     ranks = ranking[ranking["rank"] > 0].drop_duplicates([*NAMES, "level"])
     ranks = ranks.pivot(index=NAMES, columns="level", values="rank").astype(float)
     ranks = ranks.reindex(columns=LEVELS).add_suffix(" rank").dropna(axis="columns", how="all")

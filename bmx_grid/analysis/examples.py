@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,15 +26,41 @@ RULE = (
 )
 
 
-Example = Mapping[str, Any]
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A text of a segment: n words, their float64[n] attributions, and n flags of what people marked."""
+
+    role: Role
+    words: Sequence[str]
+    attributions: Floats
+    marked: Sequence[bool]
+
+
+class Scored(NamedTuple):
+    """A score, and its rank among the rated segments of the setting: 1 is the best, equal ones share their mean."""
+
+    score: float
+    rank: float
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A segment, by its id, of a setting of these names, boosted with (w, p), among n rated ones."""
+
+    segment: str
+    names: tuple[str, str, str, str]
+    w: float
+    p: float
+    n: int
+    sides: Sequence[Side]
+    metric: Scored
+    boosted: Scored
+    human: Scored
 
 
 def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: GridSpec) -> list[Example]:
     """The segments that RULE names, from finished settings of a plan whose attributions are in the store.
 
-    segment: its id; names: data set, language pair, metric, explainer; w, p: the point it is boosted with; sides: see
-    `sides_of`. scores: of "metric", "boosted" and "human" each the score and its rank among the n rated segments of the
-    setting; 1 is the best, equal scores share their mean rank.
     The (w, p) is the fixed one of the explainer, or the best of the setting where it has none.
     Raises StoreError when attributions are missing.
     """
@@ -68,26 +95,25 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
     ranks = {name: average_ranks(-values) for name, values in scores.items()}  # 1 is the best
     rise = ranks["metric"] - ranks["boosted"]
     words = {role: finished.words_of(role) for role in stored.by_role}
-    return [
-        {
-            "segment": setting.segments.segments[int(used[row])].id,
-            **{"names": result.names, "w": w, "p": p, "n": len(used)},
-            "sides": sides_of(setting, stored, words, int(used[row])),
-            "scores": {name: (float(scores[name][row]), float(ranks[name][row])) for name in scores},
-        }
-        for row in (int(np.argmax(rise)), int(np.argmin(rise)))
-        if rise[row] != 0
-    ]
+    examples = []
+    for row in (int(np.argmax(rise)), int(np.argmin(rise))):
+        if rise[row] != 0:
+            scored = {name: Scored(float(scores[name][row]), float(ranks[name][row])) for name in scores}
+            place = int(used[row])
+            sides = sides_of(setting, stored, words, place)
+            segment = setting.segments.segments[place].id
+            examples.append(Example(segment, result.names, w, p, len(used), sides, **scored))
+    return examples
 
 
-def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[Mapping[str, Any]]:
-    """The sides of one segment: name, n words, float64[n] attributions, and n flags of what people marked."""
+def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[Side]:
+    """The sides of one segment."""
     tags = setting.segments.judgements.tags
-    sides: list[Mapping[str, Any]] = []
+    sides = []
     for role, values in stored.by_role.items():
         texts = words[role][row]
         flags = marked(tags[role], row, texts) if role in tags else (False,) * len(texts)
-        sides.append({"name": role, "words": texts, "attributions": values[row], "marked": flags})
+        sides.append(Side(role, texts, values[row], flags))
     return sides
 
 

@@ -19,6 +19,8 @@ from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, point
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import P_VALUE
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
+from bmx_grid.evaluations.grid import PointRow
+from bmx_grid.evaluations.significance import Row as Comparison
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean
@@ -130,13 +132,19 @@ def declared_points(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return frame.assign(survives=(frame["p_holm"].astype(float) <= ALPHA) & (frame["gain"] > 0))
 
 
+def tested_points(given: Given) -> dict[str, pd.DataFrame]:
+    """The frames that `declared_points` reads, those that are there. Raises DataError for a damaged one."""
+    frames = {"points": given.frame("points", PointRow), "tests": given.frame("tests", Comparison)}
+    return {name: frame for name, frame in frames.items() if frame is not None}
+
+
 def declared(given: Given) -> pd.DataFrame:
     """The settings that are not controls at the declared point of their explainer: published, or chosen elsewhere.
 
     An explainer has one kind of point for all its settings, the first of DECLARED at which a gain of one is defined.
     """
     real = given.real.frame.drop(columns="baseline")
-    points = real.merge(declared_points(given.frames), on=list(FACTORS))
+    points = real.merge(declared_points(tested_points(given)), on=list(FACTORS))
     known = points[points["gain"].notna()]
     first = known["point"].map(DECLARED.index).groupby(known["explainer"]).min()
     return points[points["point"].map(DECLARED.index) == points["explainer"].map(first)]
@@ -155,7 +163,7 @@ def at_points(given: Given) -> pd.DataFrame:
     frame.loc[frame["control"], ["fixed_w", "fixed_p"]] = math.nan
     frame["fixed_gain"] = gains_of(given.table, frame["explainer"].where(~frame["control"]), points)
     frame["fixed"] = frame["baseline"] + frame["fixed_gain"]
-    tested = declared_points(given.frames).astype({"w": float, "p": float}).rename(columns=AT_POINT)
+    tested = declared_points(tested_points(given)).astype({"w": float, "p": float}).rename(columns=AT_POINT)
     tested["fixed_p"] = tested["fixed_p"].where(tested["fixed_w"] != 1)  # the metric alone, whatever its p
     key = [*FACTORS, "fixed_w", "fixed_p"]
     tested = tested.drop_duplicates(key)[[*FACTORS, *AT_POINT.values(), "survives"]]

@@ -25,6 +25,7 @@ from bmx_grid.analysis.gains import (
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label, written
 from bmx_grid.evaluations.boost_evidence import ALL
+from bmx_grid.sweep.results import SeedRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def compute(given: Given) -> dict[str, Any]:
         "left_out": table.left_out,
         "grid": {"p": table.p, "w": table.w, "side": table.side},
         "single_gains": {"tested": int(tested["p_holm"].notna().sum()), "survive": int(tested["survives"].sum())},
-        "tested_gains": _with_seeds(tested[tested["gain"].notna()], given.frames.get("seeds")),
+        "tested_gains": _with_seeds(tested[tested["gain"].notna()], given.frame("seeds", SeedRow)),
         "settings": settings[[*FACTORS, "control", *NUMBERS, "survives"]],
     }
 

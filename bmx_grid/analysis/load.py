@@ -1,54 +1,30 @@
-"""Tables from files: a results table as arrays, every problem with its row; the other tables of its sweep as frames."""
+"""A results table as arrays, every problem with its row; and the other tables of its sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from bmx_grid.analysis.base import FACTORS, GridTable, Setting
-from bmx_grid.core.configure import option_class, options
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted, factor_in_words, first_line, named, visible
-from bmx_grid.evaluations.base import Kind, columns_of
+from bmx_grid.evaluations.base import columns_of
+from bmx_grid.evaluations.tables import Tables
 from bmx_grid.measures.grid import Words
-from bmx_grid.sweep.output import table_path
+from bmx_grid.sweep.output import table_files, table_path
+from bmx_grid.sweep.results import SettingResult, SettingsRow, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Columns = dict[str, Kind]
-OF_NAMES: Columns = dict.fromkeys(FACTORS, "text")
-# The columns of the other ones that are read, and what they hold.
-SETTINGS: Columns = {**OF_NAMES, "baseline": "number", "correlation": "text", "aggregation": "text", "n_used": "count"}
-SEEDS: Columns = {**OF_NAMES, "seed": "count", "point": "text", "gain": "number"}
-CEILINGS: Columns = {"dataset": "text", "language_pair": "text", "human": "text"}
-CEILINGS |= dict.fromkeys(("raters", "reliability", "ceiling"), "number")
-OTHERS = {"settings": SETTINGS, "seeds": SEEDS, "ceilings": CEILINGS}
-TABLES = (  # of a sweep, that questions read
-    *("settings", "points", "tests", "verdicts", "seeds", "ceilings"),
-    *("correlations", "systems", "ranking", "top_systems", "ranks", "top_differences", "thresholds"),
-    *("task_ranking", "human_ranking", "outliers", "words", "difficulty", "difficult_words"),
-)
-# What a row is of, beside the names of its setting, in tables that have one row for each.
-ROW_OF: Mapping[str, tuple[str, ...]] = {
-    "settings": (),
-    "correlations": ("point", "human", "level", "grouping", "statistic"),
-    "systems": ("point", "human_name", "system"),
-    "ranking": ("level", "statistic"),
-    "thresholds": ("point", "human_name", "probability"),
-    "top_systems": ("human_name", "systems", "fitted", "statistic"),
-    "ranks": ("human_name", "systems", "fitted", "system"),
-}
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
-EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
 NAMES = (*FACTORS, "side")
 NUMBERS = ("w", "p", "correlation")
 SORTED_BY = ["dataset", "explainer", "metric", "language_pair"]
@@ -56,128 +32,29 @@ DECIMALS = 10  # p and w that agree to this many decimals are equal: published g
 NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
 
 
-def frames_of(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
-    """Those of a sweep's tables that questions read, by name; names of settings are texts, not codes."""
-    return {name: _frame(tables[name]) for name in TABLES if name in tables}
+def tables_beside(table: GridTable) -> Tables:
+    """The tables of the sweep in the folder of its results table; none where they are of another table.
 
-
-def frames_beside(table: GridTable) -> dict[str, pd.DataFrame]:
-    """The tables of the sweep in the folder of its results table, by name; none where they are of another table.
-
-    Raises DataError for one that is damaged.
+    Raises DataError where the table of settings is damaged.
     """
     path = Path(table.origin)
     folder = path if path.is_dir() else path.parent
-    paths = {name: table_path(folder, name) for name in TABLES}
-    if not paths["settings"].is_file():
-        return {}
-    settings = read_arrow(paths["settings"])
-    if not SETTINGS.keys() <= set(settings.column_names) or not _is_of(
-        table, checked_frame(settings, SETTINGS, paths["settings"])
-    ):
-        return {}
-    there = {name: file for name, file in paths.items() if file.is_file()}
-    frames = {name: checked_frame(read_arrow(file), kinds_of(name), file) for name, file in there.items()}
-    for name, frame in frames.items():
-        _check_rows(frame, name, paths[name])
-    return frames
+    files = table_files(folder)
+    tables = Tables(files)
+    if "settings" not in files or not _is_of(table, tables):
+        return Tables({})
+    return tables
 
 
-def _check_rows(frame: pd.DataFrame, table: str, path: Path) -> None:
-    """Raise DataError for a row that is there twice, or says of the same thing something else."""
-    key = [*FACTORS, *ROW_OF[table]] if table in ROW_OF else list(kinds_of(table))
-    for row in np.flatnonzero(frame.duplicated(key))[:1]:
-        of = " · ".join(visible(str(value))[:60] for value in frame.iloc[row][key])
-        raise DataError(f"{path}: row {row + 1} is of {of} again; {EDITED}.")
-
-
-def kinds_of(table: str) -> Columns:
-    """The columns of one of TABLES that are read, and what they hold."""
-    return OTHERS[table] if table in OTHERS else {**OF_NAMES, **columns_of(_row_classes()[table])}
-
-
-@cache
-def _row_classes() -> dict[str, type]:
-    """The class of the rows of every table that the evaluations among the options write."""
-    rows: dict[str, type] = {}
-    for name in options("evaluation"):
-        evaluation: Any = option_class("evaluation", name)
-        rows |= evaluation.ROWS
-    return rows
-
-
-def checked_frame(table: pa.Table, kinds: Columns, path: Path, empty: Sequence[str] = ()) -> pd.DataFrame:
-    """A table as a frame, once it has these columns, once each, which hold what they should.
-
-    empty: columns of texts that may be empty in some rows. Raises DataError.
-    """
-    import pyarrow as pa
-
-    again = EDITED
-    for name, kind in kinds.items():
-        fields = [field for field in table.schema if field.name == name]
-        if len(fields) != 1:
-            raise DataError(f"{path}: {'no' if not fields else 'more than one'} column {name}; {again}.")
-        holds = fields[0].type
-        if pa.types.is_dictionary(holds):
-            holds = holds.value_type
-        if not any(fits(holds) for fits in _types(kind)):
-            raise DataError(f"{path}: the column {name} holds {fields[0].type}, not {kind}s; {again}.")
-        if kind != "number" and name not in empty and table.column(name).null_count:
-            raise DataError(f"{path}: the column {name} has empty cells; {again}.")
-    return _frame(table, path)
-
-
-def _types(kind: Kind) -> tuple[Callable[[Any], bool], ...]:
-    """Which of Arrow's types hold values of this kind."""
-    from pyarrow import types
-
-    by_kind: dict[Kind, tuple[Callable[[Any], bool], ...]] = {
-        "text": (types.is_string, types.is_large_string, types.is_null),
-        "number": (types.is_floating, types.is_integer),
-        "count": (types.is_integer,),
-        "flag": (types.is_boolean,),
-    }
-    return by_kind[kind]
-
-
-def _is_of(table: GridTable, settings: pd.DataFrame) -> bool:
-    """Whether a frame `settings` has every setting of the table, with the same correlation of the metric alone."""
-    both = table.frame.merge(settings, on=list(FACTORS), how="left", suffixes=("", "_beside"))
-    return bool(((both["baseline"] - both["baseline_beside"]).abs() <= EQUAL).all())
-
-
-def read_frame(path: Path) -> pd.DataFrame:
-    """Any table that a sweep wrote. Raises DataMissingError where it is not there, DataError where it is damaged."""
-    return _frame(read_arrow(path), path)
-
-
-def read_arrow(path: Path) -> pa.Table:
-    """As `read_frame`, as a table of Arrow's."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            return file.read()
-    except FileNotFoundError as error:
-        raise DataMissingError(f"{path} is not there; name the folder of a finished sweep.") from error
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({first_line(error)}); run the sweep again.") from error
-
-
-def _frame(table: pa.Table, origin: Path | str = "the sweep") -> pd.DataFrame:
-    """A table as a frame. Raises DataError for values that a frame cannot hold, such as dates far away."""
-    import pyarrow as pa
-
-    for name in table.column_names:
-        if table.column_names.count(name) > 1:
-            raise DataError(f"{origin}: more than one column {visible(name)}; {EDITED}.")
-    try:
-        frame: pd.DataFrame = table.to_pandas()
-    except (pa.ArrowException, ValueError, OverflowError) as error:
-        raise DataError(f"{origin}: cannot be read ({first_line(error)}); run the sweep again.") from error
-    return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
+def _is_of(table: GridTable, tables: Tables) -> bool:
+    """Whether the tables of a sweep know every setting of the table, with the same correlation of the metric alone."""
+    if not {*FACTORS, *columns_of(SettingsRow)} <= set(tables["settings"].columns):
+        return False
+    baselines = {}
+    for row in tables.rows("settings", SettingsRow):
+        baselines[row.dataset, row.language_pair, row.metric, row.explainer] = row.baseline
+    beside = np.array([baselines.get(setting, np.nan) for setting in table.settings])
+    return bool((np.abs(table.baseline - beside) <= EQUAL).all())
 
 
 def load_table(path: Path) -> GridTable:
@@ -207,6 +84,21 @@ def load_table(path: Path) -> GridTable:
             f"{file}: not a readable Parquet or CSV table ({first_line(error)}); save or copy it again."
         ) from error
     return from_arrow(table, str(path))
+
+
+def of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
+    """The grids of finished settings of one sweep, as they were computed: arrays, that need not be made of rows.
+
+    Raises DataError where none can be analysed.
+    """
+    finished = in_order(results)
+    spec = finished[0].spec
+    assert spec is not None
+    p, w = (np.round(values, DECIMALS) + 0.0 for values in (spec.p, spec.w))  # as they are read from a file
+    _check_alone(w, visible(origin))
+    settings = tuple(Setting(*result.names) for result in finished)
+    correlation = np.stack([result.grid.correlation for result in finished])
+    return _checked(GridTable(settings, p, w, correlation, spec.side, (), visible(origin)))
 
 
 def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
@@ -240,16 +132,20 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     if len(sides) > 1:
         raise DataError(f"{origin}: the table holds the sides {' and '.join(sides)}; keep the rows of one of them.")
     p, w = (np.unique(frame[name]) for name in ("p", "w"))
-    if 1 not in w:
-        raise DataError(
-            f"{origin}: no row has w = 1, the metric alone, to which every gain is relative; add 1 to grid.w."
-        )
+    _check_alone(w, origin)
     _check_points(frame, p, w, origin)
     frame = frame.sort_values([*SORTED_BY, "p", "w"])
     names = frame[list(FACTORS)].iloc[:: len(p) * len(w)].astype(str)
     settings = tuple(Setting(*setting) for setting in names.itertuples(index=False))
     cube = frame["correlation"].to_numpy().reshape(len(settings), len(p), len(w))
     return _checked(GridTable(settings, p, w, cube, sides[0], (), origin))
+
+
+def _check_alone(w: Floats, origin: str) -> None:
+    if 1 not in w:
+        raise DataError(
+            f"{origin}: no row has w = 1, the metric alone, to which every gain is relative; add 1 to grid.w."
+        )
 
 
 def _names(table: pa.Table, column: str, origin: str) -> Any:

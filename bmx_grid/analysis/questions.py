@@ -34,6 +34,7 @@ from bmx_grid.analysis.points import chosen_points
 from bmx_grid.core.configure import ALLOWED_PACKAGES
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import visible
+from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def analyse(
 ) -> Analysis:
     """The analysis of a table by these questions (see with_others).
 
-    frames: the other tables of the sweep, by name (see analysis.load); None for a results table alone.
+    frames: the other tables of the sweep, by name (see `Given`); None for a results table alone.
     options: `select_from`, `fixed` and `seed` of `Given`.
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
@@ -154,7 +155,6 @@ Plain = dict[str, Any]
 # What a tracking server gets as numbers, to compare sweeps by; all of the rest is in analysis.json.
 OF_FIXED = ["mean_gain", "mean_low", "mean_high", "max_gain"]
 COUNTS_OF_FIXED = ["n", "better", "worse", "undefined"]
-OF_VERDICTS = {"gain": "gain", "gain_low": "low", "gain_high": "high", "beyond": "beyond"}
 
 
 def to_json(analysis: Analysis) -> str:
@@ -194,8 +194,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
 
     Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost.
     """
-    verdict = analysis.ask(verdicts.shown_verdicts)
-    verdict = verdict[verdict["question"] == "declared"]
+    declared = [row for row in analysis.ask(verdicts.shown_verdicts) if row.question == verdicts.DECLARED]
     fixed = analysis.ask(headline.compute)["overview"][OF_FIXED].to_dict("index")
     fit = analysis.ask(regression.compute)["ridge"]
     values: Plain = {
@@ -203,10 +202,10 @@ def numbers(analysis: Analysis) -> dict[str, float]:
         "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
         "fixed": {**fixed.pop(ALL), **fixed},
     }
-    if len(verdict):
-        scope = verdict["dataset"] + " " + verdict["language_pair"]
-        index = [scope, verdict["metric"], verdict["explainer"], verdict["boost"]]
-        values["verdicts"] = verdict.set_index(index)[list(OF_VERDICTS)].rename(columns=OF_VERDICTS)
+    for row in declared:
+        gain = {"gain": row.gain.value, "low": row.gain.low, "high": row.gain.high, "beyond": row.beyond.value}
+        by_boost = values.setdefault("verdicts", {}).setdefault(f"{row.dataset} {row.language_pair}", {})
+        by_boost.setdefault(row.metric, {}).setdefault(row.explainer, {})[row.boost] = gain
     return _flat(values)
 
 
@@ -237,8 +236,9 @@ def _flat(values: Plain) -> dict[str, float]:
 def as_plain(value: Any) -> Any:
     """A result, or anything in it, as dicts, lists, numbers, texts and None.
 
-    A frame becomes a list of its rows; with names in its index, dicts of rows by these. Arrays become lists; what is
-    not finite becomes None. Raises TypeError for what JSON cannot hold.
+    A frame becomes a list of its rows; with names in its index, dicts of rows by these. A row of a table becomes its
+    columns, without those that are None. Arrays become lists; what is not finite becomes None. Raises TypeError for
+    what JSON cannot hold.
     """
     return json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
 
@@ -248,6 +248,9 @@ def _plain(value: Any) -> Any:
 
     if isinstance(value, pd.DataFrame):
         return _rows(value)
+    if isinstance(value, SettingRow):
+        names = {name: getattr(value, name) for name in NAMES}
+        return names | {name: cell for name, (cell,) in as_columns(type(value), [value]).items() if cell is not None}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"a result holds {type(value).__name__}, which analysis.json cannot: {value!r}")

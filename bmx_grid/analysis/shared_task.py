@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, highest_first
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import P_VALUE, file_stem, named, setting_label, written
 from bmx_grid.evaluations.base import BASE
-
-if TYPE_CHECKING:
-    import pandas as pd
+from bmx_grid.evaluations.levels import ThresholdRow
+from bmx_grid.evaluations.rows_of_guests import HumanRank, TaskRank, WithoutOutliers
+from bmx_grid.evaluations.significance import Row as TestRow
 
 IN_TABLE = (0.6, 0.75, 0.9, 0.95)  # thresholds.parquet has more
 OF_PLACEBO = "against placebo"  # in the names of families of tests
@@ -39,36 +41,45 @@ def compute(given: Given) -> dict[str, Any]:
 
     thresholds, task_ranking, human_ranking, outliers: of the metrics alone, as their evaluations wrote them.
     """
-    frames = given.frames
-    placebos = _placebos(frames["tests"]) if "tests" in frames else None
-    result: dict[str, Any] = {"placebos": placebos, "unbeaten": [] if placebos is None else _unbeaten(placebos)}
-    for name in ("thresholds", "task_ranking", "human_ranking", "outliers"):
-        frame = frames.get(name)
-        if frame is not None and "point" in frame:
-            frame = frame[frame["point"] == BASE].drop_duplicates([*PAIR, "metric", "human_name", "probability"])
-        result[name] = frame
-    return result
-
-
-def _placebos(tests: pd.DataFrame) -> pd.DataFrame:
-    """The rows of one test of segment scores; `beaten`: the difference is above 0 after the correction."""
-    rows = tests[tests["family"].str.contains(OF_PLACEBO) & (tests["level"] == "segment")]
-    test = next((name for name in PREFERRED if (rows["test"] == name).any()), "")
-    rows = rows[(rows["test"] == test) & (rows["statistic"] == rows["statistic"].iloc[:1].squeeze())]
-    return rows.assign(beaten=(rows["p_holm"] <= ALPHA) & (rows["difference"] > 0))
-
-
-def _unbeaten(placebos: pd.DataFrame) -> list[str]:
-    """A sentence that names what does not beat every placebo; none where everything does, or nothing was tested."""
-    left = placebos[~placebos["beaten"] & placebos["p_holm"].notna()]
-    by = [left["compared"], left["explainer"]]
-    names = {
-        _boosted(*map(str, which)): named([written(name) for name in dict.fromkeys(rows["against"])])
-        for which, rows in left.groupby(by, sort=False)
+    placebos = _placebos(given.rows("tests", TestRow))
+    thresholds: dict[tuple[Any, ...], ThresholdRow] = {}
+    for row in given.rows("thresholds", ThresholdRow):
+        if row.point == BASE:
+            key = (row.dataset, row.language_pair, row.metric, row.human_name, row.probability)
+            thresholds.setdefault(key, row)
+    tables = {
+        "thresholds": list(thresholds.values()),
+        "task_ranking": given.rows("task_ranking", TaskRank),
+        "human_ranking": given.rows("human_ranking", HumanRank),
+        "outliers": given.rows("outliers", WithoutOutliers),
     }
-    if not names:
-        return []
-    return [f"Not shown to beat a placebo: {named([f'{metric} ({against})' for metric, against in names.items()])}."]
+    known = {name: rows if name in given.frames else None for name, rows in tables.items()}
+    return {"placebos": placebos if "tests" in given.frames else None, "unbeaten": _unbeaten(placebos), **known}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceboRow(TestRow):
+    """A test against a placebo; beaten: the difference is above 0 after the correction."""
+
+    beaten: bool
+
+
+def _placebos(tests: Sequence[TestRow]) -> list[PlaceboRow]:
+    """The rows of one test of segment scores."""
+    rows = [row for row in tests if OF_PLACEBO in row.family and row.level == "segment"]
+    test = next((name for name in PREFERRED if any(row.test == name for row in rows)), "")
+    rows = [row for row in rows if row.test == test and row.statistic == rows[0].statistic]
+    return [PlaceboRow(**vars(row), beaten=row.p_holm <= ALPHA and row.difference.value > 0) for row in rows]
+
+
+def _unbeaten(placebos: Sequence[PlaceboRow]) -> list[str]:
+    """A sentence that names what does not beat every placebo; none where everything does, or nothing was tested."""
+    against: dict[str, dict[str, None]] = {}
+    for row in placebos:
+        if not row.beaten and math.isfinite(row.p_holm):
+            against.setdefault(_boosted(row.compared, row.explainer), {})[written(row.against)] = None
+    names = [f"{metric} ({named(list(placebos))})" for metric, placebos in against.items()]
+    return [f"Not shown to beat a placebo: {named(names)}."] if names else []
 
 
 def _boosted(compared: str, explainer: str) -> str:
@@ -79,45 +90,70 @@ def _boosted(compared: str, explainer: str) -> str:
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """Placebos, one ranking over tasks, outliers, systems by people for each language pair, and thresholds."""
-    frame = result["placebos"]
-    if frame is not None and len(frame):
-        gap = Column("difference", form="+.3f", ends=("low", "high"), marked="beaten")
+    if placebos := result["placebos"]:
+        gap = Column("difference", form="+.3f", marked="beaten")
         columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", P_VALUE))
         title = "Metrics and boosts against placebos"
-        yield Table.of("placebos", title, frame, columns, [*result["unbeaten"], OF_PLACEBOS], by=PAIR, names=5)
-    frame = result["task_ranking"]
-    if frame is not None and len(frame):
-        frame = frame.sort_values("value", ascending=False, kind="stable")
-        columns = ("metric", Column("value", "mean", ".3f"), Column("rank", form=".0f"))
-        left = int(frame["n_left_out"].iloc[0])
-        notes = [f"Tasks: {frame['tasks'].iloc[0]}; left out, as undefined or not of every metric: {left}.", OF_TASKS]
-        yield Table.of("task_ranking", "One ranking over all tasks", frame, columns, notes, by=["rank"], brief=True)
-    frame = result["outliers"]
-    if frame is not None and (frame["n_outliers"] > 0).any():
-        frame = frame[frame["n_outliers"] > 0].drop_duplicates([*PAIR, "metric"])
-        r = (Column("pearson", "r", ".3f"), Column("pearson_without", "r without them", ".3f"))
-        columns = (*PAIR, "metric", Column("systems", "outliers"), Column("n_systems", "systems"), *r)
-        yield Table.of("outliers", "System level without outliers", frame, columns, [OF_OUTLIERS], by=PAIR, names=4)
-    frame = result["human_ranking"]
-    for pair, rows in () if frame is None else frame[frame["rank_high"] > 0].groupby(PAIR, sort=False):
-        rows = rows.assign(range=rows["rank_low"].astype(str) + "-" + rows["rank_high"].astype(str))
-        rows = rows.assign(far=rows["outlier"].map({True: "outlier", False: ""}))
-        columns = ("system", "range", Column("far", "outlier"), Column("human", "human score", ".3f"), "wins", "losses")
-        rows = rows.sort_values(["cluster", "rank_low", "rank_high", "human"], ascending=[True, True, True, False])
-        title = f"{setting_label(*pair)}: systems ranked by people"
-        yield Table.of(
-            file_stem(f"people_{'_'.join(pair)}"), title, rows, columns, [OF_PEOPLE], by=["cluster"], names=3
-        )
-    frame = result["thresholds"]
-    if frame is not None and len(frame):
-        frame = frame[frame["probability"].isin(IN_TABLE)]
+        yield Table.of("placebos", title, placebos, columns, [*result["unbeaten"], OF_PLACEBOS], by=PAIR, names=5)
+    if ranking := result["task_ranking"]:
+        yield _of_tasks(ranking)
+    yield from _of_outliers(result["outliers"] or [])
+    by_pair: dict[tuple[str, str], list[HumanRank]] = {}
+    for row in result["human_ranking"] or []:
+        if row.rank_high > 0:
+            by_pair.setdefault((row.dataset, row.language_pair), []).append(row)
+    for pair, rows in by_pair.items():
+        yield _of_people(pair, rows)
+    if result["thresholds"]:
+        thresholds = [row for row in result["thresholds"] if row.probability in IN_TABLE]
         columns = (
             *PAIR,
             "metric",
             Column("probability", "people agree", ".0%", ("probability_low", "probability_high")),
-            Column("difference", form=".4g", ends=("low", "high")),
+            Column("difference", form=".4g"),
             Column("observed", "observed so often", ".0%"),
             Column("n_pairs", "of pairs"),
         )
         by = [*PAIR, "metric"]
-        yield Table.of("thresholds", "How much is much", frame, columns, [OF_THRESHOLDS], by=by, names=3)
+        yield Table.of("thresholds", "How much is much", thresholds, columns, [OF_THRESHOLDS], by=by, names=3)
+
+
+def _of_tasks(ranking: Sequence[TaskRank]) -> Table:
+    ranking = sorted(ranking, key=lambda row: highest_first(row.value))
+    columns = ("metric", Column("value", "mean", ".3f"), Column("rank", form=".0f"))
+    left = ranking[0].n_left_out
+    notes = [f"Tasks: {ranking[0].tasks}; left out, as undefined or not of every metric: {left}.", OF_TASKS]
+    return Table.of("task_ranking", "One ranking over all tasks", ranking, columns, notes, by=["rank"], brief=True)
+
+
+def _of_outliers(outliers: Sequence[WithoutOutliers]) -> Iterator[Table]:
+    """Each metric once, whatever its explainer, where there are outliers."""
+    rows: dict[tuple[str, str, str], WithoutOutliers] = {}
+    for row in outliers:
+        if row.n_outliers > 0:
+            rows.setdefault((row.dataset, row.language_pair, row.metric), row)
+    if rows:
+        r = (Column("pearson", "r", ".3f"), Column("pearson_without", "r without them", ".3f"))
+        columns = (*PAIR, "metric", Column("systems", "outliers"), Column("n_systems", "systems"), *r)
+        title = "System level without outliers"
+        yield Table.of("outliers", title, list(rows.values()), columns, [OF_OUTLIERS], by=PAIR, names=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownRank(HumanRank):
+    """A system as the table shows it: its range of ranks, and "outlier" where it is one."""
+
+    range: str
+    far: str
+
+
+def _of_people(pair: tuple[str, str], ranks: Sequence[HumanRank]) -> Table:
+    ranks = sorted(ranks, key=lambda row: (row.cluster, row.rank_low, row.rank_high, highest_first(row.human)))
+    rows = [
+        ShownRank(**vars(row), range=f"{row.rank_low}-{row.rank_high}", far="outlier" if row.outlier else "")
+        for row in ranks
+    ]
+    columns = ("system", "range", Column("far", "outlier"), Column("human", "human score", ".3f"), "wins", "losses")
+    title = f"{setting_label(*pair)}: systems ranked by people"
+    stem = file_stem(f"people_{'_'.join(pair)}")
+    return Table.of(stem, title, rows, columns, [OF_PEOPLE], by=["cluster"], names=3)

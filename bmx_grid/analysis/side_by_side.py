@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import FACTORS, Column, Table
-from bmx_grid.analysis.load import Columns, checked_frame, read_arrow
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import METRIC_ALONE, telling_apart
+from bmx_grid.evaluations.base import Kind as Holds
+from bmx_grid.evaluations.tables import as_frame, check_columns, read_arrow
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
     codes,
@@ -94,10 +95,11 @@ def _scores(folder: Path) -> pd.DataFrame:
     if not path.is_file():
         raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
     scores = read_arrow(path)
-    kinds: Columns = dict.fromkeys((*FACTORS, *SEGMENT, "cluster"), "text")
+    kinds: dict[str, Holds] = dict.fromkeys((*FACTORS, *SEGMENT, "cluster"), "text")
     kinds |= dict.fromkeys(("human", "base"), "number")
     kinds |= dict.fromkeys((name for name in scores.column_names if name.startswith(PREFIX)), "number")
-    table = checked_frame(scores, kinds, path, empty=["system"])
+    check_columns(scores, kinds, path, empty=["system"])
+    table = as_frame(scores, path)
     return table.fillna({"system": ""}).astype(dict.fromkeys((*FACTORS, *SEGMENT, "cluster"), str))
 
 

@@ -7,19 +7,20 @@ said instead, and that nothing was tested.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from bmx_grid.analysis import gains
-from bmx_grid.analysis.base import Column, Given, Table, interval
+from bmx_grid.analysis.base import Column, Given, Table, highest_first, interval
 from bmx_grid.analysis.gains import MEAN
-from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
+from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
 from bmx_grid.datasets.segments import NO_PAIR
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
     ADDS_NOTHING,
     DISTANCE,
-    ESTIMATES,
     FEWEST_UNITS,
     HELPS,
     HURTS,
@@ -27,20 +28,19 @@ from bmx_grid.evaluations.verdicts import (
     NO_GAIN,
     NOT_JUDGED,
     TOO_LITTLE,
+    Verdict,
 )
 from bmx_grid.measures.resampling import CONFIDENCE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAPERS_BOOST = "power_mean_grid"
 PRECISE = 0.02  # a gain that should be seen if it is there
 POWER = 0.8
 MOST_METRICS, MOST_STEPS = 5, 3  # that are named
+DECLARED = "declared"
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 KEEP = "keep the metric as it is"
 RATE_MORE = "rate more segments: these are too few to judge a boost"
-COLUMNS = {
+COLUMNS = {  # the estimates of a verdict, and their headers
     "gain": "gain",
     "beyond": "beyond score, length and text",
     "over_reassigned": "over reassigned",
@@ -68,67 +68,104 @@ NOTES = (
 )
 # What people's scores and attributions may both depend on, where the data name it.
 SHARED_LEVELS = ("system", "document", "rater", "domain")
-Row = Mapping[Any, Any]
 
 
-def shown_verdicts(given: Given) -> pd.DataFrame:
+@dataclass(frozen=True, kw_only=True)
+class ShownVerdict(Verdict):
+    """A verdict as it is shown.
+
+    question: "declared", or of published points, other data sets, or what could not be judged. place: of the boost
+    among those of the sweep, in which the paper's comes first, then the others as they were declared. rank: of the
+    verdict, what helps first. best_looks_better: the gain of the best point minus that on other segments; chosen_on: on
+    what segments. repeat_deviation: the largest of a judge that scored repeatedly; None of another metric.
+    """
+
+    question: str
+    place: int
+    rank: int
+    best_looks_better: float
+    chosen_on: str
+    repeat_deviation: float | None
+
+    @property
+    def in_words(self) -> str:
+        """The verdict, with the names of the metrics that a boost adds nothing to, or with what is undefined."""
+        if math.isnan(self.gain.value):
+            return f"{self.verdict}: {self.because}"
+        if self.verdict != ADDS_NOTHING:
+            return self.verdict
+        metrics = named([written(name) for name in self.metrics.split(", ")])
+        return f"helps, but adds nothing to {metrics}, in this sweep"
+
+    @property
+    def of_boost(self) -> tuple[str, str, str]:
+        """Metric, explainer and boost."""
+        return self.metric, self.explainer, self.boost
+
+    @property
+    def width(self) -> int:
+        """2 on all data sets, 1 on all language pairs of one, 0 on one pair."""
+        return (self.dataset == ALL) + (self.language_pair == ALL)
+
+
+Rows = Sequence[ShownVerdict]
+
+
+def shown_verdicts(given: Given) -> list[ShownVerdict]:
     """The verdicts on metrics and explainers that are no controls, on the widest scope of each boost.
 
     What helps first, then by the other verdicts, the largest gain first; questions about declared, published and other
-    points after each other, in the column question, and what could not be judged at the end. `best_looks_better`: the
-    gain of the best point minus that on other segments; `chosen_on`: on what segments; `place`: of the boost among
-    those of the sweep, in which the paper's comes first, then the others as they were declared; `repeat_deviation`:
-    the largest of a judge that scored repeatedly.
+    points after each other, and what could not be judged at the end.
     """
-    import pandas as pd
+    metrics, explainers = (given.real.factor_levels(factor) for factor in ("metric", "explainer"))
+    known = [row for row in given.rows("verdicts", Verdict) if row.metric in metrics and row.explainer in explainers]
+    boosts = list(dict.fromkeys([PAPERS_BOOST, *(row.boost for row in known)]))
+    deviations: dict[str, float] = {}
+    for setting in given.settings:
+        if math.isfinite(setting.repeat_deviation):
+            most = max(setting.repeat_deviation, deviations.get(setting.metric, 0.0))
+            deviations[setting.metric] = most
+    unknown = math.nan if deviations else None
+    labels: list[str] = list(LEGEND)
+    rows = [
+        ShownVerdict(
+            **vars(row),
+            question=row.point if row.point in FURTHER else DECLARED,
+            place=boosts.index(row.boost),
+            rank=labels.index(row.verdict),
+            best_looks_better=row.best_gain - row.gain.value,
+            chosen_on=DISTANCE.get(row.point, row.point.replace("_", " ")),
+            repeat_deviation=deviations.get(row.metric, unknown),
+        )
+        for row in known
+    ]
+    rows.sort(key=_order)
+    widest: dict[tuple[str, ...], int] = {}
+    for row in rows:
+        boost = (row.question, *row.of_boost)
+        widest[boost] = max(row.width, widest.get(boost, 0))
+    return [row for row in rows if row.question == NOT_JUDGED or row.width == widest[row.question, *row.of_boost]]
 
-    frame, real = given.frames.get("verdicts"), given.real
-    if frame is None or not {"boost", *ESTIMATES} <= set(frame.columns):  # absent, or of an earlier version
-        return pd.DataFrame(columns=["question"])
-    for factor in ("metric", "explainer"):
-        frame = frame[frame[factor].isin(real.factor_levels(factor))]
-    in_order = list(dict.fromkeys([PAPERS_BOOST, *frame["boost"]]))
-    frame = frame.assign(
-        place=frame["boost"].map(in_order.index),
-        question=pd.Categorical(frame["point"].where(frame["point"].isin(FURTHER), "declared"), ["declared", *FURTHER]),
-        best_looks_better=frame["best_gain"] - frame["gain"],
-        chosen_on=frame["point"].map(lambda point: DISTANCE.get(point, point.replace("_", " "))),
-        rank=frame["verdict"].map(list(LEGEND).index),
-    )
-    settings = given.frames.get("settings", pd.DataFrame())
-    if "repeat_deviation" in settings and settings["repeat_deviation"].notna().any():
-        frame["repeat_deviation"] = frame["metric"].map(settings.groupby("metric")["repeat_deviation"].max())
-    by = ["question", "rank", "gain", "metric", "explainer", "boost", "dataset", "language_pair"]
-    frame = frame.sort_values(by, ascending=[name != "gain" for name in by])
-    groups = frame.groupby("question", observed=True)
-    parts = [part if name == NOT_JUDGED else widest(part) for name, part in groups]
-    return pd.concat(parts, ignore_index=True).astype({"question": object}) if parts else frame
+
+def _order(row: ShownVerdict) -> tuple[Any, ...]:
+    names = (row.metric, row.explainer, row.boost, row.dataset, row.language_pair)
+    return ((DECLARED, *FURTHER).index(row.question), row.rank, highest_first(row.gain.value), names)
 
 
-def of_settings(given: Given) -> pd.DataFrame:
+def of_settings(given: Given) -> list[Verdict]:
     """The verdicts on single settings, controls among them, of the boost that was declared first, at declared points.
 
-    Columns, those of verdicts.parquet: dataset, language_pair, metric, explainer, verdict, gain, gain_low, gain_high.
-    No rows where no boost was judged.
+    None where no boost was judged.
     """
-    import pandas as pd
-
-    frame = given.frames.get("verdicts")
-    columns = ["dataset", "language_pair", "metric", "explainer", "verdict", "gain", "gain_low", "gain_high"]
-    if frame is None or not len(frame):
-        return pd.DataFrame(columns=columns)
-    in_order = list(dict.fromkeys([PAPERS_BOOST, *frame["boost"]]))
-    alone = frame[(frame["language_pair"] != ALL) & ~frame["point"].isin(FURTHER)]
-    place = alone["boost"].map(in_order.index)
-    first = place == place.groupby([alone[name] for name in columns[:4]]).transform("min")
-    return alone.loc[first, columns]
-
-
-def widest(frame: pd.DataFrame) -> pd.DataFrame:
-    """For each boost of a metric and explainer the rows on most: all data sets, else each data set, else each pair."""
-    width = (frame["dataset"] == ALL).astype(int) + (frame["language_pair"] == ALL)
-    names = [frame[name] for name in ("metric", "explainer", "boost")]
-    return frame[width == width.groupby(names).transform("max")]
+    rows = given.rows("verdicts", Verdict)
+    boosts = list(dict.fromkeys([PAPERS_BOOST, *(row.boost for row in rows)]))
+    alone = [row for row in rows if row.language_pair != ALL and row.point not in FURTHER]
+    first: dict[tuple[str, ...], Verdict] = {}
+    for row in alone:
+        names = (row.dataset, row.language_pair, row.metric, row.explainer)
+        if names not in first or boosts.index(row.boost) < boosts.index(first[names].boost):
+            first[names] = row
+    return [row for row in alone if row in first.values()]
 
 
 def compute(given: Given) -> dict[str, Any]:
@@ -139,20 +176,20 @@ def compute(given: Given) -> dict[str, Any]:
     constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: of SHARED_LEVELS,
     what no data set of the sweep names, in a sentence.
     """
-    frame = given.ask(shown_verdicts)
-    if not len(frame):
+    every = given.ask(shown_verdicts)
+    if not every:
         nothing: dict[str, Any] = {"legend": [], "next_steps": "", "not_judged": [], "unnamed": ""}
-        return {"verdicts": frame, "answers": _untested(given), **nothing}
-    rows = frame[frame["question"] == "declared"].to_dict("records")
-    left = frame[frame["question"] == NOT_JUDGED].to_dict("records")
-    published = frame[frame["question"] == PUBLISHED].to_dict("records")
-    labels = {row["verdict"] for row in [*rows, *published]}
+        return {"verdicts": every, "answers": _untested(given), **nothing}
+    rows = [row for row in every if row.question == DECLARED]
+    left = [row for row in every if row.question == NOT_JUDGED]
+    published = [row for row in every if row.question == PUBLISHED]
+    labels = {row.verdict for row in [*rows, *published]}
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
     return {
-        "verdicts": frame,
+        "verdicts": every,
         "answers": list(_answers(rows, published)),
         "legend": [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
-        "next_steps": next_steps([row for row in rows if row["dataset"] not in no_evidence]),
+        "next_steps": next_steps([row for row in rows if row.dataset not in no_evidence]),
         "not_judged": _not_judged(left, rows),
         "unnamed": "" if given.constructed else _unnamed(rows),
     }
@@ -160,151 +197,142 @@ def compute(given: Given) -> dict[str, Any]:
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """One row per metric, explainer and boost; no table without verdicts."""
-    frame = result["verdicts"]
-    judged = frame[frame["question"] != NOT_JUDGED]
-    if not len(judged):
+    judged = [row for row in result["verdicts"] if row.question != NOT_JUDGED]
+    if not judged:
         return
+    repeated = any(row.repeat_deviation is not None for row in judged)
     # most sweeps have no shuffled models, and the column would be empty
-    shown = [name for name in COLUMNS if name != "over_shuffled" or judged[name].notna().any()]
+    of_placebos = any(math.isfinite(row.over_shuffled.value) for row in judged)
+    shown = [name for name in COLUMNS if of_placebos or name != "over_shuffled"]
     columns = (
         *("dataset", "language_pair", "metric", "explainer", "boost", "verdict"),
-        *(Column(name, COLUMNS[name], "+.4f", (f"{name}_low", f"{name}_high")) for name in shown),
+        *(Column(name, COLUMNS[name], "+.4f") for name in shown),
         Column("best_looks_better", "best point looks better by", "+.4f"),
         Column("p_helps_holm", "p (Holm)", P_VALUE),
         Column("tried", "corrected for"),
         Column("chosen_on", "chosen on"),
         "pairs",
         Column("n", "segments"),
-        *([Column("repeat_deviation", "varies when repeated", ".4f")] if "repeat_deviation" in judged else []),
+        *([Column("repeat_deviation", "varies when repeated", ".4f")] if repeated else []),
     )
     notes = [*NOTES, *filter(None, [result["unnamed"]])]
     yield Table.of("verdicts", "What each boost is worth", judged, columns, notes, by=["question"], names=6)
 
 
-def _unnamed(rows: Sequence[Row]) -> str:
-    """What could explain a gain and is not named; "" where all is, and for tables that do not say it."""
-    named_ones = {name for row in rows for name in row.get("named", ", ".join(SHARED_LEVELS)).split(", ")}
+def _unnamed(rows: Rows) -> str:
+    """What could explain a gain and is not named; "" where all is."""
+    named_ones = {name for row in rows for name in row.named.split(", ")}
     missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
     if not missing:
         return ""
     return f"These data name no {named(missing)}: effects of these are not taken off, and may look like a gain."
 
 
-def grouped(rows: Sequence[Row], *names: str) -> list[list[Row]]:
-    """Rows that agree in these columns, in the order of the first of each."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
+def grouped(rows: Rows, key: Callable[[ShownVerdict], Any]) -> list[list[ShownVerdict]]:
+    """Rows of one key together, in the order of the first of each."""
+    groups: dict[Any, list[ShownVerdict]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+        groups.setdefault(key(row), []).append(row)
     return list(groups.values())
 
 
-def _boost(row: Row, among: Sequence[Row]) -> str:
+def _boost(row: ShownVerdict, among: Rows) -> str:
     """Explainer and metric, with the boost where there is another than the paper's."""
-    boost = f" ({row['boost']})" if any(other["boost"] != PAPERS_BOOST for other in among) else ""
-    return f"{written(row['explainer'])} on {written(row['metric'])}{boost}"
+    boost = f" ({row.boost})" if any(other.boost != PAPERS_BOOST for other in among) else ""
+    return f"{written(row.explainer)} on {written(row.metric)}{boost}"
 
 
-def _place(row: Row, among: Sequence[Row]) -> str:
+def _place(row: ShownVerdict, among: Rows) -> str:
     """The language pair, with its data set where there are several."""
-    pair = "" if row["language_pair"] in (ALL, NO_PAIR) else row["language_pair"]
-    several = len({other["dataset"] for other in among}) > 1 or row["language_pair"] == ALL
-    return " ".join(part for part in (written(row["dataset"]) if several else "", pair) if part)
+    pair = "" if row.language_pair in (ALL, NO_PAIR) else row.language_pair
+    several = len({other.dataset for other in among}) > 1 or row.language_pair == ALL
+    return " ".join(part for part in (written(row.dataset) if several else "", pair) if part)
 
 
-def _interval(row: Row, name: str = "gain") -> str:
-    return interval(row, (name, f"{name}_low", f"{name}_high"), "+.3f")
+def _interval(estimate: Estimate) -> str:
+    return with_interval(estimate.value, estimate.low, estimate.high, "+.3f")
 
 
-def _doubt(row: Row) -> str:
+def _doubt(row: ShownVerdict) -> str:
     """Why nothing is shown though the interval leaves 0 out; "" where it needs no reason."""
-    if row["verdict"] != NO_GAIN or not (row["gain_low"] > 0 or row["gain_high"] < 0):
+    if row.verdict != NO_GAIN or not (row.gain.low > 0 or row.gain.high < 0):
         return ""
-    if row["p_gain_holm"] <= 1 - CONFIDENCE:
+    if row.p_gain_holm <= 1 - CONFIDENCE:
         return "too small"
-    looks = "a gain" if row["gain_low"] > 0 else "a loss"
-    return f"looks like {looks}, but not after the correction for {row['tried']} verdicts"
+    looks = "a gain" if row.gain.low > 0 else "a loss"
+    return f"looks like {looks}, but not after the correction for {row.tried} verdicts"
 
 
-def _answers(declared: Sequence[Row], published: Sequence[Row]) -> Iterator[str]:
+def _answers(declared: Rows, published: Rows) -> Iterator[str]:
     """The lines of each metric and explainer, those with the best verdict of a first boost first."""
-    by_both: dict[tuple[str, str], list[Row]] = {}
+    by_both: dict[tuple[str, str], list[ShownVerdict]] = {}
     for row in declared:
-        by_both.setdefault((row["metric"], row["explainer"]), []).append(row)
-    first = [row for row in declared if row["boost"] == _first(by_both[row["metric"], row["explainer"]])]
-    for lines in grouped(first, "metric", "explainer"):
-        both = lines[0]["metric"], lines[0]["explainer"]
+        by_both.setdefault((row.metric, row.explainer), []).append(row)
+    first = [row for row in declared if row.boost == _first(by_both[row.metric, row.explainer])]
+    for lines in grouped(first, lambda row: (row.metric, row.explainer)):
+        both = lines[0].metric, lines[0].explainer
         yield _answer(_boost(lines[0], declared), lines, declared, _others(lines, by_both[both]))
-        at_point = [row for row in published if (row["metric"], row["explainer"]) == both]
+        at_point = [row for row in published if (row.metric, row.explainer) == both]
         if at_point:
-            lines = [row for row in at_point if row["boost"] == _first(at_point)]
+            lines = [row for row in at_point if row.boost == _first(at_point)]
             yield _answer(f"{_boost(lines[0], declared)} at the published point", lines, declared, [])
 
 
-def _first(rows: Sequence[Row]) -> str:
+def _first(rows: Rows) -> str:
     """The boost that was declared first."""
-    return str(min(rows, key=lambda row: row["place"])["boost"])
+    return min(rows, key=lambda row: row.place).boost
 
 
-def _others(lines: Sequence[Row], rows: Sequence[Row]) -> list[str]:
+def _others(lines: Rows, rows: Rows) -> list[str]:
     """What other boosts have another verdict than those of these lines, with it."""
-    said = {row["verdict"] for row in lines}
+    said = {row.verdict for row in lines}
     by_label: dict[str, dict[str, None]] = {}
-    for row in sorted(rows, key=lambda row: row["place"]):
-        if row["boost"] != lines[0]["boost"] and row["verdict"] not in said:
-            by_label.setdefault(row["verdict"], {})[row["boost"]] = None
+    for row in sorted(rows, key=lambda row: row.place):
+        if row.boost != lines[0].boost and row.verdict not in said:
+            by_label.setdefault(row.verdict, {})[row.boost] = None
     return [f"{label} by {named(list(boosts))}" for label, boosts in by_label.items()]
 
 
-def _answer(head: str, lines: Sequence[Row], among: Sequence[Row], remarks: Sequence[str]) -> str:
+def _answer(head: str, lines: Rows, among: Rows, remarks: Sequence[str]) -> str:
     """A line of a boost of a metric and explainer, on each verdict where language pairs differ.
 
     among: whose data sets are named where there are several; remarks: further ones.
     """
-    labelled = [
-        {**row, "label": f"{row['verdict']}: {row['because']}" if math.isnan(row["gain"]) else _label(row)}
-        for row in lines
-    ]
-    parts = [_part(same, among) for same in grouped(labelled, "label")]
-    length = lines[0]["length_gain"]
-    varies = lines[0].get("repeat_deviation", math.nan)
-    beside = [f"length alone {_interval(lines[0], 'length_gain')}"] if len(lines) == 1 and math.isfinite(length) else []
-    beside += [f"the correlation varies by {number(varies, '.3f')} when repeated"] if math.isfinite(varies) else []
+    parts = [_part(same, among) for same in grouped(lines, lambda row: row.in_words)]
+    length, varies = lines[0].length_gain, lines[0].repeat_deviation
+    beside = []
+    if len(lines) == 1 and math.isfinite(length.value):
+        beside.append(f"length alone {_interval(length)}")
+    if varies is not None and math.isfinite(varies):
+        beside.append(f"the correlation varies by {number(varies, '.3f')} when repeated")
     beside += remarks
     end = f" ({', '.join(beside)})" if beside else ""
     return f"{head}: {'; '.join(parts)}{end}"
 
 
-def _label(row: Row) -> str:
-    """The verdict, with the names of the metrics that a boost adds nothing to."""
-    if row["verdict"] != ADDS_NOTHING:
-        return str(row["verdict"])
-    metrics = named([written(name) for name in row["metrics"].split(", ")])
-    return f"helps, but adds nothing to {metrics}, in this sweep"
-
-
-def _part(same: Sequence[Row], among: Sequence[Row]) -> str:
+def _part(same: Rows, among: Rows) -> str:
     """A verdict with its gain, the largest of several language pairs, and what it rests on."""
     first = same[0]
-    if math.isnan(first["gain"]):
-        return ", ".join(filter(None, (first["label"], named([_place(row, among) for row in same]))))
+    if math.isnan(first.gain.value):
+        return ", ".join(filter(None, (first.in_words, named([_place(row, among) for row in same]))))
     several = len(same) > 1
     remarks = [text for text in (_place(first, same) if several else "", _doubt(first)) if text]
     remark = f" ({', '.join(remarks)})" if remarks else ""
-    pairs = counted(max(first["pairs"], len(same)), "language pair")
-    where = pairs if first["pairs"] > 1 or several else _place(first, among)
-    segments = counted(sum(row["n"] for row in same), "segment")
-    gain = f"{'at most ' if several else ''}{_interval(first)}{remark}"
-    return ", ".join(filter(None, (first["label"], gain, where, segments)))
+    pairs = counted(max(first.pairs, len(same)), "language pair")
+    where = pairs if first.pairs > 1 or several else _place(first, among)
+    segments = counted(sum(row.n for row in same), "segment")
+    gain = f"{'at most ' if several else ''}{_interval(first.gain)}{remark}"
+    return ", ".join(filter(None, (first.in_words, gain, where, segments)))
 
 
-def _not_judged(rows: Sequence[Row], declared: Sequence[Row]) -> list[str]:
+def _not_judged(rows: Rows, declared: Rows) -> list[str]:
     """The boosts that cannot be made, and the language pairs, a sentence per reason."""
     sentences = []
-    for alike in grouped(rows, "because"):
+    for alike in grouped(rows, lambda row: row.because):
         boosts = dict.fromkeys(_boost(row, [*rows, *declared]) for row in alike)
         places = dict.fromkeys(_place(row, rows) for row in alike)
         where = f" for {named(list(places))}" if any(places) else ""
-        sentences.append(f"{named(list(boosts))}{where}: {alike[0]['because'].rstrip('.')}.")
+        sentences.append(f"{named(list(boosts))}{where}: {alike[0].because.rstrip('.')}.")
     return sentences
 
 
@@ -320,50 +348,50 @@ def _untested(given: Given) -> list[str]:
     return [*lines, why] if len(fixed) else []
 
 
-def next_steps(rows: Sequence[Row]) -> str:
+def next_steps(rows: Rows) -> str:
     """What to do with each metric, in a sentence; "" without verdicts. rows: what helps first."""
     steps: dict[str, list[str]] = {}
-    for group in grouped(rows, "metric"):
-        steps.setdefault(_step(group), []).append(written(group[0]["metric"]))
+    for group in grouped(rows, lambda row: row.metric):
+        steps.setdefault(_step(group), []).append(written(group[0].metric))
     lines = [f"{step} ({named(metrics, most=MOST_METRICS)})" for step, metrics in steps.items()]
     return f"Next: {named(lines, most=MOST_STEPS, separator='; ')}." if lines else ""
 
 
-def _step(rows: Sequence[Row]) -> str:
+def _step(rows: Rows) -> str:
     """The next step with one metric."""
     first = rows[0]
     averages = [row for row in rows if _average_is_better(row)]
-    if averages and len(averages) == sum(math.isfinite(row["combined_gain"]) for row in rows):
-        least = min(averages, key=lambda row: row["combined_gain"])
-        return f"use an average of the metrics instead, {_interval(least, 'combined_gain')}"
-    if first["verdict"] == HELPS:
-        same = [row for row in rows if (row["explainer"], row["boost"]) == (first["explainer"], first["boost"])]
-        helped = [_place(row, same) for row in same if row["verdict"] == HELPS]
+    if averages and len(averages) == sum(math.isfinite(row.combined_gain.value) for row in rows):
+        least = min(averages, key=lambda row: row.combined_gain.value)
+        return f"use an average of the metrics instead, {_interval(least.combined_gain)}"
+    if first.verdict == HELPS:
+        same = [row for row in rows if row.of_boost == first.of_boost]
+        helped = [_place(row, same) for row in same if row.verdict == HELPS]
         where = f" on {', '.join(helped)}" if len(helped) < len(same) else ""
-        return f"use the recipe of {first['boost']} with {written(first['explainer'])}{where}"
-    if all(row["verdict"] == HURTS for row in rows):
+        return f"use the recipe of {first.boost} with {written(first.explainer)}{where}"
+    if all(row.verdict == HURTS for row in rows):
         return f"do not boost it, {KEEP}"
-    return _more_data(rows) if all(row["verdict"] in (TOO_LITTLE, NO_GAIN) for row in rows) else KEEP
+    return _more_data(rows) if all(row.verdict in (TOO_LITTLE, NO_GAIN) for row in rows) else KEEP
 
 
-def _average_is_better(row: Row) -> bool:
+def _average_is_better(row: ShownVerdict) -> bool:
     """Whether averaging metrics gains more than the boost, established also beyond score, length and text."""
-    established = row["combined_gain_low"] > 0 and row["combined_beyond_low"] > 0
-    return bool(established and row["combined_gain"] > (row["gain"] if row["verdict"] == HELPS else 0.0))
+    established = row.combined_gain.established and row.combined_beyond.established
+    return established and row.combined_gain.value > (row.gain.value if row.verdict == HELPS else 0.0)
 
 
-def _more_data(rows: Sequence[Row]) -> str:
+def _more_data(rows: Rows) -> str:
     """How much more to rate so that the whole rule finds a gain of PRECISE; no more where that is there already."""
-    known = [row for row in rows if math.isfinite(row["gain_low"])]
+    known = [row for row in rows if math.isfinite(row.gain.low)]
     if not known:
         return RATE_MORE
-    row = max(known, key=lambda row: row["gain"])
-    units = row["pairs"] if row["pairs"] > 1 else row["n"]
+    row = max(known, key=lambda row: row.gain.value)
+    units = row.pairs if row.pairs > 1 else row.n
     more = units_needed(row) - units
     if more <= 0:
-        return KEEP if row["verdict"] == NO_GAIN else RATE_MORE
+        return KEEP if row.verdict == NO_GAIN else RATE_MORE
     goal = f"a gain of {PRECISE:g} with probability {POWER:g}"
-    if row["pairs"] > 1:  # nobody makes language pairs: each can be judged by itself, by its segments
+    if row.pairs > 1:  # nobody makes language pairs: each can be judged by itself, by its segments
         return (
             f"judge language pairs one by one (dataset.NAME.language_pairs=[PAIR]), as to see {goal} across them takes "
             f"about {units + more:,}"
@@ -371,7 +399,7 @@ def _more_data(rows: Sequence[Row]) -> str:
     return f"rate about {counted(math.ceil(more / 100) * 100, 'more segment')} to see {goal}"
 
 
-def units_needed(row: Row) -> int:
+def units_needed(row: ShownVerdict) -> int:
     """At how many segments, or language pairs, the rule gives "helps" with probability POWER for a gain of PRECISE.
 
     All conditions must be established after Holm's correction, its hardest step, if gain, gain beyond score, length
@@ -381,14 +409,13 @@ def units_needed(row: Row) -> int:
     """
     from scipy.special import stdtr, stdtrit
 
-    pairs = row["pairs"] > 1
-    units = row["pairs"] if pairs else row["n"]
-    degrees = (row["pairs"] if pairs else row["clusters"]) - 1
+    units = row.pairs if row.pairs > 1 else row.n
+    degrees = row.units[0] - 1
     width = 2 * stdtrit(degrees, (1 + CONFIDENCE) / 2)
-    error = (row["gain_high"] - row["gain_low"]) / width * math.sqrt(units)
+    error = (row.gain.high - row.gain.low) / width * math.sqrt(units)
     if error == 0:
         return FEWEST_UNITS
-    level = 1 - (1 - CONFIDENCE) / 2 / max(row["tried"], 1)
+    level = 1 - (1 - CONFIDENCE) / 2 / max(row.tried, 1)
     needed = FEWEST_UNITS
     while stdtr(needed - 1, PRECISE / error * math.sqrt(needed) - stdtrit(needed - 1, level)) < POWER:
         needed = max(needed + 1, math.floor(needed * 1.01))

@@ -18,6 +18,7 @@ from bmx_grid.analysis.gains import declared
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named
 from bmx_grid.evaluations.boost_evidence import ALL
+from bmx_grid.evaluations.words import Row as WordsRow
 from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.measures.resampling import cluster_mean, codes, number_of, resampled_correlations
 from bmx_grid.measures.resampling import interval as ends_of
@@ -104,7 +105,8 @@ def _rows(given: Given) -> pd.DataFrame:
     import pandas as pd
 
     columns = [*FACTORS, "side", "measure", "value", "low", "high"]
-    frame = given.frames.get("words", pd.DataFrame(columns=columns))
+    known = given.frame("words", WordsRow)
+    frame = pd.DataFrame(columns=columns) if known is None else known
     return frame[frame["metric"] != CONTROL]
 
 

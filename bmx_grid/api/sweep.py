@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.questions import Analysis
     from bmx_grid.api.sweep_plan import Sweep
+    from bmx_grid.evaluations.verdicts import Verdict
     from bmx_grid.sweep.evaluation import Outcome
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.results import SettingResult
@@ -219,14 +220,13 @@ def _track(
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
     from bmx_grid.analysis.headline import answer
     from bmx_grid.analysis.questions import counts, numbers
-    from bmx_grid.evaluations.base import Estimate
     from bmx_grid.report.table import markdown
 
     verdicts = _verdicts(tables)
     for result in ran.results:
         if result.names in verdicts:
             row = verdicts[result.names]
-            sweep.tracker.judge(result, row["verdict"], Estimate(row["gain"], row["gain_low"], row["gain_high"]))
+            sweep.tracker.judge(result, row.verdict, row.gain)
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     of_sweep = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
     if analysis is None:
@@ -237,18 +237,13 @@ def _track(
     sweep.tracker.headline(numbers(analysis), note, written, answers, {**counts(analysis), **of_sweep})
 
 
-def _verdicts(tables: Mapping[str, pa.Table]) -> dict[tuple[str, ...], dict[Any, Any]]:
+def _verdicts(tables: Mapping[str, pa.Table]) -> dict[tuple[str, ...], Verdict]:
     """The verdict on each setting that has one, by the names of the setting."""
-    from bmx_grid.analysis.base import FACTORS, Given
-    from bmx_grid.analysis.load import frames_of
+    from bmx_grid.analysis.base import Given
     from bmx_grid.analysis.verdicts import of_settings
 
-    frames = frames_of({name: tables[name] for name in ("verdicts",) if name in tables})
-    verdicts: dict[tuple[str, ...], dict[Any, Any]] = {}
-    for row in of_settings(Given(frames)).to_dict("records"):
-        names = tuple(row[name] for name in FACTORS)
-        verdicts[names] = row
-    return verdicts
+    rows = of_settings(Given(tables))
+    return {(row.dataset, row.language_pair, row.metric, row.explainer): row for row in rows}
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:

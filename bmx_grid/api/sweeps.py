@@ -197,7 +197,7 @@ class Run:
 
         Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
         """
-        from bmx_grid.analysis.load import read_frame
+        from bmx_grid.evaluations.tables import read_frame
 
         tables = self._tables()
         if name not in tables:
@@ -206,7 +206,9 @@ class Run:
 
     def _tables(self) -> dict[str, Path]:
         """Name -> file."""
-        return {file.stem: file for place in ("*.parquet", "tables/*.parquet") for file in self.folder.glob(place)}
+        from bmx_grid.sweep.output import table_files
+
+        return table_files(self.folder)
 
     settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
@@ -218,11 +220,11 @@ class Run:
     @functools.cached_property
     def analysis(self) -> Analysis:
         """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
-        from bmx_grid.analysis.load import frames_beside, load_table
+        from bmx_grid.analysis.load import load_table, tables_beside
         from bmx_grid.analysis.questions import analyse
 
         table = load_table(self.folder)
-        return analyse(table, frames=frames_beside(table))
+        return analyse(table, tables_beside(table))
 
     def plot(
         self,
@@ -285,11 +287,11 @@ class Run:
         for name in sorted(wanted - known):
             raise ConfigError("ids: " + unknown("segment", name, sorted(known)[:10]))
         rows = [
-            (segment.id, segment.system, float(stored.base_scores[row]), side["name"], position, word, value)
+            (segment.id, segment.system, float(stored.base_scores[row]), side.role, position, word, value)
             for row, segment in enumerate(setting.segments.segments)
             if segment.id in wanted
             for side in sides_of(setting, stored, texts, row)
-            for position, (word, value) in enumerate(zip(side["words"], side["attributions"].tolist(), strict=True))
+            for position, (word, value) in enumerate(zip(side.words, side.attributions.tolist(), strict=True))
         ]
         columns = ["id", "system", "score", "side", "position", "word", "attribution"]
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
@@ -324,14 +326,14 @@ class Run:
         """The answer, and a table with the gains at the published points and their intervals."""
         import pandas as pd
 
-        from bmx_grid.analysis.gains import declared_points
+        from bmx_grid.analysis.gains import declared_points, tested_points
         from bmx_grid.analysis.headline import answer
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
         lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
         names, columns = tuple[str, ...](FACTORS), {name: name for name in ("value", "low", "high")}
         if "grid" in self.names:
-            tested = declared_points(self.analysis.frames)
+            tested = declared_points(tested_points(self.analysis))
             tested = tested[(tested["point"] == PUBLISHED) & tested["low"].notna()]
             frame = self.settings.merge(tested[[*FACTORS, "gain", "low", "high"]], on=list(FACTORS), how="left")
             columns = {"n_used": "segments", "baseline": "metric alone", "gain": "gain at the published point"}

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.load import checked_frame, kinds_of, read_arrow
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval
+from bmx_grid.evaluations.base import BASE, columns_of
+from bmx_grid.evaluations.levels import ThresholdRow
+from bmx_grid.evaluations.tables import read_arrow, rows_of
 from bmx_grid.measures.significance import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
@@ -54,11 +56,6 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> Values:
     return {**values, "scores": rows}
 
 
-# The columns of a table of thresholds that are read.
-READ = {"dataset", "language_pair", "human_name", "metric", "point", "system_score", "difference"}
-READ |= {"probability", "probability_low", "probability_high"}
-
-
 def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Values]:
     """How often people agree with a difference of two systems' scores, for each judgement of a sweep's thresholds.
 
@@ -67,20 +64,21 @@ def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Va
     """
     file = table_path(path, "thresholds") if path.is_dir() else path
     table = read_arrow(file)
-    if READ - {*table.column_names}:
+    if not {*columns_of(ThresholdRow)} <= {*table.column_names}:
         raise DataError(f"{path}: no table of thresholds; name the folder of a sweep with evaluation=[levels].")
-    kinds = {name: kind for name, kind in kinds_of("thresholds").items() if name in READ}
-    rows = checked_frame(table, kinds, file)
-    rows = rows[(rows["metric"] == metric) & (rows["point"] == "base") & (rows["system_score"] == system_score)]
-    if not len(rows):
+    by_judgement: dict[tuple[str, str, str], list[ThresholdRow]] = {}
+    for row in rows_of(table, ThresholdRow, str(file)):
+        if (row.metric, row.point, row.system_score) == (metric, BASE, system_score):
+            by_judgement.setdefault((row.dataset, row.language_pair, row.human_name), []).append(row)
+    if not by_judgement:
         way_out = f"metric=[{metric}] evaluation=[levels] evaluation.levels.system_score={system_score}"
         raise DataError(f"{path}: no thresholds of {metric} with such system scores; run a sweep with {way_out}.")
     people = []
-    for names, curve in rows.groupby(["dataset", "language_pair", "human_name"], sort=False):
-        row = curve.sort_values("probability").iloc[0]
-        known = row[["probability", "probability_low", "probability_high"]].to_numpy(np.float64)
-        shares = expit(np.log(known / (1 - known)) * abs(gap) / row["difference"]).tolist()
-        judged = " ".join(map(str, names))
+    for names, curve in by_judgement.items():
+        row = min(curve, key=lambda row: row.probability)
+        known = np.array([row.probability, row.probability_low, row.probability_high])
+        shares = expit(np.log(known / (1 - known)) * abs(gap) / row.difference.value).tolist()
+        judged = " ".join(names)
         people.append({"judged": judged, **dict(zip(("agree", "low", "high"), shares, strict=True))})
     return people
 

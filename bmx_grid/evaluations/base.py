@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
@@ -58,6 +58,22 @@ class Estimate:
 
 NOTHING = Estimate()
 Measured = Annotated[Estimate, "what a row is about"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingRow:
+    """A row of a table, with the names of its setting: a sweep writes them before the columns of the row.
+
+    KEY: what rows of one setting differ in, where there is one for each; by default all that a row says.
+    """
+
+    KEY: ClassVar[tuple[str, ...] | None] = None
+
+    # made by `str`: a default that stands in the class would become that of a field of this name in a row
+    dataset: str = field(default_factory=str)
+    language_pair: str = field(default_factory=str)
+    metric: str = field(default_factory=str)
+    explainer: str = field(default_factory=str)
 
 
 class SegmentCodes:
@@ -213,8 +229,9 @@ class Evaluation(Component):
     It reads stored scores and attributions only: a cached sweep is evaluated anew without a metric call. Results
     depend on the settings and on the identity fields of the evaluation, and on nothing else.
 
-    ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES. A field named as one
-    of NAMES is in its place, for rows that speak of something else than their setting.
+    ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES, which questions read as
+    well where it is a `SettingRow`. A field named as one of NAMES is in its place, for rows that speak of something
+    else than their setting.
     SCOPE: the names that settings share which are evaluated together; by default each setting alone.
     AS_IT_ENDS: whether each setting is evaluated as soon as it ends (`of_setting`), for what is shown and tracked at
     once.
@@ -285,16 +302,28 @@ class Evaluation(Component):
 
 
 MOST_RESAMPLES = 1_000_000
-COLUMN_KINDS: dict[Any, Kind] = {str: "text", float: "number", int: "count", bool: "flag"}
+COLUMN_KINDS: dict[Any, Kind] = {str: "text", float: "number", float | None: "number", int: "count", bool: "flag"}
+
+
+def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
+    """The type of each field of a class of rows, and the columns it makes; without the names of the setting."""
+    hints = get_type_hints(row, include_extras=True)
+    made: dict[str, tuple[Any, tuple[str, ...]]] = {}
+    for field_ in fields(row):
+        name = field_.name
+        if field_ is SettingRow.__dataclass_fields__.get(name):
+            continue
+        before = "" if hints[name] == Measured else f"{name}_"
+        ends = () if hints[name] in COLUMN_KINDS else (f"{before}low", f"{before}high")
+        made[name] = (hints[name], (name, *ends))
+    return made
 
 
 def columns_of(row: type) -> dict[str, Kind]:
     """The columns of a class of rows, in the order of its fields, and what they hold."""
     columns: dict[str, Kind] = {}
-    for name, of in get_type_hints(row, include_extras=True).items():
-        before = "" if of == Measured else f"{name}_"
-        names = [name] if of in COLUMN_KINDS else [name, f"{before}low", f"{before}high"]
-        columns |= dict.fromkeys(names, COLUMN_KINDS.get(of, "number"))
+    for kind, names in fields_of(row).values():
+        columns |= dict.fromkeys(names, COLUMN_KINDS.get(kind, "number"))
     return columns
 
 
@@ -302,8 +331,8 @@ def as_columns(row: type, rows: Sequence[Any] | Columns) -> Columns:
     """The columns of some rows. Raises ValueError where those that are given are not the fields of `row`, or uneven."""
     declared = columns_of(row)
     if not isinstance(rows, Mapping):
-        fields = get_type_hints(row)
-        cells = [[cell for name, of in fields.items() for cell in _cells(getattr(one, name), of)] for one in rows]
+        kinds = {name: kind for name, (kind, _) in fields_of(row).items()}
+        cells = [[cell for name, of in kinds.items() for cell in _cells(getattr(one, name), of)] for one in rows]
         return {name: [of_row[place] for of_row in cells] for place, name in enumerate(declared)}
     if list(rows) != list(declared):
         raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.base import NOTHING, Estimate, Measured
+from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingRow
 from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.nuisance import CurveTerms, beyond_nuisance
@@ -40,7 +40,7 @@ Chosen = dict[tuple[str, str], list[Floats]]  # scores by boost and point: as it
 
 
 @dataclass(frozen=True)
-class BoostRow:
+class BoostRow(SettingRow):
     """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
 
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.

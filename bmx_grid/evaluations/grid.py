@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
-from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished
+from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished, SettingRow
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
 from bmx_grid.evaluations.held_out import FOLDS, free_of_each
 from bmx_grid.measures.correlation import correlate, point_that_gains
@@ -19,7 +19,7 @@ from bmx_grid.measures.grid_resampling import Sample, cross_fit
 
 
 @dataclass(frozen=True)
-class GridRow:
+class GridRow(SettingRow):
     """One row of grid.parquet: a point and its correlation with the human scores."""
 
     side: str
@@ -29,7 +29,7 @@ class GridRow:
 
 
 @dataclass(frozen=True)
-class PointRow:
+class PointRow(SettingRow):
     """One row of points.parquet: a point that was not chosen on the segments it is judged on, and what it reaches.
 
     point: "published", at the nearest grid point, of two equally near ones the lower; or "elsewhere", chosen on the

@@ -14,7 +14,16 @@ import numpy as np
 from bmx_grid.attribution.contracts import combined
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.evaluations.base import BASE, MOST_RESAMPLES, NOTHING, Estimate, Evaluation, Finished, Measured
+from bmx_grid.evaluations.base import (
+    BASE,
+    MOST_RESAMPLES,
+    NOTHING,
+    Estimate,
+    Evaluation,
+    Finished,
+    Measured,
+    SettingRow,
+)
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.levels import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
@@ -39,7 +48,7 @@ Weighted = Callable[[Floats], Floats]  # float64[C, B] weights of clusters -> fl
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(SettingRow):
     """One row of correlations.parquet.
 
     point: "base" or the name of a boosted point; human: which judgement. level: "segment" or "system"; grouping:
@@ -50,6 +59,8 @@ class Row:
     on half of the clusters and judged on the other half, the mean of both ways.
     system_score: "mean" or "corpus".
     """
+
+    KEY = ("point", "human", "level", "grouping", "statistic")
 
     point: str
     human: str
@@ -69,13 +80,15 @@ class Row:
 
 
 @dataclass(frozen=True)
-class SystemRow:
+class SystemRow(SettingRow):
     """One row of systems.parquet: a system's human score, and its score as a mean and from summed statistics.
 
     rank: among the systems by the metric, 1 is the best, with the ends of its rank range and the cluster of systems it
     is in (`measures.rank_ranges`), of the score that the system level uses; human_*: the same by people. 0 where there
     is none: a system without a score, no resamples, too few clusters of segments, or people who scored whole systems.
     """
+
+    KEY = ("point", "human_name", "system")
 
     point: str
     human_name: str
@@ -95,7 +108,7 @@ class SystemRow:
 
 
 @dataclass(frozen=True)
-class ThresholdRow:
+class ThresholdRow(SettingRow):
     """One row of thresholds.parquet: how large a difference of two systems must be for people to agree so often.
 
     probability: that people prefer the system with the higher score, at this difference of system scores (of a logistic
@@ -104,6 +117,8 @@ class ThresholdRow:
     observed: the share of the n_pairs pairs at least as far apart on which they agree, a human tie is half.
     n_undefined: of all pairs of systems, those without both scores.
     """
+
+    KEY = ("point", "human_name", "probability")
 
     point: str
     human_name: str

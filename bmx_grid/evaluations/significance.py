@@ -25,6 +25,7 @@ from bmx_grid.evaluations.base import (
     Evaluation,
     Finished,
     Measured,
+    SettingRow,
     grouped,
     here,
 )
@@ -49,7 +50,7 @@ LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Row(SettingRow):
     """One row of tests.parquet: one comparison and one test of it, with the explainer that it speaks of."""
 
     explainer: str
@@ -73,12 +74,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Rank:
+class Rank(SettingRow):
     """One row of ranking.parquet: a metric, whatever its explainer, among those of its language pair.
 
     value: its correlation, with its sign, as in correlations.parquet: one of a metric whose lower scores are better, as
     TER's, is negative. rank: 1 is the best; 0 where nothing was tested.
     """
+
+    KEY = ("level", "statistic")
 
     explainer: str
     level: str

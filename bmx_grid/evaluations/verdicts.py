@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, p_in_words
-from bmx_grid.evaluations.base import NOTHING, Estimate
+from bmx_grid.evaluations.base import NOTHING, Estimate, SettingRow
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -95,7 +95,7 @@ NOT_JUDGED = "none"  # in place of a point
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(SettingRow):
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
     dataset, language_pair: "all" for several. because: the numbers behind it in a sentence. gain: of the boost over the
@@ -146,7 +146,7 @@ class Verdict:
         return self.verdict
 
     @property
-    def question(self) -> tuple[str, str]:
+    def family(self) -> tuple[str, str]:
         """What is corrected together: verdicts on pairs, data sets or all of them, at points of one kind."""
         level = "pair" if self.pairs == 1 else "all" if self.dataset == ALL else "data set"
         return level, self.point if self.point in (PUBLISHED, OTHER_DATASETS) else "declared"
@@ -194,7 +194,7 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
     if not evidence:
         return []
     p = pd.DataFrame({"helps": [row.p_helps for row in evidence], "gain": [row.gain.p for row in evidence]})
-    families = p.groupby([" ".join(row.question) for row in evidence])
+    families = p.groupby([" ".join(row.family) for row in evidence])
     corrected, sizes = families.transform(holm), families["gain"].transform("size")
     verdicts = []
     for row, helps, gain, size in zip(evidence, corrected["helps"], corrected["gain"], sizes, strict=True):

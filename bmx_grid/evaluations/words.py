@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Labels, Ragged, sums_by_text
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Measured
+from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Measured, SettingRow
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations
 from bmx_grid.measures.word_measures import (
@@ -45,7 +45,7 @@ SUM = "spearman_sum"  # the measure that asks people's scores instead of their t
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(SettingRow):
     """One row of words.parquet: a measure of one side with its 95 % interval."""
 
     side: str
@@ -56,7 +56,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class TagsRow:
+class TagsRow(SettingRow):
     """One row of word_tags.parquet: how the tags of one side fit the words that an explanation speaks of.
 
     n_tags: published tags that count; n_compared: words with a tag and something said of them; n_lost: tags on words

@@ -12,13 +12,14 @@ from bmx_grid.analysis import shared_task
 from bmx_grid.analysis.base import CONTROLS, FACTORS, Given
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.headline import not_evidence
-from bmx_grid.analysis.load import frames_of, from_arrow
+from bmx_grid.analysis.load import of_results
 from bmx_grid.analysis.points import selection
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
 from bmx_grid.analysis.regression import fit_table
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid_options import GridOptions
+from bmx_grid.evaluations.tables import Tables
 from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
@@ -65,11 +66,11 @@ def analyse_sweep(
     if not explainers:
         return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
     try:
-        table = from_arrow(tables["grid"], origin=str(folder.path))
+        table = of_results(results, origin=str(folder.path))
     except DataError as error:
         return (None, [], f"no analysis: {error}")
     points = {name: point for name, point in grid.fixed.items() if name in explainers}
-    analysis = analyse(table, frames_of(tables), with_others(questions), fixed=points, seed=seed)
+    analysis = analyse(table, Tables(tables), with_others(questions), fixed=points, seed=seed)
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
     files = write_analysis(
         analysis,
@@ -96,7 +97,7 @@ def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
 
 def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:
     """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
-    given = Given(frames_of(tables))
+    given = Given(Tables(tables))
     shown = [table for question in OF_METRICS for table in question.tables(given.ask(question.compute))]
     if not shown:
         return (None, [], "")

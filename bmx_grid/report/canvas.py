@@ -137,7 +137,7 @@ def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callab
 
 def correlation_of(analysis: Analysis) -> str:
     """The name of the correlation that is gained; "correlation" where it is not known."""
-    return correlation_in_words(analysis.shared("correlation"))
+    return correlation_in_words(analysis.correlation)
 
 
 def undefined_in_words(count: int, thing: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from bmx_grid.analysis.base import FACTORS
 from bmx_grid.analysis.gains import at_points, declared
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.verdicts import shown_verdicts
+from bmx_grid.analysis.verdicts import DECLARED, shown_verdicts
 from bmx_grid.core.wording import (
     MINUS,
     SHORT_LABEL,
@@ -25,6 +26,7 @@ from bmx_grid.core.wording import (
     typeset,
     with_interval,
 )
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.verdicts import HELPS
 from bmx_grid.measures.correlation import NO_CHANGE
 from bmx_grid.report.canvas import (
@@ -63,25 +65,40 @@ HEIGHT = 2.5  # inches, of the curves of a setting
 LEAST_REACH = 0.005  # of their second frame, above and below the metric alone
 
 
+@dataclass(frozen=True)
+class Bar:
+    """A row of a figure. names: the parts of its name; filled: its mark; marks: further values, by kind."""
+
+    names: tuple[str, ...]
+    gain: Estimate
+    filled: bool
+    marks: Mapping[str, float] = field(default_factory=dict)
+
+
 def boosts(analysis: Analysis) -> Iterator[Drawing]:
     """All boosts, those of the metric with the largest gain first; none without a table of boosts."""
-    frame = analysis.ask(shown_verdicts)
-    frame = frame[frame["question"] == "declared"]
-    if not len(frame) or frame["gain"].isna().all():
+    verdicts = [row for row in analysis.ask(shown_verdicts) if row.question == DECLARED]
+    verdicts = [row for row in verdicts if math.isfinite(row.gain.value)]
+    if not verdicts:
         return
-    frame = frame.dropna(subset=["gain"]).assign(largest=frame.groupby("metric")["gain"].transform("max"))
-    frame = frame.sort_values(["largest", "metric", "gain"], ascending=[False, True, False])
-    boost = frame["boost"].str.replace("_", " ") if frame["boost"].nunique() > 1 else ""
-    pair = (frame["dataset"] + " " + frame["language_pair"]).where(frame["pairs"] == 1, "")
-    names = frame[["metric", "explainer"]].assign(boost=boost, pair=pair)
-    shown = {"gain_low": "low", "gain_high": "high", "length_gain": LENGTH, "reassigned_gain": REASSIGNED}
-    rows = frame[["gain", *shown]].rename(columns=shown).assign(filled=frame["verdict"] == HELPS)
+    largest: dict[str, float] = {}
+    for row in verdicts:
+        largest[row.metric] = max(row.gain.value, largest.get(row.metric, -math.inf))
+    verdicts.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain.value))
+    several = len({row.boost for row in verdicts}) > 1
+    rows = []
+    for row in verdicts:
+        boost = row.boost.replace("_", " ") if several else ""
+        pair = f"{row.dataset} {row.language_pair}" if row.pairs == 1 else ""
+        marks = {LENGTH: row.length_gain.value, REASSIGNED: row.reassigned_gain}
+        rows.append(Bar((row.metric, row.explainer, boost, pair), row.gain, row.verdict == HELPS, marks))
+    helping = sum(row.filled for row in rows)
     caption = (
         f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {correlation_of(analysis)}, "
-        f"boosted minus metric alone, with 95 % intervals. Filled: it helps, {rows['filled'].sum()} of {len(rows)}. "
+        f"boosted minus metric alone, with 95 % intervals. Filled: it helps, {helping} of {len(rows)}. "
         "Beside it what length alone, and attributions of another segment, gain on the same segments."
     )
-    yield from _drawings(analysis, names, rows, "boosts", "What each boost gains", caption)
+    yield from _drawings(analysis, rows, "boosts", "What each boost gains", caption)
 
 
 def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
@@ -100,31 +117,34 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
             f"gains_with_intervals_{file_stem(explainer)}",
             f"Gains of {label(explainer)} at the declared point",
         )
-        rows = gains[["gain", "low", "high"]].assign(filled=gains["survives"])
-        yield from _drawings(analysis, gains[list(FACTORS[:3])], rows, stem, title, caption)
+        rows = [
+            Bar(
+                (row["dataset"], row["language_pair"], row["metric"]),
+                Estimate(row["gain"], row["low"], row["high"]),
+                row["survives"],
+            )
+            for row in gains.to_dict("records")
+        ]
+        yield from _drawings(analysis, rows, stem, title, caption)
 
 
-def _drawings(
-    analysis: Analysis, names: pd.DataFrame, rows: pd.DataFrame, stem: str, title: str, caption: str
-) -> Iterator[Drawing]:
-    """One figure, or several of MOST_ROWS rows each. names: the parts of the name of each row."""
-    labels = [" · ".join(label(part, SHORT_LABEL) for part in parts if part) for parts in names.to_numpy()]
+def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, caption: str) -> Iterator[Drawing]:
+    """One figure, or several of MOST_ROWS rows each."""
     for start in range(0, len(rows), MOST_ROWS):
         number = start // MOST_ROWS + 1
         part = ("", "") if number == 1 else (f"_{number}", f", part {number}")
-        shown = slice(start, start + MOST_ROWS)
-        draw = partial(_draw, labels[shown], rows[shown], f"gain in {correlation_of(analysis)}")
+        draw = partial(_draw, rows[start : start + MOST_ROWS], f"gain in {correlation_of(analysis)}")
         yield signed(analysis, f"{stem}{part[0]}", f"{title}{part[1]}", caption, draw)
 
 
-def _draw(names: Sequence[str], rows: pd.DataFrame, axis: str) -> Figure:
+def _draw(rows: Sequence[Bar], axis: str) -> Figure:
     """Names stand above their rows, so that the figure fits a column and a phone."""
     figure, (axes,) = canvas(COLUMN, 0.7 + ROW * max(len(rows), 3))
-    for place, (name, row) in enumerate(zip(names, rows.to_dict("records"), strict=True)):
+    for place, row in enumerate(rows):
         axes.text(
             0.01,
             -place + 0.3,
-            name,
+            " · ".join(label(part, SHORT_LABEL) for part in row.names if part),
             transform=axes.get_yaxis_transform(),
             fontsize=6.5,
             va="center",
@@ -134,15 +154,17 @@ def _draw(names: Sequence[str], rows: pd.DataFrame, axis: str) -> Figure:
         )
         height = -place - 0.16
         # nothing is drawn for NaN
-        axes.plot([row["low"], row["high"]], [height] * 2, color=BLUE, linewidth=1.4, solid_capstyle="butt", zorder=2)
+        axes.plot(
+            [row.gain.low, row.gain.high], [height] * 2, color=BLUE, linewidth=1.4, solid_capstyle="butt", zorder=2
+        )
         for kind, (marker, size, colour) in MARKS.items():
             axes.plot(
-                [row.get(kind, math.nan)],
+                [{"gain": row.gain.value, **row.marks}.get(kind, math.nan)],
                 [height],
                 linestyle="none",
                 marker=marker,
                 markersize=size,
-                color=PAPER if kind == "gain" and not row["filled"] else colour,
+                color=PAPER if kind == "gain" and not row.filled else colour,
                 markeredgecolor=colour,
                 markeredgewidth=1.0,
                 zorder=4 if kind == "gain" else 3,
@@ -153,7 +175,7 @@ def _draw(names: Sequence[str], rows: pd.DataFrame, axis: str) -> Figure:
     axes.set_ylim(-len(rows) + 0.5, 0.55)
     axes.margins(x=0.03)
     gain_axis(axes, axis)
-    if LENGTH in rows:
+    if rows[0].marks:
         legend_above(figure, ncols=3, fontsize=6.5, handletextpad=0.1, columnspacing=0.9)
     return figure
 
@@ -199,7 +221,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     from matplotlib.figure import Figure
 
     setting: Any = analysis.ask(at_points).iloc[row]
-    aggregation = analysis.shared("aggregation")
+    aggregation = analysis.aggregation
     figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
     # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
     whole, near = (figure.add_axes((left, 0.165, 0.315, 0.735)) for left in (0.088, 0.49))

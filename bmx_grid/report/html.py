@@ -136,7 +136,7 @@ def _picture(drawing: Drawing, file: Path, signed: str) -> Mapping[str, str]:
 
 def _introduction(analysis: Analysis) -> list[str]:
     """What BMX, w and p are, and which correlation is shown."""
-    p, w, aggregation = analysis.table.p.tolist(), analysis.table.w.tolist(), analysis.shared("aggregation")
+    p, w, aggregation = analysis.table.p.tolist(), analysis.table.w.tolist(), analysis.aggregation
     mean = "the power mean with exponent p (1 arithmetic, 0 geometric, −1 harmonic)"
     if aggregation not in (None, "PowerMean"):
         mean = f"{aggregation} with the parameter p"
@@ -202,22 +202,21 @@ def _shown(cell: Cell) -> str:
 
 
 def _example(example: Example) -> Mapping[str, Any]:
-    attributions = [side["attributions"] for side in example["sides"]]
-    ranks = {name: rank for name, (_, rank) in example["scores"].items()}
-    moved = ranks["metric"] - ranks["boosted"]
-    before, after = (abs(ranks[name] - ranks["human"]) for name in ("metric", "boosted"))
+    moved = example.metric.rank - example.boosted.rank
+    before, after = (abs(scored.rank - example.human.rank) for scored in (example.metric, example.boosted))
     where = "nearer to" if after < before else "farther from" if after > before else "as far as before from"
-    scores = [f"{name} {typeset(score, '.4g')} (rank {rank:g})" for name, (score, rank) in example["scores"].items()]
+    scores = {"metric": example.metric, "boosted": example.boosted, "human": example.human}
+    ranked = [f"{name} {typeset(scored.score, '.4g')} (rank {scored.rank:g})" for name, scored in scores.items()]
+    shares = strengths([side.attributions for side in example.sides])
     return {
-        "title": f"{setting_in_words(example['names'])}: segment {visible(example['segment'])}",
+        "title": f"{setting_in_words(example.names)}: segment {visible(example.segment)}",
         "words": (
-            f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example['n']} ranks at w = "
-            f"{typeset(example['w'])}, p = {typeset(example['p'])}, {where} its rank by human score: "
-            f"{', '.join(scores)}."
+            f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example.n} ranks at w = "
+            f"{typeset(example.w)}, p = {typeset(example.p)}, {where} its rank by human score: {', '.join(ranked)}."
         ),
         "sides": [
-            {"name": side["name"], "words": zip(side["words"], values.tolist(), shares, side["marked"], strict=True)}
-            for side, values, shares in zip(example["sides"], attributions, strengths(attributions), strict=True)
+            {"name": side.role, "words": zip(side.words, side.attributions.tolist(), of_side, side.marked, strict=True)}
+            for side, of_side in zip(example.sides, shares, strict=True)
         ],
     }
 

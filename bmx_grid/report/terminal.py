@@ -44,7 +44,7 @@ def sentences(lines: Iterable[str]) -> str:
 
 def unit_of_gains(analysis: Given) -> str:
     """What the numbers of an answer are."""
-    correlation = correlation_in_words(analysis.shared("correlation"))
+    correlation = correlation_in_words(analysis.correlation)
     return f"Gains are differences of {correlation} on segments that did not choose the boost, with 95 % intervals."
 
 

@@ -44,6 +44,11 @@ def table_path(folder: Path, name: str) -> Path:
     return path if path.is_file() else folder / f"{name}.parquet"
 
 
+def table_files(folder: Path) -> dict[str, Path]:
+    """The tables in a sweep's folder, by name: where `table_path` says."""
+    return {file.stem: file for place in ("*.parquet", f"{TABLES}/*.parquet") for file in sorted(folder.glob(place))}
+
+
 @dataclass(frozen=True)
 class OutputFolder:
     """The folder of one sweep."""

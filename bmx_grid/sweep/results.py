@@ -15,7 +15,7 @@ from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import setting_label
-from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, columns_of
+from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, SettingRow, columns_of
 from bmx_grid.evaluations.grid import NO_POINT, GridOfSetting, PointRow
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.grid import GridResult, GridSpec
@@ -128,6 +128,41 @@ class SettingResult:
     def gain(self) -> float:
         """Best correlation above the baseline; NaN when either is undefined."""
         return self.grid.best - self.grid.baseline
+
+
+@dataclass(frozen=True)
+class SettingsRow(SettingRow):
+    """What questions read of settings.parquet. n_used: the segments that its correlations rest on."""
+
+    KEY = ()
+
+    aggregation: str
+    correlation: str
+    baseline: float
+    n_used: int
+    repeat_deviation: float
+    constructed: bool
+
+
+@dataclass(frozen=True)
+class SeedRow(SettingRow):
+    """One row of seeds.parquet: the gain of a setting at a point with one seed of its explainer."""
+
+    seed: int
+    point: str
+    gain: float
+
+
+@dataclass(frozen=True)
+class CeilingRow:
+    """One row of ceilings.parquet (`ceilings_table`)."""
+
+    dataset: str
+    language_pair: str
+    human: str
+    raters: float
+    reliability: float
+    ceiling: float
 
 
 def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) -> dict[str, pa.Table]:

@@ -30,7 +30,7 @@ import quantities  # noqa: E402
 
 from bmx_grid.analysis.base import Cell, Column, GridTable, Setting, Table  # noqa: E402
 from bmx_grid.analysis.headline import not_evidence  # noqa: E402
-from bmx_grid.analysis.load import frames_beside, load_table  # noqa: E402
+from bmx_grid.analysis.load import load_table, tables_beside  # noqa: E402
 from bmx_grid.analysis.questions import Analysis, analyse  # noqa: E402
 from bmx_grid.core.errors import BmxError, ConfigError  # noqa: E402
 from bmx_grid.core.storage import write_text  # noqa: E402
@@ -189,7 +189,7 @@ def datasets_of_paper(published: Mapping[str, int]) -> Table:
 
 def _of_run(table: GridTable, folder: Path) -> None:
     """The same figures, and what the paper concludes, of other results, under names that say so."""
-    analysis = analyse(table, frames_beside(table))
+    analysis = analyse(table, tables_beside(table))
     if not len(analysis.real):
         raise ConfigError(f"{table.origin} holds the random metric and the random explainer only; add another one.")
     drawings = [_named(OWN, drawing) for drawing in further_figures(analysis)]

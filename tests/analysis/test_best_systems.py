@@ -1,6 +1,7 @@
 """The best systems: what the tables show of the evaluations top_systems and difficulty."""
 
 import pandas as pd
+from some_frames import completed
 
 from bmx_grid.analysis import best_systems
 from bmx_grid.analysis.base import Given
@@ -26,7 +27,7 @@ def rows():
 
 
 def asked(**frames):
-    given = Given({name: pd.DataFrame(found) for name, found in frames.items()})
+    given = Given({name: completed(found, best_systems.TABLES[name]) for name, found in frames.items()})
     return list(best_systems.tables(best_systems.compute(given)))
 
 

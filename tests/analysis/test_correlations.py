@@ -2,12 +2,15 @@
 
 import math
 
-import pandas as pd
 import pytest
+from some_frames import completed
 
 from bmx_grid.analysis import correlations
 from bmx_grid.analysis.base import Given
+from bmx_grid.evaluations.levels import LevelsEvaluation
+from bmx_grid.evaluations.significance import SignificanceEvaluation
 
+KINDS = {**LevelsEvaluation.ROWS, **SignificanceEvaluation.ROWS}
 PLACE = {"dataset": "toy", "language_pair": "de-en"}
 
 
@@ -22,7 +25,7 @@ def rank(metric, value, level="segment"):
 
 
 def asked(**frames):
-    result = correlations.compute(Given({name: pd.DataFrame(rows) for name, rows in frames.items()}))
+    result = correlations.compute(Given({name: completed(rows, KINDS[name]) for name, rows in frames.items()}))
     return result, list(correlations.tables(result))
 
 

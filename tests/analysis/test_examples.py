@@ -46,13 +46,14 @@ def test_the_segments_that_rise_and_fall_most_are_chosen():
     scores = {"metric": made.scores.base_scores[used], "boosted": boosted[used], "human": human[used]}
     ranks = {name: rankdata(-values) for name, values in scores.items()}
     rise = ranks["metric"] - ranks["boosted"]
-    assert [up[name] for name in ("n", "w", "p", "names")] == [29, 0.5, 1.0, ("toy", "de-en", "m", "erasure")]
+    assert (up.n, up.w, up.p, up.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
     for example, place in ((up, np.argmax(rise)), (down, np.argmin(rise))):
-        assert example["segment"] == made.segments.segments[int(used[place])].id
-        assert example["scores"] == {name: (scores[name][place], ranks[name][place]) for name in scores}
+        assert example.segment == made.segments.segments[int(used[place])].id
+        for name in scores:
+            assert getattr(example, name) == (scores[name][place], ranks[name][place])
     assert rise.max() > 0 > rise.min()
-    assert [side["name"] for side in up["sides"]] == ["source", "hypothesis"]
-    assert all(len(side["words"]) == len(side["attributions"]) == len(side["marked"]) for side in up["sides"])
+    assert [side.role for side in up.sides] == ["source", "hypothesis"]
+    assert all(len(side.words) == len(side.attributions) == len(side.marked) for side in up.sides)
 
 
 def test_the_setting_with_the_largest_gain_stands_for_its_explainer_and_controls_for_none():
@@ -67,8 +68,8 @@ def test_the_setting_with_the_largest_gain_stands_for_its_explainer_and_controls
         planned("control", made, 0.9, explainer="random"),
         planned("other", made, 0.05, explainer="lime"),
     )
-    assert [example["names"][2:] for example in found] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
-    assert {(example["w"], example["p"]) for example in found} == {(0.0, -1.0)}, "without a fixed point the best one"
+    assert [example.names[2:] for example in found] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
+    assert {(example.w, example.p) for example in found} == {(0.0, -1.0)}, "without a fixed point the best one"
 
 
 def test_nothing_that_moves_or_is_rated_is_no_example():

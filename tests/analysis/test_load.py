@@ -14,10 +14,11 @@ from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis import correlations
 from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.load import frames_beside, from_arrow, load_table
+from bmx_grid.analysis.load import from_arrow, load_table, tables_beside
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.levels import Row
+from bmx_grid.evaluations.words import Row as WordsRow
 
 SURFACES = random_surfaces(0)
 ONE = ("d1", "a", "m1", "lime")
@@ -180,15 +181,16 @@ def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(folder,
     if baseline is not None:
         names = {name: [setting[place] for setting in GAINS] for place, name in enumerate(NAMES)}
         basis = {"correlation": ["pearson"] * 4, "aggregation": ["PowerMean"] * 4, "n_used": [500] * 4}
+        basis |= {"repeat_deviation": [np.nan] * 4, "constructed": [False] * 4}
         pq.write_table(pa.table({**names, **basis, "baseline": [baseline] * 4}), folder / "settings.parquet")
-    found = frames_beside(load_table(folder))
-    assert set(found) == known
+    found = tables_beside(load_table(folder))
+    assert set(found) == (known and {*known, "grid"})
     for name in known & set(FRAMES):
         assert found[name]["dataset"].tolist() == FRAMES[name]["dataset"].tolist(), "names, not codes"
     if known:
         (folder / "words.parquet").write_bytes(b"PAR1 and no more")
         with pytest.raises(DataError, match=r"words\.parquet: not a readable Parquet file \(.*\); run the sweep again"):
-            frames_beside(load_table(folder))
+            tables_beside(load_table(folder)).rows("words", WordsRow)
 
 
 def beside(folder, table):
@@ -199,6 +201,7 @@ def beside(folder, table):
     pq.write_table(ARROW, folder / "grid.parquet")
     settings = load_table(folder).frame[[*NAMES, "baseline"]]
     settings = settings.assign(correlation="pearson", aggregation="PowerMean", n_used=9)
+    settings = settings.assign(repeat_deviation=np.nan, constructed=False)
     settings.to_parquet(folder / "settings.parquet")
     return folder
 
@@ -234,10 +237,12 @@ EDITED = {
 @pytest.mark.parametrize(("edit", "said"), EDITED.values(), ids=EDITED)
 def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, said):
     with pytest.raises(DataError, match=rf"correlations\.parquet: .*{re.escape(said)}.*: run the sweep again"):
-        frames_beside(load_table(beside(tmp_path, edit)))
+        tables_beside(load_table(beside(tmp_path, edit))).rows("correlations", Row)
+    with pytest.raises(DataError, match=re.escape(said)):
+        Given(tables_beside(load_table(tmp_path))).ask(correlations.compute)
 
 
 def test_a_table_beside_it_without_rows_is_read(tmp_path):
-    frames = frames_beside(load_table(beside(tmp_path, lambda table: table.slice(0, 0))))
+    frames = tables_beside(load_table(beside(tmp_path, lambda table: table.slice(0, 0))))
     assert len(frames["correlations"]) == 0
     assert correlations.compute(Given(frames))["correlations"].empty

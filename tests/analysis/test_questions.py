@@ -1,5 +1,6 @@
 """A question is one module: it is answered, written and shown without any other file knowing it."""
 
+import importlib
 import json
 from types import SimpleNamespace
 
@@ -8,11 +9,12 @@ import pandas as pd
 import pytest
 from some_tables import flat, peaked, random_surfaces, rows, table
 
-from bmx_grid.analysis.base import Table
+from bmx_grid.analysis import questions
+from bmx_grid.analysis.base import FACTORS, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import QUESTIONS, analyse, as_plain, counts, numbers, plain, to_json, with_others
 from bmx_grid.commands.analyse import main
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, DataError
 
 SURFACES = random_surfaces(0, explainers=("lime", "random"), metrics=("m1", "random"))
 # A question as somebody writes it outside this package: how wide the gains of an explainer are spread.
@@ -61,6 +63,46 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     assert main([*asked, f"output_dir={tmp_path}"]) == 0
     assert "Spread of gains" in (tmp_path / "report.html").read_text()
     assert "Spread of gains" in capsys.readouterr().out
+
+
+# A question as somebody adds it: one file, with the columns that it reads of a table that no other question reads.
+RATED = '''
+"""How many segments people scored, and how high."""
+
+from dataclasses import dataclass
+
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.evaluations.base import SettingRow
+
+
+@dataclass(frozen=True)
+class Scored(SettingRow):
+    id: str
+    human: float
+
+
+def compute(given):
+    return {"rated": [row for row in given.rows("scores", Scored) if row.human > 0]}
+
+
+def tables(result):
+    return [Table.of("rated", "Rated above 0", result["rated"], ("metric", "id", Column("human", form=".1f")))]
+'''
+
+
+def test_a_question_is_one_file_and_one_line_and_sees_every_table(tmp_path, monkeypatch):
+    """The line is that of QUESTIONS; the table of scores of a sweep is in no list of tables."""
+    (tmp_path / "rated_above_0.py").write_text(RATED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(questions, "QUESTIONS", (*QUESTIONS, importlib.import_module("rated_above_0")))
+    names = dict(zip(FACTORS, ("d1", "a", "m1", "lime"), strict=True))
+    scores = pd.DataFrame([{**names, "id": name, "human": human, "other": 0} for name, human in (("x", 1), ("y", -1))])
+    analysis = analyse(table(SURFACES), {"scores": scores}, questions.with_others(()))
+    assert plain(analysis)["rated"] == [{**names, "id": "x", "human": 1.0}]
+    assert analysis.data_frames()["rated"].to_dict("records") == [{"metric": "m1", "id": "x", "human": 1.0}]
+    broken = analyse(table(SURFACES), {"scores": scores.assign(human="high")}, questions.with_others(()))
+    with pytest.raises(DataError, match="the table scores: the column human holds .*string, not numbers"):
+        plain(broken)
 
 
 @pytest.mark.parametrize(

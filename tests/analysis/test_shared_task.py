@@ -1,11 +1,14 @@
 """What shared tasks decide by, as the page shows it."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from some_frames import as_table
 
 from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.shared_task import compute, tables
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.rows_of_guests import HumanRank, TaskRank, WithoutOutliers
+from bmx_grid.evaluations.significance import Row as Comparison
 
 PAIR = {"dataset": "d", "language_pair": "de-en"}
 
@@ -20,7 +23,9 @@ def row_of(compared, against, difference, p, test="perm_inputs", family="segment
         "statistic": "pearson",
         "test": test,
     }
-    return {**PAIR, **where, "family": family, "difference": difference, "low": -1.0, "high": 1.0, "p_holm": p}
+    own = Estimate(difference, -1.0, 1.0)
+    counts = {"p": p, "p_holm": p, "n": 9, "clusters": 9, "resamples": 99, "seed": 0}
+    return Comparison(**PAIR, **where, point="", grouping="none", family=family, difference=own, **counts)
 
 
 @pytest.mark.parametrize(
@@ -42,8 +47,8 @@ def row_of(compared, against, difference, p, test="perm_inputs", family="segment
 )
 def test_what_beats_no_placebo_is_named(rows, said):
     others = [row_of("chrf", "bleu", -0.1, 0.9, family="segment: metric against metric")]
-    frame = pd.DataFrame([*(row_of(*row) for row in rows), *(row_of(*row, test="williams") for row in rows), *others])
-    found = compute(Given({"tests": frame}))
+    tests = [*(row_of(*row) for row in rows), *(row_of(*row, test="williams") for row in rows), *others]
+    found = compute(Given({"tests": as_table(tests)}))
     assert found["unbeaten"] == said
     (table,) = tables(found)
     assert len(table.rows) == len(rows)
@@ -54,17 +59,17 @@ def test_tables_of_a_sweep_without_these_evaluations_are_none():
 
 
 def test_systems_and_metrics_have_a_table_each():
-    systems = pd.DataFrame(
-        [
-            {**PAIR, "system": name, "rank_low": low, "rank_high": high, "cluster": low, "outlier": name == "b"}
-            | {"human": 1.0, "wins": 0, "losses": 0}
-            for name, low, high in (("a", 1, 1), ("b", 2, 2), ("c", 0, 0))
-        ]
-    )
-    ranks = [{"metric": name, "value": 0.5, "rank": 1, "tasks": "one, two", "n_left_out": 1} for name in "xy"]
-    r = {"systems": "b", "n_systems": 3, "n_outliers": 1, "pearson": 0.9, "pearson_without": 0.1}
-    given = {"human_ranking": systems, "outliers": pd.DataFrame([{**PAIR, "metric": "x", **r}])}
-    found = {table.stem: table for table in tables(compute(Given({**given, "task_ranking": pd.DataFrame(ranks)})))}
+    systems = [
+        HumanRank("", "", "da", name, 1.0, 0, 0, low, high, low, name == "b", **PAIR)
+        for name, low, high in (("a", 1, 1), ("b", 2, 2), ("c", 0, 0))
+    ]
+    given = {
+        "human_ranking": systems,
+        "outliers": [WithoutOutliers("none", "b", 3, 1, 0.9, 0.1, **PAIR, metric="x")],
+        "task_ranking": [TaskRank("all", "all", "none", 0.5, 1, "one, two", 2, 1, metric=name) for name in "xy"],
+    }
+    given = {name: as_table(rows) for name, rows in given.items()}
+    found = {table.stem: table for table in tables(compute(Given(given)))}
     assert list(found) == ["task_ranking", "outliers", "people_d_de-en"]
     assert [[cell.shown for cell in row[:3]] for row in found["people_d_de-en"].rows] == [
         ["a", "1-1", ""],

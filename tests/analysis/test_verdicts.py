@@ -3,13 +3,14 @@
 import itertools
 import math
 
-import pandas as pd
 import pytest
+from some_frames import settings as settings_of
 from some_frames import verdicts as rows_of
 from some_tables import peaked, table
 
 from bmx_grid.analysis import headline, verdicts
 from bmx_grid.analysis.questions import analyse, plain
+from bmx_grid.core.errors import DataError
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
 from bmx_grid.measures.grid import Point
 
@@ -81,7 +82,8 @@ def test_without_the_papers_boost_the_first_that_was_declared_has_the_line():
 
 
 def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
-    settings = pd.DataFrame({"metric": ["m", "m", "n"], "repeat_deviation": [0.0, 0.012, math.nan]})
+    deviations = (("m", 0.0), ("m", 0.012), ("n", math.nan))
+    settings = settings_of(*({"metric": metric, "repeat_deviation": r} for metric, r in deviations))
     rows = ({**EVERYWHERE, **GAINS, "length_gain": 0.002}, {**EVERYWHERE, "metric": "n"})
     judged, other, *_ = sentences(*rows, settings=settings)
     assert judged.endswith("(length alone +0.002 [-0.008, +0.012], the correlation varies by 0.012 when repeated)")
@@ -164,7 +166,7 @@ def test_the_next_step_with_a_metric(rows, step):
 )
 def test_no_advice_comes_from_a_constructed_sample(constructed, row, last):
     names = ("d", "sample")
-    settings = pd.DataFrame({"dataset": names, "constructed": [name in constructed for name in names]})
+    settings = settings_of(*({"dataset": name, "constructed": name in constructed} for name in names))
     found = sentences(row, settings=settings)
     assert found[-1] == last
     advised = [line for line in found if line.startswith("Next: ")]
@@ -209,8 +211,8 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
         {"explainer": "random", "gain": 0.07},
         {"metric": "random", "gain": 0.06},
     )
-    kept = found["verdicts"][["boost", "dataset", "language_pair"]].to_numpy().tolist()
-    assert kept == [["spread", "d", "a"], ["sum", "all", "all"], ["learned", "d", "all"]]
+    kept = [(row.boost, row.dataset, row.language_pair) for row in found["verdicts"]]
+    assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
 
 
 def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_point():
@@ -222,20 +224,27 @@ def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_poi
         pair("b", boost="second", gain=0.07, verdict=HELPS),
         pair("b", explainer="random", gain=0.06),
     )
-    found = analysis(*rows).ask(verdicts.of_settings).set_index(["language_pair", "explainer"])
-    assert found["gain"].to_dict() == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
-    assert found.loc[("a", "lime"), ["verdict", "gain_low", "gain_high"]].to_list() == [NO_GAIN, -0.02, 0.03]
-    assert not len(analysis().ask(verdicts.of_settings))
+    found = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(verdicts.of_settings)}
+    gains = {names: row.gain.value for names, row in found.items()}
+    assert gains == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
+    first = found["a", "lime"]
+    assert (first.verdict, first.gain.low, first.gain.high) == (NO_GAIN, -0.02, 0.03)
+    assert not analysis().ask(verdicts.of_settings)
 
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
-    earlier = rows_of({}).drop(columns="boost")
-    for frames in ({}, {"verdicts": rows_of({"metric": "random"})}, {"verdicts": earlier}):
+    for frames in ({}, {"verdicts": rows_of({"metric": "random"})}):
         whole = analyse(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
         (first, _, last) = plain(whole)["answers"]
         assert first.startswith("LIME at w 0.5, p 0.5, given (what")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
         assert not list(verdicts.tables(whole.ask(verdicts.compute)))
+
+
+@pytest.mark.parametrize("column", ["boost", "named", "over_shuffled_low"])
+def test_verdicts_of_an_earlier_version_are_refused(column):
+    with pytest.raises(DataError, match=f"the table verdicts: no column {column}; it is of another version"):
+        analysis(verdicts=rows_of({}).drop(columns=column)).ask(verdicts.compute)
 
 
 def test_counts_of_settings_that_gain_never_stand_beside_verdicts():

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import sacrebleu
+from some_frames import as_table
 
 from bmx_grid.commands.score import main
 from bmx_grid.core.wording import telling_apart
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.levels import ThresholdRow
 from bmx_grid.measures.systems import by_mean, mean, system_score
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "by", "the", "door", "of", "our", "old", "house", "and", "slept"]
@@ -103,6 +107,15 @@ def test_names_are_as_long_as_they_must_be():
     assert telling_apart([Path("a/x.txt"), Path("a/y.txt")]) == ["x.txt", "y.txt"]
 
 
+def thresholds(path, probability, difference, system_score):
+    """A table of one threshold. probability: with the ends of its interval."""
+    value, *ends = probability
+    names = {"dataset": "d", "language_pair": "de-en", "metric": "chrf", "explainer": "none"}
+    counts = (0.5, 9, 0)
+    row = ThresholdRow("base", "mqm", value, Estimate(difference), *ends, *counts, system_score, **names)
+    pq.write_table(as_table([row]), path)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -120,9 +133,7 @@ def test_mistakes_are_a_sentence(files, capsys, monkeypatch, arguments, said):
     monkeypatch.chdir(files)
     (files / "short.txt").write_text("one line\n")
     pd.DataFrame({"a": [1]}).to_parquet("scores")
-    row = dict.fromkeys(("probability", "probability_low", "probability_high", "difference"), 0.5)
-    names = {"dataset": "d", "language_pair": "de-en", "human_name": "mqm", "metric": "chrf", "point": "base"}
-    pd.DataFrame([{**row, **names, "system_score": "mean"}]).to_parquet("other")
+    thresholds(Path("other"), (0.5, 0.5, 0.5), 0.5, "mean")
     assert main(["--metric", "chrf", "-r", "ref.txt", "-t", *arguments]) == 2
     assert said in capsys.readouterr().err
 
@@ -138,9 +149,7 @@ def test_coverage_of_a_system_scores_interval_is_nominal():
 
 def test_people_agree_with_a_difference_as_often_as_thresholds_say(files, capsys, tmp_path):
     """On a logistic curve where 3 people of 4 agree with .1, 9 of 10 agree with .2."""
-    names = {"dataset": "d", "language_pair": "de-en", "human_name": "mqm", "metric": "chrf", "point": "base"}
-    shares = {"probability": 0.75, "probability_low": 0.5, "probability_high": 0.9, "difference": 0.1}
-    pd.DataFrame([{**names, **shares, "system_score": "corpus"}]).to_parquet(tmp_path / "thresholds.parquet")
+    thresholds(tmp_path / "thresholds.parquet", (0.75, 0.5, 0.9), 0.1, "corpus")
     found = json.loads(run(files, capsys, "--json", "--thresholds", str(tmp_path / "thresholds.parquet")))["tests"][0]
     (people,) = found["people"]
     odds = 3 ** (abs(found["difference"]) / 100 / 0.1)

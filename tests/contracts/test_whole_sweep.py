@@ -23,7 +23,7 @@ from fakes import ROOT, HashMetric, composed
 from some_settings import LowerIsBetter
 from some_tables import flat, random_surfaces, table
 
-from bmx_grid.analysis.load import frames_of, from_arrow
+from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
@@ -177,7 +177,7 @@ def plain_analysis():
 def whole_analysis():
     tables = whole_sweep()
     grid = from_arrow(tables["grid"], origin="whole/grid.parquet")
-    return analyse(grid, frames=frames_of(tables))
+    return analyse(grid, frames=tables)
 
 
 EXPECTED = ROOT / "tests" / "expected"

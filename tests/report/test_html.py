@@ -16,6 +16,7 @@ from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, Setting, Table
+from bmx_grid.analysis.examples import Example, Scored, Side
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.datasets.tabular import Sample
@@ -96,11 +97,11 @@ def written(tmp_path, analysis=None, **parts):
 def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
     marked = tuple(place == 0 for place in range(len(words)))
     sides = (
-        {"name": "source", "words": words, "attributions": np.linspace(-1.0, 0.5, len(words)), "marked": marked},
-        {"name": "hypothesis", "words": (), "attributions": np.empty(0), "marked": ()},
+        Side("source", words, np.linspace(-1.0, 0.5, len(words)), marked),
+        Side("hypothesis", (), np.empty(0), ()),
     )
-    scores = {"metric": (0.5, 3.0), "boosted": (0.25, 2.0), "human": (70.0, 2.0)}
-    return {"segment": segment, "names": names, "w": 0.4, "p": -1.4, "sides": sides, "scores": scores, "n": 9}
+    scores = {"metric": Scored(0.5, 3.0), "boosted": Scored(0.25, 2.0), "human": Scored(70.0, 2.0)}
+    return Example(segment, names, 0.4, -1.4, 9, sides, **scores)
 
 
 def with_verdicts(n=12):
@@ -248,6 +249,7 @@ def test_points_of_the_heat_map_where_there_is_none():
 def test_the_page_says_what_is_shown(tmp_path):
     of_grid = table({("d", pair, "m", "lime"): peaked(0.5) for pair in "abc"})
     known = of_grid.frame.assign(correlation="spearman", aggregation="LehmerMean", n_segments=600, n_used=500)
+    known = known.assign(repeat_deviation=np.nan, constructed=False)
     told = written(tmp_path, analyse(of_grid, frames={"settings": known})).told("p")
     for words in ("w = 1 is the metric alone", "p runs from −2 to 1.9", "is Spearman's ρ", "M is Lehmer"):
         assert words in told

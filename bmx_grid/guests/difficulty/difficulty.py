@@ -14,41 +14,13 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.base import how_many
 from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.rows_of_guests import BinRow, WordRow
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 
 SECONDS_PER_TEXT = 3e-3  # MiniLM on one core, of so many outputs per reference:
 SYSTEMS = 20
 BINS = 20  # of width .05 from 0 to 1
 Difficulties = tuple[list[str], Floats]  # of a reference: its tokens, and float64[fits, tokens]
-
-
-@dataclass(frozen=True)
-class BinRow:
-    """One row of difficulty.parquet: the share of reference tokens whose difficulty is from `low` to below `high`.
-
-    systems: how many the weights were fitted on. The first bin has what is below it as well, the last what is above.
-    mean: of all tokens; zero: how many of the references have no weight above 0, and so score 0.
-    """
-
-    systems: int
-    low: float
-    high: float
-    share: float
-    tokens: int
-    mean: float
-    references: int
-    zero: int
-
-
-@dataclass(frozen=True)
-class WordRow:
-    """One row of difficult_words.parquet: a token of a reference, and its difficulty."""
-
-    id: str
-    place: int
-    token: str
-    systems: int
-    difficulty: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,69 +24,15 @@ from bmx_grid.evaluations.base import (
     Estimate,
     Evaluation,
     Finished,
-    Measured,
     grouped,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
+from bmx_grid.evaluations.rows_of_guests import DifferenceRow, RankRow, TopRow
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
 
 AS_SCORED, ON_THESE = "as scored", "on these systems"
-
-
-@dataclass(frozen=True)
-class TopRow:
-    """One row of top_systems.parquet.
-
-    systems: how many of the best by human score are compared. fitted: "on these systems" for a metric that was fitted
-    on these alone, else "as scored". value: the correlation of system scores with human scores, with the metric's own
-    sign; low, high: its 95 % interval over systems and clusters of segments. system_score: "corpus" or "mean".
-    """
-
-    human_name: str
-    systems: int
-    fitted: str
-    statistic: str
-    value: Measured
-    n_segments: int
-    system_score: str
-
-
-@dataclass(frozen=True)
-class RankRow:
-    """One row of ranks.parquet: the score and rank of a system among so many best ones, by a metric and by people.
-
-    Ranks count from 1, the best; equal scores share the mean of theirs.
-    """
-
-    human_name: str
-    systems: int
-    fitted: str
-    system: str
-    score: float
-    rank: float
-    human: float
-    human_rank: float
-
-
-@dataclass(frozen=True)
-class DifferenceRow:
-    """One row of top_differences.parquet: how much better the metric of the row does than `against`.
-
-    Of two metrics the row's is the one that is fitted on the systems, else the first of the sweep. Correlations of a
-    metric whose lower scores are better are turned: above 0 the metric of the row is the better one.
-    fitted, against_fitted: as in `TopRow`, "on these systems" where there is such a fit. low, high: the 95 % interval
-    over systems and clusters of segments, the same ones drawn for both; NaN where the metrics scored other segments.
-    """
-
-    against: str
-    human_name: str
-    systems: int
-    fitted: str
-    against_fitted: str
-    statistic: str
-    difference: Measured
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,195 @@
+"""The tables of a sweep as its questions read them: one reader for files, Arrow tables and frames.
+
+A question asks for a table by its name and the class of its rows; what it does not ask for is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from bmx_grid.core.errors import DataError, DataMissingError
+from bmx_grid.core.wording import first_line, visible
+from bmx_grid.evaluations.base import COLUMN_KINDS, NAMES, Estimate, Kind, SettingRow, columns_of, fields_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Row = TypeVar("Row", bound=SettingRow)
+Columns = Mapping[str, Kind]
+EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
+
+
+class Tables(Mapping[str, "pd.DataFrame"]):
+    """The tables of a sweep by name, as frames, or as rows of a class; read when they are asked for.
+
+    sources: by name the file, the Arrow table or the frame.
+    """
+
+    def __init__(self, sources: Mapping[str, Path | pa.Table | pd.DataFrame]) -> None:
+        self._sources = dict(sources)
+        self._rows: dict[tuple[str, type], list[Any]] = {}
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """A table as a frame; names of settings are texts, not codes. Raises DataError for a damaged file."""
+        if name not in self._frames:
+            self._frames[name] = as_frame(self._arrow(name), self._origin(name))
+        return self._frames[name]
+
+    def rows(self, name: str, row: type[Row]) -> list[Row]:
+        """The rows of a table; none of one that is not there.
+
+        Raises DataError naming the file and the column that does not hold what a field of `row` does, or the row that
+        is there twice.
+        """
+        if name not in self._sources:
+            return []
+        if (name, row) not in self._rows:
+            self._rows[name, row] = rows_of(self._arrow(name), row, self._origin(name))
+        return self._rows[name, row]
+
+    def frame(self, name: str, row: type) -> pd.DataFrame:
+        """A table as a frame, once it is as `rows` would read it. Raises DataError as `rows`, KeyError without it."""
+        check(self._arrow(name), row, self._origin(name))
+        return self[name]
+
+    def _origin(self, name: str) -> str:
+        source = self._sources[name]
+        return str(source) if isinstance(source, Path) else f"the table {name}"
+
+    def _arrow(self, name: str) -> pa.Table:
+        import pyarrow as pa
+
+        source = self._sources[name]
+        if isinstance(source, Path):
+            return read_arrow(source)
+        return source if isinstance(source, pa.Table) else pa.Table.from_pandas(source, preserve_index=False)
+
+
+def rows_of(table: pa.Table, row: type[Row], origin: str) -> list[Row]:
+    """The rows of a table as objects of their class. Raises DataError as `Tables.rows`."""
+    cells = check(table, row, origin)
+    of_row = fields_of(row)
+    values: dict[str, Sequence[Any]] = {}
+    for name in (field.name for field in fields(row)):
+        kind, columns = of_row.get(name, (str, (name,)))
+        parts = [cells[column] for column in columns]
+        values[name] = parts[0] if kind in COLUMN_KINDS else list(map(Estimate, *parts))
+    return [row(**dict(zip(values, cells_of_row, strict=True))) for cells_of_row in zip(*values.values(), strict=True)]
+
+
+def check(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
+    """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.rows`."""
+    names = NAMES if issubclass(row, SettingRow) else ()
+    kinds: dict[str, Kind] = {**dict.fromkeys(names, "text"), **columns_of(row)}
+    check_columns(table, kinds, origin)
+    cells = {name: _values(table, name, kind) for name, kind in kinds.items()}
+    of_setting = getattr(row, "KEY", None)
+    key = list(kinds) if of_setting is None else [*names, *of_setting]
+    _check_once(list(zip(*(cells[name] for name in key), strict=True)), origin)
+    return cells
+
+
+def check_columns(table: pa.Table, kinds: Columns, origin: Path | str, empty: Sequence[str] = ()) -> None:
+    """Raise DataError unless a table has these columns, once each, which hold what they should.
+
+    empty: columns of texts that may be empty in some rows.
+    """
+    import pyarrow as pa
+
+    for name, kind in kinds.items():
+        found = [field for field in table.schema if field.name == name]
+        if len(found) != 1:
+            raise DataError(f"{origin}: {'no' if not found else 'more than one'} column {name}; {EDITED}.")
+        holds = found[0].type
+        if pa.types.is_dictionary(holds):
+            holds = holds.value_type
+        if not any(fits(holds) for fits in _types(kind)):
+            raise DataError(f"{origin}: the column {name} holds {found[0].type}, not {kind}s; {EDITED}.")
+        if kind != "number" and name not in empty and table.column(name).null_count:
+            raise DataError(f"{origin}: the column {name} has empty cells; {EDITED}.")
+    _check_names(table, origin)
+
+
+def _check_names(table: pa.Table, origin: Path | str) -> None:
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise DataError(f"{origin}: more than one column {visible(name)}; {EDITED}.")
+
+
+def _types(kind: Kind) -> tuple[Callable[[Any], bool], ...]:
+    """Which of Arrow's types hold values of this kind."""
+    from pyarrow import types
+
+    by_kind: dict[Kind, tuple[Callable[[Any], bool], ...]] = {
+        "text": (types.is_string, types.is_large_string, types.is_null),
+        "number": (types.is_floating, types.is_integer),
+        "count": (types.is_integer,),
+        "flag": (types.is_boolean,),
+    }
+    return by_kind[kind]
+
+
+def _values(table: pa.Table, name: str, kind: Kind) -> list[Any]:
+    """The values of a column; empty numbers are NaN."""
+    column = table.column(name)
+    if kind == "number":
+        numbers: list[Any] = np.asarray(column.to_numpy(), dtype=np.float64).tolist()
+        return numbers
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
+    """Raise DataError for a row that is there twice, or says of the same thing something else."""
+    if len(set(keys)) == len(keys):
+        return
+    seen = set()
+    for place, key in enumerate(keys):
+        if key in seen:
+            of = " · ".join(visible(str(value))[:60] for value in key)
+            raise DataError(f"{origin}: row {place + 1} is of {of} again; {EDITED}.")
+        seen.add(key)
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """Any table that a sweep wrote. Raises DataMissingError where it is not there, DataError where it is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read()
+    except FileNotFoundError as error:
+        raise DataMissingError(f"{path} is not there; name the folder of a finished sweep.") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({first_line(error)}); run the sweep again.") from error
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """As `read_arrow`, as a frame."""
+    return as_frame(read_arrow(path), path)
+
+
+def as_frame(table: pa.Table, origin: Path | str = "the sweep") -> pd.DataFrame:
+    """A table as a frame. Raises DataError for values that a frame cannot hold, such as dates far away."""
+    import pyarrow as pa
+
+    _check_names(table, origin)
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise DataError(f"{origin}: cannot be read ({first_line(error)}); run the sweep again.") from error
+    return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
