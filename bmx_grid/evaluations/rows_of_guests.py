@@ -1,4 +1,4 @@
-"""Rows of tables that guests' evaluations write and questions of the analysis read: all that both know of each other."""
+"""Rows of tables that guests' evaluations write and questions read: all that both know of each other."""
 
 from __future__ import annotations
 
