@@ -45,6 +45,10 @@ class HashMetric(Metric):
     def signature(self) -> str:
         return f"hash|salt:{self.salt}"
 
+    @property
+    def leaves_traces(self) -> bool:  # type: ignore[override]
+        return bool(self.log)
+
     def with_shuffled_weights(self, seed: int) -> Self:
         return dataclasses.replace(self, salt=self.salt + 1 + seed)
 

@@ -14,7 +14,7 @@ from tools.fuzz import archives, run, scores, tables, trees
     ],
 )
 def test_bad_files_are_read_or_refused_in_one_sentence(module, count, tmp_path, monkeypatch):
-    monkeypatch.setattr("bmx_grid.datasets.tables.MAX_BYTES", tables.MAX_BYTES)
+    monkeypatch.setattr("bmx_grid.datasets.tables.LARGEST_TABLE", tables.MAX_BYTES)
     refused = 0
     for reason, path in module.inputs(seed=8, count=count, folder=tmp_path):
         said = module.answer(path)  # anything else than a BmxError fails the test

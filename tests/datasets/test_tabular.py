@@ -189,7 +189,7 @@ def test_numbers_that_are_no_texts_have_no_decimal_sign(read):
 
 @pytest.mark.parametrize("kind", ["plain", "gzip", "parquet"])
 def test_what_is_too_large_or_unpacks_to_too_much_is_refused(write, reader, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("bmx_grid.datasets.tables.MAX_BYTES", 100_000)
+    monkeypatch.setattr("bmx_grid.datasets.tables.LARGEST_TABLE", 100_000)
     path = tmp_path / ("my.parquet" if kind == "parquet" else "my.tsv")
     if kind == "parquet":
         text = pa.array(["a" * 10_000]).take(pa.array([0] * 1000))

@@ -53,7 +53,7 @@ def test_bundles_are_of_many_clusters_only():
 
 def test_projected_intervals_hold_the_truth_about_19_times_in_20(monkeypatch):
     """200 data sets of 2,000 clusters of two segments, normal scores that share a part within a cluster."""
-    monkeypatch.setattr(levels, "MOST_CELLS", 1)
+    monkeypatch.setattr(levels, "MOST_EXACT", 1)
     rng = np.random.default_rng(7)
     clusters = np.arange(4000) // 2
     one_group = np.zeros(4000, np.int64)

@@ -243,7 +243,7 @@ def main() -> int:
     kinds = given.kind or list(KINDS)
     from bmx_grid.datasets import tables as read_tables
 
-    read_tables.MAX_BYTES = tables.LARGEST_TABLE
+    read_tables.LARGEST_TABLE = tables.MAX_BYTES
     if min(given.count, given.seed) < 0 or (given.number is not None and (given.number < 0 or len(kinds) != 1)):
         parser.error("--count and --seed are 0 or more, and --number is one of a single --kind")
     each = -(-given.count // len(kinds))
