@@ -86,9 +86,8 @@ def write_report(
         examples=[_example(example) for example in examples],
         figures=[picture for picture in pictures if picture is not first],
         introduction=_introduction(analysis),
-        facts=[*_facts(analysis), *facts],
+        facts=[*_facts(analysis), *facts, ("signature of the table", signed)],
         grids=heat_maps(analysis),
-        signature=signed,
     )
 
 

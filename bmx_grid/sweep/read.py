@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bmx_grid.core.errors import BmxError, DataMissingError
+from bmx_grid.core.errors import BmxError, DataMissingError, component_errors
 from bmx_grid.core.wording import counted, setting_label, shortened
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import SegmentSet, clusters
@@ -44,7 +44,8 @@ def read(datasets: Mapping[str, DatasetReader], options: PlanOptions) -> Read:
 def _language_pairs(name: str, reader: DatasetReader, options: PlanOptions) -> tuple[list[SegmentSet], list[Refused]]:
     """What can be read of a data set, and what cannot; a data set that is missing as a whole is named once."""
     try:
-        pairs = reader.pairs(options.data_dir)
+        with component_errors():
+            pairs = reader.pairs(options.data_dir)
     except BmxError as error:
         return [], [Refused(name, str(error))]
     if not pairs:
@@ -53,7 +54,8 @@ def _language_pairs(name: str, reader: DatasetReader, options: PlanOptions) -> t
     errors: dict[str, BmxError] = {}
     for pair in pairs:
         try:
-            segments = reader.read(options.data_dir, pair).head(options.limit)
+            with component_errors():
+                segments = reader.read(options.data_dir, pair).head(options.limit)
             _warn_of_empty_texts(segments)
             sets.append(replace(segments, constructed=reader.constructed))
         except BmxError as error:

@@ -1,4 +1,4 @@
-"""Metrics whose lower scores are better are evaluated alone, and left out of settings with an explainer."""
+"""What a plan makes of metrics whose lower scores are better, of systems rated as a whole, and of readers that raise."""
 
 import numpy as np
 import pytest
@@ -50,3 +50,21 @@ def test_systems_rated_as_a_whole_are_no_lack_of_ratings(tmp_path, explained):
     plan = planned(tmp_path, Whole(name="whole", language_pairs=("de-en",)), {"chrf": Chrf()}, explained=explained)
     assert plan.settings
     assert any("0 rated segments" in line for line in cautions(plan)) == explained
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), GeneratorExit(), SystemExit(3)], ids=lambda error: type(error).__name__
+)
+@pytest.mark.parametrize("where", ["pairs", "read"])
+def test_a_reader_of_ones_own_that_raises_fails_its_data_set_alone(tmp_path, error, where):
+    class Raises(Whole):
+        pass
+
+    def raising(self, *given):
+        raise error
+
+    setattr(Raises, where, raising)
+    plan = planned(tmp_path, Raises(name="mine", language_pairs=("de-en",)), {"chrf": Chrf()}, explained=False)
+    (refused,) = plan.failed
+    assert not plan.settings and refused.label.startswith("mine")
+    assert refused.reason.startswith(type(error).__name__)
