@@ -1,4 +1,4 @@
-"""What a plan makes of metrics whose lower scores are better, of systems rated as a whole, and of readers that raise."""
+"""What a plan makes of metrics whose lower scores are better, systems rated as a whole, and readers that raise."""
 
 import numpy as np
 import pytest
