@@ -50,9 +50,7 @@ def _is_of(table: GridTable, tables: Tables) -> bool:
     """Whether the tables of a sweep know every setting of the table, with the same correlation of the metric alone."""
     if not {*FACTORS, *columns_of(SettingsRow)} <= set(tables["settings"].columns):
         return False
-    baselines = {}
-    for row in tables.rows("settings", SettingsRow):
-        baselines[row.dataset, row.language_pair, row.metric, row.explainer] = row.baseline
+    baselines = {row.setting_names: row.baseline for row in tables.rows("settings", SettingsRow)}
     beside = np.array([baselines.get(setting, np.nan) for setting in table.settings])
     return bool((np.abs(table.baseline - beside) <= EQUAL).all())
 

@@ -159,13 +159,14 @@ def of_settings(given: Given) -> list[Verdict]:
     """
     rows = given.rows("verdicts", Verdict)
     boosts = list(dict.fromkeys([PAPERS_BOOST, *(row.boost for row in rows)]))
-    alone = [row for row in rows if row.language_pair != ALL and row.point not in FURTHER]
     first: dict[tuple[str, ...], Verdict] = {}
-    for row in alone:
-        names = (row.dataset, row.language_pair, row.metric, row.explainer)
-        if names not in first or boosts.index(row.boost) < boosts.index(first[names].boost):
-            first[names] = row
-    return [row for row in alone if row in first.values()]
+    for row in rows:
+        if row.language_pair == ALL or row.point in FURTHER:
+            continue
+        known = first.get(row.setting_names)
+        if known is None or boosts.index(row.boost) < boosts.index(known.boost):
+            first[row.setting_names] = row
+    return list(first.values())
 
 
 def compute(given: Given) -> dict[str, Any]:

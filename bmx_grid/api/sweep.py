@@ -86,11 +86,11 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     for line in warnings:
         _say(sweep, line, _warn)
     folder, fingerprint = OutputFolder(settings.output_dir), sweep.fingerprint()
+    page = settings.output_dir / REPORT
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
     if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
         say(str(unchanged["said"]))
-        page = settings.output_dir / REPORT
-        shown = f"\nthe page: {page}" if settings.analysis and page.is_file() else ""
+        shown = _page_named(page, shown=settings.analysis and page.is_file())
         say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date{shown}")
         return Ended(int(unchanged["n_failed"]), len(plan.settings))
     folder.claim(_usual_files(sweep))  # before hours of work: what cannot be written, or may not
@@ -107,8 +107,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
     seconds = time.perf_counter() - start
     where = f"{settings.output_dir}/{tracker.where()}"
-    page = settings.output_dir / REPORT
-    shown = f"\nthe page: {page}" if page in written else ""
+    shown = _page_named(page, shown=page in written)
     _say(sweep, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {where}{shown}")
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
@@ -119,6 +118,11 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
         folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
     return Ended(len(failed), len(ran.results), tuple(failed))
+
+
+def _page_named(page: Path, *, shown: bool) -> str:
+    """The last line of what a sweep says, a line break first; nothing where there is no page."""
+    return f"\nthe page: {page}" if shown else ""
 
 
 def _usual_files(sweep: Sweep) -> list[Path]:
@@ -201,10 +205,10 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
     write_text(out / CONFIG, sweep.config_text())
     written.append(out / CONFIG)
-    lines = list[str]() if analysis is None else answer(analysis, MOST_ANSWERS)
-    if lines:
-        assert analysis is not None
-        lines.append(unit_of_gains(analysis))
+    lines: list[str] = []
+    if analysis is not None:
+        lines = answer(analysis, MOST_ANSWERS)
+        lines += [unit_of_gains(analysis)] if lines else []
     _track(sweep, ran, analysis, tables, written)
     summary = "\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part)
     if summary:
@@ -242,8 +246,7 @@ def _verdicts(tables: Mapping[str, pa.Table]) -> dict[tuple[str, ...], Verdict]:
     from bmx_grid.analysis.base import Given
     from bmx_grid.analysis.verdicts import of_settings
 
-    rows = of_settings(Given(tables))
-    return {(row.dataset, row.language_pair, row.metric, row.explainer): row for row in rows}
+    return {row.setting_names: row for row in of_settings(Given(tables))}
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:

@@ -75,6 +75,11 @@ class SettingRow:
     metric: str = field(default_factory=str)
     explainer: str = field(default_factory=str)
 
+    @property
+    def setting_names(self) -> tuple[str, str, str, str]:
+        """Data set, language pair, metric, explainer."""
+        return self.dataset, self.language_pair, self.metric, self.explainer
+
 
 class SegmentCodes:
     """In which item, system and cluster N segments are; int64[N] numbers from 0.

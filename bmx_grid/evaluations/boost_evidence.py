@@ -134,10 +134,9 @@ def contrasts(
         if differences.sources is not None:
             differences.within[boost, WITHIN, point] = place, base
         others = [differences.add(scores) for scores in held[boost, point][1:]]
-        kinds = instead if others else ()  # placebos such as length are made of no attributions
-        for against in dict.fromkeys(kinds):
-            # where another language pair lacks the last kind, what it chooses is not known for that kind
-            of_kind = [other for other, its_kind in zip(others, kinds, strict=False) if its_kind == against]
+        for against in dict.fromkeys(instead):
+            # `length` and `curve` are made of no attributions, and another language pair may lack the last kind
+            of_kind = [other for other, its_kind in zip(others, instead, strict=False) if its_kind == against]
             if of_kind:
                 share = -1 / len(of_kind)
                 differences.terms[boost, against, point] = {place: 1.0, **dict.fromkeys(of_kind, share)}

@@ -156,13 +156,12 @@ class Member(Rated):
             return []
         features, reassigned = self.features[name], np.array(boost.of_attributions())
         of_others = [np.where(reassigned, features[donor], features) for donor in self.donors]
-        of_placebos = [placebo[name] for placebo in self.placebos] if self.donors else []
-        return [features, *of_others, *of_placebos]
+        return [features, *of_others, *(placebo[name] for placebo in self.placebos)]
 
     @property
     def instead(self) -> list[str]:
         """What the same boost is made of as well: attributions of other segments, then those of placebos."""
-        return [REASSIGNED] * len(self.donors) + [SHUFFLED] * len(self.placebos) if self.donors else []
+        return [REASSIGNED] * len(self.donors) + [SHUFFLED] * len(self.placebos)
 
     def on_all(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the others."""
@@ -226,7 +225,7 @@ def member_of(
     if features:
         drawn = reassignments(setting.inputs(spec).lengths[used[among]], rated.clusters, draws, seed)
         if not len(rated.base) or any((donor == NO_DONOR).any() for donor in drawn):
-            drawn = ()
+            drawn, placebos = (), []  # nothing is judged in one cluster
     return Member(
         **vars(rated),
         setting=setting,

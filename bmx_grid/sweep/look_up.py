@@ -15,13 +15,13 @@ from bmx_grid.sweep.settings import ALONE, PlanOptions, Setting
 
 def look_up(candidates: Sequence[Counted | Fallen], read: Read, options: PlanOptions) -> list[Setting | Fallen]:
     """The setting of each candidate, and one for each further seed where the explainer is random."""
+    seeds = tuple(dict.fromkeys((options.seed, *options.seeds)))
     found: list[Setting | Fallen] = []
     for counted in candidates:
         if isinstance(counted, Fallen):
             found.append(counted)
             continue
         one = counted.candidate
-        seeds = tuple(dict.fromkeys((options.seed, *options.seeds)))
         is_random = one.explainer is not None and one.explainer.stochastic
         for seed in seeds if is_random else seeds[:1]:
             step = partial(_setting, counted, read.clusters[one.pair], seed, options)
