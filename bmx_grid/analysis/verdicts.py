@@ -226,7 +226,9 @@ def _unnamed(rows: Rows) -> str:
     missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
     if not missing:
         return ""
-    return f"These data name no {named(missing)}: effects of these are not taken off, and may look like a gain."
+    *others, last = missing
+    kinds = f"{', '.join(others)} or {last}" if others else last
+    return f"These data name no {kinds}: effects of these are not taken off, and may look like a gain."
 
 
 def grouped(rows: Rows, key: Callable[[ShownVerdict], Any]) -> list[list[ShownVerdict]]:

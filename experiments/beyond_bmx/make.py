@@ -20,10 +20,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
-from bmx_grid.analysis.verdicts import widest  # noqa: E402
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.core.wording import with_interval  # noqa: E402
-from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS, PUBLISHED  # noqa: E402
+from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED  # noqa: E402
 from bmx_grid.evaluations.verdicts import NOT_JUDGED  # noqa: E402
 from bmx_grid.sweep.output import table_path  # noqa: E402
 
@@ -78,6 +77,13 @@ def tables(folder: Path) -> Iterator[str]:
         yield "\nAt the published points:"
         shown = [_judged(row, names[:-1]) for row in _rows(published)]
         yield from _lines((*names[:-1], *COLUMNS.values(), "verdict", "p (Holm)"), shown)
+
+
+def widest(frame: Any) -> Any:
+    """The verdicts of each metric, explainer and boost on the widest scope that has any: all data sets, one, or a pair."""
+    width = (frame["dataset"] == ALL).astype(int) + (frame["language_pair"] == ALL)
+    of_boost = [frame[name] for name in ("metric", "explainer", "boost")]
+    return frame[width == width.groupby(of_boost).transform("max")]
 
 
 def _rows(frame: Any) -> list[dict[str, Any]]:
