@@ -80,7 +80,7 @@ def tables(folder: Path) -> Iterator[str]:
 
 
 def widest(frame: Any) -> Any:
-    """The verdicts of each metric, explainer and boost on the widest scope that has any: all data sets, one, or a pair."""
+    """The verdicts of each metric, explainer and boost on the widest scope that has any."""
     width = (frame["dataset"] == ALL).astype(int) + (frame["language_pair"] == ALL)
     of_boost = [frame[name] for name in ("metric", "explainer", "boost")]
     return frame[width == width.groupby(of_boost).transform("max")]
