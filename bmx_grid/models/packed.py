@@ -24,7 +24,7 @@ from bmx_grid.core.errors import UnavailableError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-VERSION = 1  # of the folder that is written: counted up when its weights or its token ids change
+VERSION = 2  # of the folder that is written: counted up when its weights or its token ids change
 SUFFIX = ".bin"
 _MAGIC, _FORMAT = b"E5S1", 1
 _BLOCK = 32  # weights that share a scale
@@ -243,7 +243,9 @@ def _tokenizer(model: PackedModel) -> Tokenizer:
     joiner = normalizers.Replace("\u200d", " ")
     blanks = normalizers.Replace(Regex(" {2,}"), " ")
     made.normalizer = normalizers.Sequence([joiner, normalizers.Precompiled(_character_rules()), blanks])
-    made.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="always")
+    # blanks at both ends make no token, as in SentencePiece: explainers leave them where they take words out
+    words = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", prepend_scheme="always")]
+    made.pre_tokenizer = pre_tokenizers.Sequence(words)
     made.decoder = decoders.Metaspace("▁", prepend_scheme="always")
     begin, end = _SPECIALS["bos"], _SPECIALS["eos"]
     ids = [(begin, model.special_ids["bos"]), (end, model.special_ids["eos"])]
