@@ -2,10 +2,10 @@
 
 A question is a module (or any object) with two functions:
 
-    compute(given) -> {key: value}   numbers, texts, rows, frames, by keys that no other question uses; `given`
-                                     (`Given`) holds the results table, how it is analysed, the other tables of the
-                                     sweep as rows, given.rows(name, class), or as frames, and the answers to other
-                                     functions: given.ask(f). The index of a frame are keys inside
+    compute(given) -> {key: value}   numbers, texts, rows, frames, by keys that no other question uses, or an object
+                                     with such fields; `given` (`Given`) holds the results table, how it is analysed,
+                                     the other tables of the sweep as rows, given.rows(name, class), or as frames, and
+                                     the answers to other functions: given.ask(f). The index of a frame are keys inside
     tables(result) -> [Table]        what people read of it; no tables where there is nothing to show
 
 Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown,
@@ -14,7 +14,8 @@ LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Tab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
@@ -23,7 +24,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
-from bmx_grid.evaluations.base import Estimate, SettingRow
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.tables import Row, Tables
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Answer = TypeVar("Answer")
+Item = TypeVar("Item")
 Value = str | int | float | None
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
@@ -53,6 +55,16 @@ class Setting(NamedTuple):
     def label(self) -> str:
         """ "data set · language pair · metric · explainer"."""
         return setting_label(*self)
+
+    @property
+    def cluster(self) -> str:
+        """Data set and language pair: settings that share both share their segments and human scores."""
+        return setting_label(*self[:2])
+
+    @property
+    def control(self) -> bool:
+        """Whether its metric or explainer is one of CONTROLS."""
+        return self.metric in CONTROLS or self.explainer in CONTROLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,23 +105,15 @@ class GridTable:
         """float64[S, P, W] correlation above the baseline of the setting."""
         return np.asarray(self.correlation - self.baseline[:, None, None], dtype=np.float64)
 
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """One row per setting: its names, its cluster, whether it is a control, the correlation of the metric alone.
-
-        cluster: data set and language pair; control: a setting of the random metric or the random explainer.
-        """
-        import pandas as pd
-
-        frame = pd.DataFrame(self.settings, columns=list(FACTORS))
-        control = frame[["metric", "explainer"]].isin(CONTROLS).any(axis=1)
-        clusters = [setting_label(*names) for names in frame[PAIR].to_numpy()]
-        return frame.assign(cluster=clusters, control=control, baseline=self.baseline)
-
     @property
     def n_boosted(self) -> int:
         """Correlations with w other than 1."""
         return len(self) * len(self.p) * int(self.boosted.sum())
+
+    @cached_property
+    def real(self) -> GridTable:
+        """The settings that are not controls."""
+        return self.take(np.array([not setting.control for setting in self.settings], dtype=np.bool_))
 
     def take(self, keep: Flags) -> GridTable:
         """The settings where `keep`, bool[S], is true."""
@@ -189,10 +193,10 @@ class Given:
         """Whether boosts have verdicts: counts of settings that gain are no second answer beside them."""
         return bool(self.rows("verdicts", Verdict))
 
-    @cached_property
+    @property
     def real(self) -> GridTable:
         """The settings that are not controls."""
-        return self.table.take(~self.table.frame["control"].to_numpy())
+        return self.table.real
 
 
 def _only(names: set[str]) -> str | None:
@@ -221,6 +225,15 @@ class Cell:
         return self.value if isinstance(self.value, str) else number(self.value, self.form)
 
 
+class WideRow:
+    """A row of a result whose columns depend on the data: `columns` has them by name."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, Any]:
+        """All of its columns."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a frame as a table shows it.
@@ -235,9 +248,11 @@ class Column:
     ends: tuple[str, str] | None = None
     marked: str = ""
 
-    def cell(self, row: SettingRow | Mapping[Any, Any]) -> Cell:
-        """The cell of a row; an estimate of a row of a table is shown with its interval."""
-        if isinstance(row, SettingRow):
+    def cell(self, row: Any) -> Cell:
+        """The cell of a row, an object or a mapping; an estimate is shown with its interval."""
+        if isinstance(row, WideRow):
+            row = row.columns
+        elif not isinstance(row, Mapping):
             row = vars(row)
         value = row[self.name]
         value = value.item() if hasattr(value, "item") else value
@@ -328,7 +343,16 @@ def highest_first(value: float) -> tuple[bool, float]:
     return (True, 0.0) if value != value else (False, -value)
 
 
-def interval(row: Any, names: Sequence[str], form: str, without: str = "") -> str:
-    """A number of a row with the ends of its interval, by the names of the three."""
-    value, low, high = (row[name] for name in names)
-    return with_interval(value, low, high, form, without=without)
+def rows_by(rows: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
+    """Rows of one key together, in the order of the first of each."""
+    groups: dict[Any, list[Item]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
+def with_keys(rows: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+    """Rows that stand by keys, one level of mappings for each of these names, as one list with columns of them."""
+    if not names:
+        return [vars(rows)]
+    return [{names[0]: key, **row} for key, part in rows.items() for row in with_keys(part, *names[1:])]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
-NAMES = (*FACTORS, "side")
+TEXTS = (*FACTORS, "side")  # columns of a results table
 NUMBERS = ("w", "p", "correlation")
 SORTED_BY = ["dataset", "explainer", "metric", "language_pair"]
 DECIMALS = 10  # p and w that agree to this many decimals are equal: published grids carry the rounding of their loops
@@ -76,7 +76,7 @@ def load_table(path: Path) -> GridTable:
             table = csv.read_csv(file, convert_options=csv.ConvertOptions(auto_dict_encode=True))
         else:
             with pq.ParquetFile(file) as parquet:
-                table = parquet.read([name for name in parquet.schema_arrow.names if name in (*NAMES, *NUMBERS)])
+                table = parquet.read([name for name in parquet.schema_arrow.names if name in (*TEXTS, *NUMBERS)])
     except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{file}: not a readable Parquet or CSV table ({first_line(error)}); save or copy it again."
@@ -109,18 +109,18 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     import pandas as pd
 
     origin = visible(origin)
-    missing = [name for name in (*NAMES, *NUMBERS) if name not in table.column_names]
+    missing = [name for name in (*TEXTS, *NUMBERS) if name not in table.column_names]
     if missing:
         raise DataError(
-            f"{origin}: no column {', '.join(missing)}; a results table has {', '.join((*NAMES, *NUMBERS))}, "
+            f"{origin}: no column {', '.join(missing)}; a results table has {', '.join((*TEXTS, *NUMBERS))}, "
             f"this one {', '.join(table.column_names) or 'none'}. Rename columns, or add them."
         )
-    for name in (*NAMES, *NUMBERS):
+    for name in (*TEXTS, *NUMBERS):
         if table.column_names.count(name) > 1:
             raise DataError(f"{origin}: more than one column {name}; keep one of them.")
     if table.num_rows == 0:
         raise DataError(f"{origin}: the table has no rows; run the sweep again.")
-    frame = pd.DataFrame({name: _names(table, name, origin) for name in NAMES})
+    frame = pd.DataFrame({name: _names(table, name, origin) for name in TEXTS})
     for name in NUMBERS:
         frame[name] = _numbers(table, name, origin)
     sides = list(frame["side"].cat.categories)

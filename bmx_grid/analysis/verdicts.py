@@ -7,16 +7,14 @@ said instead, and that nothing was tested.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bmx_grid.analysis import gains
-from bmx_grid.analysis.base import Column, Given, Table, highest_first, interval
-from bmx_grid.analysis.gains import MEAN
-from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
+from bmx_grid.analysis.base import Column, Given, Table, highest_first, rows_by
+from bmx_grid.analysis.gains import gains_by_explainer
+from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
 from bmx_grid.datasets.segments import NO_PAIR
-from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
     ADDS_NOTHING,
@@ -40,7 +38,7 @@ DECLARED = "declared"
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 KEEP = "keep the metric as it is"
 RATE_MORE = "rate more segments: these are too few to judge a boost"
-COLUMNS = {  # the estimates of a verdict, and their headers
+ESTIMATED = {  # the estimates of a verdict, and their headers
     "gain": "gain",
     "beyond": "beyond score, length and text",
     "over_reassigned": "over reassigned",
@@ -51,7 +49,7 @@ COLUMNS = {  # the estimates of a verdict, and their headers
     "combined_gain": "average of metrics",
     "over_metrics": "over the metrics",
 }
-NOTES = (
+OF_VERDICTS = (
     "Each boost is chosen on some segments, not boosting among the choices, and judged on others. Data set or language "
     "pair all: the mean over language pairs. In brackets 95 % intervals: of one pair by a bootstrap of clusters of "
     "segments; of several the wider of Student's t over the pairs and the bootstrap of all their clusters.",
@@ -108,7 +106,7 @@ class ShownVerdict(Verdict):
         return (self.dataset == ALL) + (self.language_pair == ALL)
 
 
-Rows = Sequence[ShownVerdict]
+Verdicts = Sequence[ShownVerdict]
 
 
 def shown_verdicts(given: Given) -> list[ShownVerdict]:
@@ -169,7 +167,8 @@ def of_settings(given: Given) -> list[Verdict]:
     return list(first.values())
 
 
-def compute(given: Given) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Answers:
     """verdicts: see `shown_verdicts`; answers: per metric and explainer a line of the boost that was declared first,
     whatever others gain, and one of its published point, where there is one.
 
@@ -177,37 +176,47 @@ def compute(given: Given) -> dict[str, Any]:
     constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: of SHARED_LEVELS,
     what no data set of the sweep names, in a sentence.
     """
+
+    verdicts: Verdicts
+    answers: Sequence[str]
+    legend: Sequence[str] = ()
+    next_steps: str = ""
+    not_judged: Sequence[str] = ()
+    unnamed: str = ""
+
+
+def compute(given: Given) -> Answers:
+    """The answer of a sweep, without verdicts that of its table."""
     every = given.ask(shown_verdicts)
     if not every:
-        nothing: dict[str, Any] = {"legend": [], "next_steps": "", "not_judged": [], "unnamed": ""}
-        return {"verdicts": every, "answers": _untested(given), **nothing}
+        return Answers(every, _untested(given))
     rows = [row for row in every if row.question == DECLARED]
     left = [row for row in every if row.question == NOT_JUDGED]
     published = [row for row in every if row.question == PUBLISHED]
     labels = {row.verdict for row in [*rows, *published]}
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
-    return {
-        "verdicts": every,
-        "answers": list(_answers(rows, published)),
-        "legend": [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
-        "next_steps": next_steps([row for row in rows if row.dataset not in no_evidence]),
-        "not_judged": _not_judged(left, rows),
-        "unnamed": "" if given.constructed else _unnamed(rows),
-    }
+    return Answers(
+        verdicts=every,
+        answers=list(_answers(rows, published)),
+        legend=[f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
+        next_steps=next_steps([row for row in rows if row.dataset not in no_evidence]),
+        not_judged=_not_judged(left, rows),
+        unnamed="" if given.constructed else _unnamed(rows),
+    )
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+def tables(result: Answers) -> Iterator[Table]:
     """One row per metric, explainer and boost; no table without verdicts."""
-    judged = [row for row in result["verdicts"] if row.question != NOT_JUDGED]
+    judged = [row for row in result.verdicts if row.question != NOT_JUDGED]
     if not judged:
         return
     repeated = any(row.repeat_deviation is not None for row in judged)
     # most sweeps have no shuffled models, and the column would be empty
     of_placebos = any(math.isfinite(row.over_shuffled.value) for row in judged)
-    shown = [name for name in COLUMNS if of_placebos or name != "over_shuffled"]
+    shown = [name for name in ESTIMATED if of_placebos or name != "over_shuffled"]
     columns = (
         *("dataset", "language_pair", "metric", "explainer", "boost", "verdict"),
-        *(Column(name, COLUMNS[name], "+.4f") for name in shown),
+        *(Column(name, ESTIMATED[name], "+.4f") for name in shown),
         Column("best_looks_better", "best point looks better by", "+.4f"),
         Column("p_helps_holm", "p (Holm)", P_VALUE),
         Column("tried", "corrected for"),
@@ -216,11 +225,11 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         Column("n", "segments"),
         *([Column("repeat_deviation", "varies when repeated", ".4f")] if repeated else []),
     )
-    notes = [*NOTES, *filter(None, [result["unnamed"]])]
+    notes = [*OF_VERDICTS, *filter(None, [result.unnamed])]
     yield Table.of("verdicts", "What each boost is worth", judged, columns, notes, by=["question"], names=6)
 
 
-def _unnamed(rows: Rows) -> str:
+def _unnamed(rows: Verdicts) -> str:
     """What could explain a gain and is not named; "" where all is."""
     named_ones = {name for row in rows for name in row.named.split(", ")}
     missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
@@ -229,29 +238,17 @@ def _unnamed(rows: Rows) -> str:
     return f"These data name no {named(missing)}: effects of these are not taken off, and may look like a gain."
 
 
-def grouped(rows: Rows, key: Callable[[ShownVerdict], Any]) -> list[list[ShownVerdict]]:
-    """Rows of one key together, in the order of the first of each."""
-    groups: dict[Any, list[ShownVerdict]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return list(groups.values())
-
-
-def _boost(row: ShownVerdict, among: Rows) -> str:
+def _boost(row: ShownVerdict, among: Verdicts) -> str:
     """Explainer and metric, with the boost where there is another than the paper's."""
     boost = f" ({row.boost})" if any(other.boost != PAPERS_BOOST for other in among) else ""
     return f"{written(row.explainer)} on {written(row.metric)}{boost}"
 
 
-def _place(row: ShownVerdict, among: Rows) -> str:
+def _place(row: ShownVerdict, among: Verdicts) -> str:
     """The language pair, with its data set where there are several."""
     pair = "" if row.language_pair in (ALL, NO_PAIR) else row.language_pair
     several = len({other.dataset for other in among}) > 1 or row.language_pair == ALL
     return " ".join(part for part in (written(row.dataset) if several else "", pair) if part)
-
-
-def _interval(estimate: Estimate) -> str:
-    return with_interval(estimate.value, estimate.low, estimate.high, "+.3f")
 
 
 def _doubt(row: ShownVerdict) -> str:
@@ -264,27 +261,24 @@ def _doubt(row: ShownVerdict) -> str:
     return f"looks like {looks}, but not after the correction for {row.tried} verdicts"
 
 
-def _answers(declared: Rows, published: Rows) -> Iterator[str]:
+def _answers(declared: Verdicts, published: Verdicts) -> Iterator[str]:
     """The lines of each metric and explainer, those with the best verdict of a first boost first."""
-    by_both: dict[tuple[str, str], list[ShownVerdict]] = {}
-    for row in declared:
-        by_both.setdefault((row.metric, row.explainer), []).append(row)
-    first = [row for row in declared if row.boost == _first(by_both[row.metric, row.explainer])]
-    for lines in grouped(first, lambda row: (row.metric, row.explainer)):
-        both = lines[0].metric, lines[0].explainer
+    by_both = rows_by(declared, lambda row: row.of_boost[:2])
+    first = [row for row in declared if row.boost == _first(by_both[row.of_boost[:2]])]
+    for both, lines in rows_by(first, lambda row: row.of_boost[:2]).items():
         yield _answer(_boost(lines[0], declared), lines, declared, _others(lines, by_both[both]))
-        at_point = [row for row in published if (row.metric, row.explainer) == both]
+        at_point = [row for row in published if row.of_boost[:2] == both]
         if at_point:
             lines = [row for row in at_point if row.boost == _first(at_point)]
             yield _answer(f"{_boost(lines[0], declared)} at the published point", lines, declared, [])
 
 
-def _first(rows: Rows) -> str:
+def _first(rows: Verdicts) -> str:
     """The boost that was declared first."""
     return min(rows, key=lambda row: row.place).boost
 
 
-def _others(lines: Rows, rows: Rows) -> list[str]:
+def _others(lines: Verdicts, rows: Verdicts) -> list[str]:
     """What other boosts have another verdict than those of these lines, with it."""
     said = {row.verdict for row in lines}
     by_label: dict[str, dict[str, None]] = {}
@@ -294,16 +288,16 @@ def _others(lines: Rows, rows: Rows) -> list[str]:
     return [f"{label} by {named(list(boosts))}" for label, boosts in by_label.items()]
 
 
-def _answer(head: str, lines: Rows, among: Rows, remarks: Sequence[str]) -> str:
+def _answer(head: str, lines: Verdicts, among: Verdicts, remarks: Sequence[str]) -> str:
     """A line of a boost of a metric and explainer, on each verdict where language pairs differ.
 
     among: whose data sets are named where there are several; remarks: further ones.
     """
-    parts = [_part(same, among) for same in grouped(lines, lambda row: row.in_words)]
+    parts = [_part(same, among) for same in rows_by(lines, lambda row: row.in_words).values()]
     length, varies = lines[0].length_gain, lines[0].repeat_deviation
     beside = []
     if len(lines) == 1 and math.isfinite(length.value):
-        beside.append(f"length alone {_interval(length)}")
+        beside.append(f"length alone {length:+.3f}")
     if varies is not None and math.isfinite(varies):
         beside.append(f"the correlation varies by {number(varies, '.3f')} when repeated")
     beside += remarks
@@ -311,7 +305,7 @@ def _answer(head: str, lines: Rows, among: Rows, remarks: Sequence[str]) -> str:
     return f"{head}: {'; '.join(parts)}{end}"
 
 
-def _part(same: Rows, among: Rows) -> str:
+def _part(same: Verdicts, among: Verdicts) -> str:
     """A verdict with its gain, the largest of several language pairs, and what it rests on."""
     first = same[0]
     if math.isnan(first.gain.value):
@@ -322,14 +316,14 @@ def _part(same: Rows, among: Rows) -> str:
     pairs = counted(max(first.pairs, len(same)), "language pair")
     where = pairs if first.pairs > 1 or several else _place(first, among)
     segments = counted(sum(row.n for row in same), "segment")
-    gain = f"{'at most ' if several else ''}{_interval(first.gain)}{remark}"
+    gain = f"{'at most ' if several else ''}{first.gain:+.3f}{remark}"
     return ", ".join(filter(None, (first.in_words, gain, where, segments)))
 
 
-def _not_judged(rows: Rows, declared: Rows) -> list[str]:
+def _not_judged(rows: Verdicts, declared: Verdicts) -> list[str]:
     """The boosts that cannot be made, and the language pairs, a sentence per reason."""
     sentences = []
-    for alike in grouped(rows, lambda row: row.because):
+    for alike in rows_by(rows, lambda row: row.because).values():
         boosts = dict.fromkeys(_boost(row, [*rows, *declared]) for row in alike)
         places = dict.fromkeys(_place(row, rows) for row in alike)
         where = f" for {named(list(places))}" if any(places) else ""
@@ -339,32 +333,33 @@ def _not_judged(rows: Rows, declared: Rows) -> list[str]:
 
 def _untested(given: Given) -> list[str]:
     """Mean gains at the fixed points, and why there are no verdicts."""
-    fixed = given.ask(gains.compute)["fixed"]
+    fixed = given.ask(gains_by_explainer)
     lines = [
-        f"{written(str(name))} at {point_in_words(row['used_w'], row['used_p'])}, {row['origin']}: the mean gain over "
-        f"{counted(row['n'], 'setting')} is {interval(row, MEAN, '+.4f')}"
-        for name, row in fixed[fixed["n"] > 0].iterrows()
+        f"{written(name)} at {point_in_words(row.used_w, row.used_p)}, {row.origin}: the mean gain over "
+        f"{counted(row.n, 'setting')} is {row.mean}"
+        for name, row in fixed.items()
+        if row.n > 0
     ]
     why = "No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so."
-    return [*lines, why] if len(fixed) else []
+    return [*lines, why] if fixed else []
 
 
-def next_steps(rows: Rows) -> str:
+def next_steps(rows: Verdicts) -> str:
     """What to do with each metric, in a sentence; "" without verdicts. rows: what helps first."""
     steps: dict[str, list[str]] = {}
-    for group in grouped(rows, lambda row: row.metric):
+    for group in rows_by(rows, lambda row: row.metric).values():
         steps.setdefault(_step(group), []).append(written(group[0].metric))
     lines = [f"{step} ({named(metrics, most=MOST_METRICS)})" for step, metrics in steps.items()]
     return f"Next: {named(lines, most=MOST_STEPS, separator='; ')}." if lines else ""
 
 
-def _step(rows: Rows) -> str:
+def _step(rows: Verdicts) -> str:
     """The next step with one metric."""
     first = rows[0]
     averages = [row for row in rows if _average_is_better(row)]
     if averages and len(averages) == sum(math.isfinite(row.combined_gain.value) for row in rows):
         least = min(averages, key=lambda row: row.combined_gain.value)
-        return f"use an average of the metrics instead, {_interval(least.combined_gain)}"
+        return f"use an average of the metrics instead, {least.combined_gain:+.3f}"
     if first.verdict == HELPS:
         same = [row for row in rows if row.of_boost == first.of_boost]
         helped = [_place(row, same) for row in same if row.verdict == HELPS]
@@ -381,7 +376,7 @@ def _average_is_better(row: ShownVerdict) -> bool:
     return established and row.combined_gain.value > (row.gain.value if row.verdict == HELPS else 0.0)
 
 
-def _more_data(rows: Rows) -> str:
+def _more_data(rows: Verdicts) -> str:
     """How much more to rate so that the whole rule finds a gain of PRECISE; no more where that is there already."""
     known = [row for row in rows if math.isfinite(row.gain.low)]
     if not known:

@@ -143,7 +143,7 @@ def _summary(analysis: Analysis) -> str:
         *(f"left out: {name}" for name in table.left_out),
     ]
     unsigned = [replace(shown, notes=shown.notes[:-1]) for shown in analysis.tables() if shown.brief]
-    counts = analysis.ask(headline.compute)["headline"]
+    counts = analysis.ask(headline.compute).headline
     parts = [sentences(lines) for lines in (read, headline.answer(analysis), counts)]
     return "\n\n".join([*filter(None, parts), *(as_text(shown, terminal_width()).rstrip() for shown in unsigned)])
 

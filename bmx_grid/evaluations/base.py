@@ -55,6 +55,9 @@ class Estimate:
     def __str__(self) -> str:
         return with_interval(self.value, self.low, self.high)
 
+    def __format__(self, form: str) -> str:
+        return with_interval(self.value, self.low, self.high, form) if form else str(self)
+
 
 NOTHING = Estimate()
 Measured = Annotated[Estimate, "what a row is about"]

@@ -65,7 +65,7 @@ def write_report(
     counts. examples: segments with attributions; facts: further (name, words) on what was run.
     Raises StoreError when the page cannot be written.
     """
-    answers = analysis.ask(verdicts.compute)["answers"]
+    answers = analysis.ask(verdicts.compute).answers
     signed = analysis.ask(signature)
     pictures = [_picture(drawing, file, signed) for drawing, file in figures]
     first = next((picture for picture in pictures if picture["name"] == FIRST), None)
@@ -77,7 +77,7 @@ def write_report(
         answers=[_answer(line) for line in answers],
         meaning=[_answer(line) for line in headline.answer(analysis)[len(answers) :]],
         figure=first,
-        counts=[_with_minus(line) for line in analysis.ask(headline.compute)["headline"]],
+        counts=[_with_minus(line) for line in analysis.ask(headline.compute).headline],
         overview=[parts[table.stem] for table in tables if table.brief],
         verdicts=[_table(part, signed) for table in of_verdicts for part in _parts_of_verdicts(table)],
         settings=parts.get("settings"),
@@ -231,21 +231,22 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
     """
     table, settings = analysis.table, analysis.ask(at_points)
     grids = []
-    for row, (setting, numbers) in enumerate(zip(table.settings, settings.to_dict("records"), strict=True)):
+    for row, (names, setting) in enumerate(zip(table.settings, settings, strict=True)):
         gains, step = _quantised(table, row)
         grids.append(
             {
-                "names": list(setting),
-                "label": setting_in_words(setting),
-                "baseline": numbers["baseline"] if math.isfinite(numbers["baseline"]) else None,
-                "best": _map_point(numbers, "best"),
-                "alone": math.isfinite(numbers["best"]) and not numbers["best_w"] < 1,
-                "fixed": _map_point(numbers, "fixed"),
+                "names": list(names),
+                "label": setting_in_words(names),
+                "baseline": setting.baseline if math.isfinite(setting.baseline) else None,
+                "best": _map_point(setting.best_w, setting.best_p, setting.best),
+                "alone": math.isfinite(setting.best) and not setting.best_w < 1,
+                "fixed": _map_point(setting.fixed_w, setting.fixed_p, setting.fixed),
                 "step": step,
                 "gains": gains,
             }
         )
-    first = int(settings["gain"].fillna(0.0).where(~settings["control"], -np.inf).argmax())
+    largest = [-math.inf if setting.control else np.nan_to_num(setting.gain) for setting in settings]
+    first = largest.index(max(largest))
     return {"p": table.p.tolist(), "w": table.w.tolist(), "first": first, "settings": grids}
 
 
@@ -260,7 +261,6 @@ def _quantised(table: GridTable, row: int) -> tuple[str, float]:
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii"), step
 
 
-def _map_point(numbers: Mapping[Any, Any], name: str) -> list[float] | None:
+def _map_point(*point: float) -> list[float] | None:
     """w, p and correlation; None where there is none, and for the metric alone, which has no place on the map."""
-    point = [float(numbers[f"{name}_w"]), float(numbers[f"{name}_p"]), float(numbers[name])]
-    return point if point[0] != 1 and all(map(math.isfinite, point)) else None
+    return list(point) if point[0] != 1 and all(map(math.isfinite, point)) else None

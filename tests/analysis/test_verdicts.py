@@ -211,7 +211,7 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
         {"explainer": "random", "gain": 0.07},
         {"metric": "random", "gain": 0.06},
     )
-    kept = [(row.boost, row.dataset, row.language_pair) for row in found["verdicts"]]
+    kept = [(row.boost, row.dataset, row.language_pair) for row in found.verdicts]
     assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
 
 
@@ -252,6 +252,6 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     at = {"fixed": {"lime": Point(0.5, 0.5)}}
     for frames, counts in (({}, {"overview", "gains_by_factor"}), ({"verdicts": rows_of({})}, set())):
         whole = analyse(TABLE, **at, frames=frames)
-        assert bool(whole.ask(headline.compute)["headline"]) == bool(counts)
+        assert bool(whole.ask(headline.compute).headline) == bool(counts)
         assert {"overview", "gains_by_factor"} & {made.stem for made in whole.tables()} == counts
         assert plain(whole)["fixed"]["lime"]["better"] == 4, "analysis.json has them"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from some_frames import verdicts
 from some_results import GRID, make_result
@@ -223,13 +224,13 @@ def test_the_heat_map_holds_every_gain_to_half_a_step():
     holed[3, 0] = np.nan
     analysis = analyse(table({**random_surfaces(1), ("d9", "a", "m1", "lime"): holed}))
     grids = heat_maps(analysis)
-    best = analysis.ask(at_points)[["best_w", "best_p", "best"]]
+    best = analysis.ask(at_points)
     assert (grids["p"], grids["w"]) == (P.tolist(), W.tolist())
     for place, setting in enumerate(grids["settings"]):
         gains = analysis.table.gains[place]
         np.testing.assert_allclose(decoded(grids, place), gains, rtol=0, atol=setting["step"] / 2 + 1e-12)
         assert setting["step"] <= np.nanmax(np.abs(gains)) / LEVELS + 1e-18
-        assert setting["best"] == best.iloc[place].tolist()
+        assert setting["best"] == [best[place].best_w, best[place].best_p, best[place].best]
 
 
 def test_points_of_the_heat_map_where_there_is_none():
@@ -249,7 +250,9 @@ def test_points_of_the_heat_map_where_there_is_none():
 
 def test_the_page_says_what_is_shown(tmp_path):
     of_grid = table({("d", pair, "m", "lime"): peaked(0.5) for pair in "abc"})
-    known = of_grid.frame.assign(correlation="spearman", aggregation="LehmerMean", n_segments=600, n_used=500)
+    known = pd.DataFrame(of_grid.settings).assign(
+        baseline=of_grid.baseline, correlation="spearman", aggregation="LehmerMean", n_segments=600, n_used=500
+    )
     known = known.assign(repeat_deviation=np.nan, constructed=False)
     told = written(tmp_path, analyse(of_grid, frames={"settings": known})).told("p")
     for words in ("w = 1 is the metric alone", "p runs from −2 to 1.9", "is Spearman's ρ", "M is Lehmer"):
