@@ -113,7 +113,11 @@ class GridTable:
     @cached_property
     def real(self) -> GridTable:
         """The settings that are not controls."""
-        return self.take(np.array([not setting.control for setting in self.settings], dtype=np.bool_))
+        return self.where(lambda setting: not setting.control)
+
+    def where(self, keeps: Callable[[Setting], bool]) -> GridTable:
+        """The settings that a function of their names is true of."""
+        return self.take(np.array(list(map(keeps, self.settings)), dtype=np.bool_))
 
     def take(self, keep: Flags) -> GridTable:
         """The settings where `keep`, bool[S], is true."""
@@ -162,11 +166,6 @@ class Given:
         if compute not in self._answers:
             self._answers[compute] = compute(self)
         return cast(Answer, self._answers[compute])
-
-    def frame(self, table: str, row: type) -> pd.DataFrame | None:
-        """A table as a frame, where thousands of rows are grouped; None without it. Raises DataError as `rows`."""
-        assert isinstance(self.frames, Tables)
-        return self.frames.frame(table, row) if table in self.frames else None
 
     @cached_property
     def settings(self) -> list[SettingsRow]:
@@ -349,6 +348,11 @@ def rows_by(rows: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return groups
+
+
+def first_by(rows: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, Item]:
+    """The first row of each key."""
+    return {value: group[0] for value, group in rows_by(rows, key).items()}
 
 
 def with_keys(rows: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:

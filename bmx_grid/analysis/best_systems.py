@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bmx_grid.analysis.base import Column, Given, Table, rows_by
+from bmx_grid.analysis.base import Column, Given, Table, first_by, rows_by
 from bmx_grid.core.wording import file_stem, named
 from bmx_grid.evaluations.base import NOTHING, SettingRow
 from bmx_grid.evaluations.rows_of_guests import BinRow, DifferenceRow, RankRow, TopRow, WordRow
@@ -44,10 +44,8 @@ def compute(given: Given) -> dict[str, Any]:
 
 
 def _of_metrics(rows: Sequence[Any]) -> list[Any]:
-    explainers: dict[tuple[str, ...], str] = {}
-    for row in rows:
-        explainers.setdefault(row.setting_names[:3], row.explainer)
-    rows = [row for row in rows if row.explainer == explainers[row.setting_names[:3]]]
+    first = first_by(rows, lambda row: row.setting_names[:3])
+    rows = [row for row in rows if row.explainer == first[row.setting_names[:3]].explainer]
     fitted = [row for row in rows if getattr(row, "fitted", None) == ON_THESE]
     if any(isinstance(row, DifferenceRow) for row in rows):
         return fitted

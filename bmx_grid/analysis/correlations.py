@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, WideRow, highest_first, rows_by
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, WideRow, first_by, highest_first, rows_by
 from bmx_grid.core.wording import UNDEFINED, file_stem
 from bmx_grid.evaluations.base import BASE, NOTHING, OF_METRIC, Estimate
 from bmx_grid.evaluations.levels import Row as Correlation
@@ -117,10 +117,8 @@ def tables(result: Agreement) -> Iterator[Table]:
 def _primary(rows: Sequence[Any], human: Callable[[Any], str]) -> list[Any]:
     """The rows on the metric alone and the first human score of each language pair."""
     alone = [row for row in rows if row.point == BASE]
-    first: dict[tuple[str, str], str] = {}
-    for row in alone:
-        first.setdefault(row.setting_names[:2], human(row))
-    return [row for row in alone if human(row) == first[row.setting_names[:2]]]
+    first = first_by(alone, lambda row: row.setting_names[:2])
+    return [row for row in alone if human(row) == human(first[row.setting_names[:2]])]
 
 
 def _correlations(given: Given) -> list[MetricRow]:
@@ -130,12 +128,10 @@ def _correlations(given: Given) -> list[MetricRow]:
         column = COLUMN_OF_STATISTIC.get((row.level, row.grouping, row.statistic))
         if column is not None:  # the same for every explainer
             estimates.setdefault(row.setting_names[:3], {}).setdefault(column, row.value)
-    ranks: dict[tuple[str, ...], int] = {}
-    for rank in given.rows("ranking", Rank):
-        if rank.rank > 0:
-            ranks.setdefault((*rank.setting_names[:3], rank.level), rank.rank)
+    ranking = [rank for rank in given.rows("ranking", Rank) if rank.rank > 0]
+    ranks = {key: rank.rank for key, rank in first_by(ranking, lambda row: (*row.setting_names[:3], row.level)).items()}
     known = {column for of_metric in estimates.values() for column in of_metric}
-    levels = [level for level in RANKED_LEVELS if any(of_metric[3] == level for of_metric in ranks)]
+    levels = [level for level in RANKED_LEVELS if any(rank.level == level for rank in ranking)]
     rows = [
         MetricRow(
             *names,
@@ -171,9 +167,8 @@ def _table(stem: str, title: str, rows: Sequence[MetricRow], *, brief: bool) -> 
 
 def _systems(systems: Sequence[SystemRow]) -> list[SystemRow]:
     """The systems of each language pair, each metric once, the best by people first."""
-    rows: dict[tuple[str, ...], SystemRow] = {}
-    for row in _primary(systems, lambda row: row.human_name):
-        rows.setdefault((*row.setting_names[:3], row.system), row)
+    alone = _primary(systems, lambda row: row.human_name)
+    rows = first_by(alone, lambda row: (*row.setting_names[:3], row.system))
     return sorted(rows.values(), key=lambda row: (row.human_rank or math.inf, row.system))
 
 

@@ -1,20 +1,30 @@
 """Gains at one (w, p) per explainer (paper 4.3 to 4.5): what was tested of them, and their summaries.
 
-Settings of one data set and language pair share segments and human scores, so that intervals and tests count these
-clusters, not settings: 15 of 18 settings on six language pairs are 5 of 6 pairs; the sign test gives p = .109, not
-.004.
+Settings of one data set and language pair share segments and human scores: intervals and tests count these clusters,
+not settings. 15 of 18 settings on six language pairs are 5 of 6 pairs; the sign test gives p = .109, not .004.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Setting, Table, rows_by, with_keys
+from bmx_grid.analysis.base import (
+    CONTROL,
+    FACTORS,
+    Column,
+    Given,
+    GridTable,
+    Setting,
+    Table,
+    first_by,
+    rows_by,
+    with_keys,
+)
 from bmx_grid.analysis.points import (
     BestPoint,
     ChosenPoint,
@@ -74,9 +84,8 @@ class Summary:
     n: settings with a defined gain; undefined: the others, counted in nothing else. better, worse: as in `correlation`,
     a gain above 1e-5, and one of 0 or less; unchanged: the rest; positive: better and unchanged.
     max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none.
-    mean_low, mean_high: 95 % interval of the mean gain over clusters (`cluster_mean`); NaN with fewer than 3 of
-    them. clusters: how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test
-    of these.
+    mean_low, mean_high: 95 % interval of the mean gain over clusters (`cluster_mean`), NaN with fewer than 3. clusters:
+    how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test of these.
     """
 
     n: int
@@ -106,13 +115,8 @@ class FixedSummary(Summary, ChosenPoint):
 
 
 @dataclass(frozen=True)
-class DeclaredGain:
-    """A setting at one of its declared points, with what was tested of its gain there; None and NaN where nothing was.
-
-    low, high: 95 % interval of the gain, by a bootstrap of clusters of segments; p_value, p_holm: of the test `test`,
-    alone and corrected within `family`; n, clusters: segments and clusters behind the test; survives: a gain above 0
-    that survives the correction.
-    """
+class DeclaredPoint:
+    """A setting at one of its declared points; fields as of `PointRow`."""
 
     dataset: str
     language_pair: str
@@ -126,6 +130,16 @@ class DeclaredGain:
     baseline: float
     correlation: float
     gain: float
+
+
+@dataclass(frozen=True)
+class GainTest:
+    """What was tested of a gain; None and NaN where nothing was.
+
+    low, high: its 95 % interval, by a bootstrap of clusters of segments; p_value, p_holm: of the test `test`, alone and
+    corrected within `family`; n, clusters: segments and clusters behind it; survives: above 0 after the correction.
+    """
+
     test: str | None = None
     family: str | None = None
     low: float = math.nan
@@ -135,6 +149,11 @@ class DeclaredGain:
     n: float = math.nan
     clusters: float = math.nan
     survives: bool = False
+
+
+@dataclass(frozen=True)
+class DeclaredGain(GainTest, DeclaredPoint):
+    """A setting at one of its declared points, with what was tested of its gain there."""
 
     @property
     def setting(self) -> Setting:
@@ -159,11 +178,6 @@ class SettingAtPoints(BestPoint):
     fixed_gain_p_holm: float
     survives: bool
 
-    @property
-    def gain_there(self) -> Gain:
-        """The gain at the point of the explainer."""
-        return Gain(Setting(*self.setting_names), self.baseline, self.fixed_gain.value)
-
 
 def summarise(settings: Sequence[Gain], seed: int = 0) -> Summary:
     """The summary of the gains of some settings. seed: of the bootstrap."""
@@ -178,7 +192,7 @@ def summarise(settings: Sequence[Gain], seed: int = 0) -> Summary:
         unchanged=n - n_better - n_worse,
         undefined=len(settings) - n,
         positive=n - n_worse,
-        max_gain=float(gains.max()) if n else math.nan,
+        max_gain=max(gains.tolist(), default=math.nan),
         mean_gain=mean.mean,
         mean_baseline=float(np.mean([row.baseline for row in defined])) if n else math.nan,
         mean_low=mean.low,
@@ -201,40 +215,29 @@ def declared_points(given: Given) -> list[DeclaredGain]:
     Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's speaks
     of another gain, whose interval must not stand beside this one: its rows are left out.
     """
-    points: dict[tuple[str, ...], PointRow] = {}
-    for row in given.rows("points", PointRow):
-        if row.point in DECLARED_POINTS:
-            points.setdefault((*row.setting_names, row.point), row)
-    tests: dict[str, dict[tuple[str, ...], TestRow]] = {}
+    rows = [row for row in given.rows("points", PointRow) if row.point in DECLARED_POINTS]
+    points = first_by(rows, lambda row: (*row.setting_names, row.point))
+    tests: dict[str, dict[Any, TestRow]] = {}
     for test in given.rows("tests", TestRow):
         key = (*test.setting_names, test.point)
         alone = test.against == test.metric and test.level == "segment" and test.grouping == "none"
-        if not alone or math.isnan(test.p) or key not in points:
-            continue
-        if not abs(test.difference.value - points[key].gain) > SAME:  # also where a gain is undefined
-            tests.setdefault(test.test, {}).setdefault(key, test)
+        if alone and key in points and not math.isnan(test.p):
+            of_another_gain = abs(test.difference.value - points[key].gain) > SAME
+            if not of_another_gain:
+                tests.setdefault(test.test, {}).setdefault(key, test)
     shown = next((tests[name] for name in PREFERRED if name in tests), {})
-    return [_declared_gain(row, shown.get(key)) for key, row in points.items()]
+    gains = []
+    for key, row in points.items():
+        setting = Setting(*row.setting_names)
+        tested = _tested(shown[key], row.gain) if key in shown else GainTest()
+        gains.append(DeclaredGain(**vars(row), **vars(tested), cluster=setting.cluster, control=setting.control))
+    return gains
 
 
-def _declared_gain(row: PointRow, test: TestRow | None) -> DeclaredGain:
-    setting = Setting(*row.setting_names)
-    at_point = (row.point, row.w, row.p, row.baseline, row.correlation, row.gain)
-    of_setting = (*setting, setting.cluster, setting.control, *at_point)
-    if test is None:
-        return DeclaredGain(*of_setting)
-    return DeclaredGain(
-        *of_setting,
-        test=test.test,
-        family=test.family,
-        low=test.difference.low,
-        high=test.difference.high,
-        p_value=test.p,
-        p_holm=test.p_holm,
-        n=test.n,
-        clusters=test.clusters,
-        survives=test.p_holm <= ALPHA and row.gain > 0,
-    )
+def _tested(test: TestRow, gain: float) -> GainTest:
+    ends = test.difference.low, test.difference.high
+    survives = test.p_holm <= ALPHA and gain > 0
+    return GainTest(test.test, test.family, *ends, test.p, test.p_holm, test.n, test.clusters, survives)
 
 
 def declared(given: Given) -> list[DeclaredGain]:
@@ -253,34 +256,27 @@ def declared(given: Given) -> list[DeclaredGain]:
 def at_points(given: Given) -> list[SettingAtPoints]:
     """Every setting, with its best point and at the point of its explainer."""
     points = given.ask(chosen_points)
-    tested: dict[tuple[Any, ...], DeclaredGain] = {}
-    for declared_gain in given.ask(declared_points):
-        point = _place(declared_gain.w, declared_gain.p)
-        tested.setdefault((declared_gain.setting, point), declared_gain)
+    # the metric alone is the same point whatever its p
+    tested = first_by(given.ask(declared_points), lambda row: (row.setting, row.w, None if row.w == 1 else row.p))
     rows = []
     for best, there in zip(given.ask(best_of_all), gains_of(given.table, points), strict=True):
         w, p, gain = math.nan, math.nan, math.nan
         if not best.control:
             w, p, gain = points[best.explainer].used_w, points[best.explainer].used_p, there.gain
-        test = tested.get((best.setting_names, _place(w, p)))
+        test = tested.get((best.setting_names, w, None if w == 1 else p), GainTest())
         rows.append(
             SettingAtPoints(
                 **vars(best),
                 fixed=best.baseline + gain,
                 fixed_w=w,
                 fixed_p=p,
-                fixed_gain=Estimate(gain) if test is None else Estimate(gain, test.low, test.high),
-                fixed_gain_p=math.nan if test is None else test.p_value,
-                fixed_gain_p_holm=math.nan if test is None else test.p_holm,
-                survives=test is not None and test.survives,
+                fixed_gain=Estimate(gain, test.low, test.high),
+                fixed_gain_p=test.p_value,
+                fixed_gain_p_holm=test.p_holm,
+                survives=test.survives,
             )
         )
     return rows
-
-
-def _place(w: float, p: float) -> tuple[float, float | None]:
-    """A point as a key: NaN is no number that equals itself, and the metric alone is the same whatever its p."""
-    return w, None if w == 1 or math.isnan(p) else p
 
 
 def gains_of(table: GridTable, points: Mapping[str, Median | ChosenPoint]) -> list[Gain]:
@@ -299,26 +295,25 @@ def real_at_points(given: Given) -> list[SettingAtPoints]:
 
 
 def real_gains(given: Given) -> list[Gain]:
-    """The gains of these."""
-    return [row.gain_there for row in given.ask(real_at_points)]
-
-
-def overview(given: Given) -> dict[str, FixedSummary]:
-    """By explainer its point and a summary of its settings there, and of all settings; empty without settings."""
-    points, settings = given.ask(chosen_points), given.ask(real_gains)
-    rows = {
-        name: FixedSummary(**vars(points[name]), **vars(summary))
-        for name, summary in summaries(settings, "explainer", given.seed).items()
-    }
-    if settings:
-        nowhere: dict[str, Any] = {**dict.fromkeys(("w", "p", "used_w", "used_p"), math.nan), "origin": None}
-        rows[ALL] = FixedSummary(**nowhere, **vars(summarise(settings, given.seed)))
-    return rows
+    """The gains of these there."""
+    rows = given.ask(real_at_points)
+    return [Gain(Setting(*row.setting_names), row.baseline, row.fixed_gain.value) for row in rows]
 
 
 def gains_by_explainer(given: Given) -> dict[str, FixedSummary]:
-    """The overview without the row of all settings."""
-    return {name: row for name, row in given.ask(overview).items() if name != ALL}
+    """By explainer its point and a summary of its settings there."""
+    points = given.ask(chosen_points)
+    rows = summaries(given.ask(real_gains), "explainer", given.seed)
+    return {name: FixedSummary(**vars(points[name]), **vars(row)) for name, row in rows.items()}
+
+
+def overview(given: Given) -> dict[str, FixedSummary]:
+    """The same, and the summary of all settings; empty without settings."""
+    rows, settings = given.ask(gains_by_explainer), given.ask(real_gains)
+    if not settings:
+        return rows
+    nowhere: dict[str, Any] = {**dict.fromkeys(("w", "p", "used_w", "used_p"), math.nan), "origin": None}
+    return {**rows, ALL: FixedSummary(**nowhere, **vars(summarise(settings, given.seed)))}
 
 
 @dataclass(frozen=True)
@@ -370,8 +365,8 @@ def _of_baseline(settings: Sequence[Gain], part: float) -> float:
 
 def _controls(given: Given) -> dict[str, dict[str, Summary]]:
     table, points, seed = given.table, given.ask(chosen_points), given.seed
-    random = _part(table, lambda setting: setting.explainer == CONTROL != setting.metric)
-    random_metric = _part(table, lambda setting: setting.metric == CONTROL != setting.explainer)
+    random = table.where(lambda setting: setting.explainer == CONTROL != setting.metric)
+    random_metric = table.where(lambda setting: setting.metric == CONTROL != setting.explainer)
     controls = {}
     if len(random):
         at_each = {name: gains_of(random, {CONTROL: point}) for name, point in points.items()}
@@ -384,23 +379,13 @@ def _controls(given: Given) -> dict[str, dict[str, Summary]]:
     return {control: rows for control, rows in controls.items() if rows}
 
 
-def _part(table: GridTable, keeps: Callable[[Setting], bool]) -> GridTable:
-    return table.take(np.array([keeps(setting) for setting in table.settings], dtype=np.bool_))
-
-
 def tables(result: Gains) -> Iterator[Table]:
     """Gains by data set, language pair and metric, where boosts have no verdicts; control settings."""
     notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result.points)
     by_factor = with_keys(result.fixed_by, "factor", "explainer", "name")
     controls = with_keys(result.controls, "control", "explainer")
     if by_factor and not result.judged:
-        columns: tuple[Any, ...] = (
-            "factor",
-            "name",
-            "explainer",
-            *SUMMARY,
-            Column("mean_baseline", "mean baseline", ".4f"),
-        )
+        columns = ("factor", "name", "explainer", *SUMMARY, Column("mean_baseline", "mean baseline", ".4f"))
         title = "Gains at the fixed points by data set, language pair and metric"
         yield Table.of("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
     if controls:
@@ -410,6 +395,5 @@ def tables(result: Gains) -> Iterator[Table]:
             "best point of each setting, chosen where it is judged, the metric alone among them; what random "
             "attributions reach there is found by looking at the whole grid, not by an explanation."
         )
-        columns = ("control", "explainer", *SUMMARY)
-        notes = (note, *notes[:2])
-        yield Table.of("controls", "Control settings", controls, columns, notes, by=["control"], names=2)
+        of_controls, notes = ("control", "explainer", *SUMMARY), (note, *notes[:2])
+        yield Table.of("controls", "Control settings", controls, of_controls, notes, by=["control"], names=2)

@@ -76,8 +76,12 @@ class ChosenPoint:
 
 
 @dataclass(frozen=True)
-class MedianRow:
-    """The medians of the best points of an explainer's n settings; strict: of those only that some (p, w) improves."""
+class Selection:
+    """One row of selection.parquet: what is selected for an explainer, and where its settings are evaluated.
+
+    w, p: the medians of the best points of n settings; strict: of those only that some (p, w) improves. used_w, used_p,
+    origin: as of `ChosenPoint`.
+    """
 
     explainer: str
     w: float
@@ -86,12 +90,6 @@ class MedianRow:
     strict_w: float
     strict_p: float
     strict_n: int
-
-
-@dataclass(frozen=True)
-class Selection(MedianRow):
-    """One row of selection.parquet: what is selected for an explainer, and where its settings are evaluated."""
-
     used_w: float
     used_p: float
     origin: str
@@ -107,11 +105,6 @@ class Medians:
     n_tied_with_baseline: int
     medians: Mapping[str, Median]
     strict_medians: Mapping[str, Median]
-
-    def rows(self) -> list[MedianRow]:
-        """Both medians of each explainer."""
-        both = [(name, median, self.strict_medians[name]) for name, median in self.medians.items()]
-        return [MedianRow(name, all_.w, all_.p, all_.n, strict.w, strict.p, strict.n) for name, all_, strict in both]
 
 
 def best_points(table: GridTable) -> list[BestPoint]:
@@ -194,11 +187,12 @@ def chosen_points(given: Given) -> dict[str, ChosenPoint]:
 
 def selection(given: Given) -> list[Selection]:
     """What is selected for each explainer, and where its settings are evaluated."""
-    points = given.ask(chosen_points)
+    points, result = given.ask(chosen_points), given.ask(compute)
     rows = []
-    for row in given.ask(compute).rows():
-        point = points[row.explainer]
-        rows.append(Selection(**vars(row), used_w=point.used_w, used_p=point.used_p, origin=point.origin))
+    for name, median in result.medians.items():
+        strict, point = result.strict_medians[name], points[name]
+        medians_of_both = (median.w, median.p, median.n, strict.w, strict.p, strict.n)
+        rows.append(Selection(name, *medians_of_both, point.used_w, point.used_p, point.origin))
     return rows
 
 
@@ -213,14 +207,19 @@ def tables(result: Medians) -> Iterator[Table]:
     """The medians by explainer."""
     if not result.medians:
         return
+    rows = []
+    for name, row in result.medians.items():
+        strict = result.strict_medians[name]
+        beside = {"strict w": strict.w, "strict p": strict.p, "strict n": strict.n}
+        rows.append({"explainer": name, **vars(row), **beside})
     every = [Column(name, f"median {name}", "g") for name in "wp"]
-    strict = [Column(f"strict_{name}", f"strict {name}", "g") for name in "wp"]
-    columns = ("explainer", *every, Column("n", "settings"), *strict, Column("strict_n", "strict settings"))
+    of_strict = [Column(f"strict {name}", form="g") for name in "wp"]
+    columns = ("explainer", *every, Column("n", "settings"), *of_strict, Column("strict n", "strict settings"))
     note = (
         "Medians of the best points of the settings, of equal ones the first; strict: of the settings only that some "
         "(p, w) improves. With w = 1, the metric alone, p means nothing."
     )
-    yield Table.of("selection_by_explainer", "Median best points by explainer", result.rows(), columns, [note])
+    yield Table.of("selection_by_explainer", "Median best points by explainer", rows, columns, [note])
 
 
 def points_in_words(points: Mapping[str, ChosenPoint]) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, highest_first, rows_by
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, first_by, highest_first, rows_by
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import P_VALUE, file_stem, named, setting_label, written
 from bmx_grid.evaluations.base import BASE
@@ -62,11 +61,8 @@ class SharedTask:
 def compute(given: Given) -> SharedTask:
     """What the tables of shared tasks say."""
     placebos = _placebos(given.rows("tests", TestRow))
-    thresholds: dict[tuple[Any, ...], ThresholdRow] = {}
-    for row in given.rows("thresholds", ThresholdRow):
-        if row.point == BASE:
-            key = (row.dataset, row.language_pair, row.metric, row.human_name, row.probability)
-            thresholds.setdefault(key, row)
+    alone = [row for row in given.rows("thresholds", ThresholdRow) if row.point == BASE]
+    thresholds = first_by(alone, lambda row: (*row.setting_names[:3], row.human_name, row.probability))
     known = set(given.frames)
     return SharedTask(
         placebos=placebos if "tests" in known else None,
@@ -139,10 +135,7 @@ def _of_tasks(ranking: Sequence[TaskRank]) -> Table:
 
 def _of_outliers(outliers: Sequence[WithoutOutliers]) -> Iterator[Table]:
     """Each metric once, whatever its explainer, where there are outliers."""
-    rows: dict[tuple[str, str, str], WithoutOutliers] = {}
-    for row in outliers:
-        if row.n_outliers > 0:
-            rows.setdefault((row.dataset, row.language_pair, row.metric), row)
+    rows = first_by([row for row in outliers if row.n_outliers > 0], lambda row: row.setting_names[:3])
     if rows:
         r = (Column("pearson", "r", ".3f"), Column("pearson_without", "r without them", ".3f"))
         columns = (*PAIR, "metric", Column("systems", "outliers"), Column("n_systems", "systems"), *r)

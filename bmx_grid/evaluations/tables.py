@@ -60,11 +60,6 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             self._rows[name, row] = rows_of(self._arrow(name), row, self._origin(name))
         return self._rows[name, row]
 
-    def frame(self, name: str, row: type) -> pd.DataFrame:
-        """A table as a frame, once it is as `rows` would read it. Raises DataError as `rows`, KeyError without it."""
-        check(self._arrow(name), row, self._origin(name))
-        return self[name]
-
     def _origin(self, name: str) -> str:
         source = self._sources[name]
         return str(source) if isinstance(source, Path) else f"the table {name}"
