@@ -216,11 +216,10 @@ def tables(result: Answers) -> Iterator[Table]:
 
 def _unnamed(rows: Verdicts) -> str:
     """What could explain a gain and is not named; "" where all is."""
-    named_ones = {name for row in rows for name in row.named.split(", ")}
-    missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
-    if not missing:
-        return ""
-    return f"These data name no {named(missing)}: effects of these are not taken off, and may look like a gain."
+    known = {name for row in rows for name in row.named.split(", ")}
+    missing = named([f"{kind}s" for kind in SHARED_LEVELS if kind not in known])
+    beside = "effects of these are not taken off, and may look like a gain."
+    return f"These data name no {missing}: {beside}" if missing else ""
 
 
 def _boost(row: ShownVerdict, among: Verdicts) -> str:
@@ -284,9 +283,8 @@ def _answer(head: str, lines: Verdicts, among: Verdicts, remarks: Sequence[str])
         beside.append(f"length alone {length:+.3f}")
     if varies is not None and math.isfinite(varies):
         beside.append(f"the correlation varies by {number(varies, '.3f')} when repeated")
-    beside += remarks
-    end = f" ({', '.join(beside)})" if beside else ""
-    return f"{head}: {'; '.join(parts)}{end}"
+    end = _joined(*beside, *remarks)
+    return f"{head}: {'; '.join(parts)}{f' ({end})' if end else ''}"
 
 
 def _part(same: Verdicts, among: Verdicts) -> str:
@@ -296,8 +294,8 @@ def _part(same: Verdicts, among: Verdicts) -> str:
         return _joined(first.in_words, named([_place(row, among) for row in same]))
     several = len(same) > 1
     remarks = _joined(_place(first, same) if several else "", _doubt(first))
-    pairs = counted(max(first.pairs, len(same)), "language pair")
-    where = pairs if first.pairs > 1 or several else _place(first, among)
+    across = first.pairs > 1 or several
+    where = counted(max(first.pairs, len(same)), "language pair") if across else _place(first, among)
     segments = counted(sum(row.n for row in same), "segment")
     gain = f"{'at most ' if several else ''}{first.gain:+.3f}{f' ({remarks})' if remarks else ''}"
     return _joined(first.in_words, gain, where, segments)
@@ -368,14 +366,14 @@ def _more_data(rows: Verdicts) -> str:
     row = max(known, key=lambda row: row.gain.value, default=None)
     if row is None:
         return RATE_MORE
-    units = row.pairs if row.pairs > 1 else row.n
-    more = units_needed(row) - units
+    needed = units_needed(row)
+    more = needed - (row.pairs if row.pairs > 1 else row.n)
     if more <= 0:
         return KEEP if row.verdict == NO_GAIN else RATE_MORE
     goal = f"a gain of {PRECISE:g} with probability {POWER:g}"
     if row.pairs > 1:  # nobody makes language pairs: each can be judged by itself, by its segments
         one_by_one = "judge language pairs one by one (dataset.NAME.language_pairs=[PAIR])"
-        return f"{one_by_one}, as to see {goal} across them takes about {units + more:,}"
+        return f"{one_by_one}, as to see {goal} across them takes about {needed:,}"
     return f"rate about {counted(math.ceil(more / 100) * 100, 'more segment')} to see {goal}"
 
 
