@@ -33,9 +33,9 @@ from bmx_grid.sweep.results import SettingsRow
 if TYPE_CHECKING:
     import pandas as pd
 
-Answer = TypeVar("Answer")
-Item = TypeVar("Item")
-Value = str | int | float | None
+Asked = TypeVar("Asked")
+Element = TypeVar("Element")
+CellValue = str | int | float | None
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 PAIR = list(FACTORS[:2])  # settings that share both share their segments and human scores
@@ -43,7 +43,7 @@ CONTROL = "random"  # the random metric and the random explainer
 CONTROLS = (CONTROL, "shuffled")  # names of metrics and explainers that are shown apart, and never selected from
 
 
-class Setting(NamedTuple):
+class SettingNames(NamedTuple):
     """What identifies the rows of a table: data set x language pair x metric x explainer."""
 
     dataset: str
@@ -77,7 +77,7 @@ class GridTable:
     left_out: what else the table held, a clause each; origin: the file, for messages.
     """
 
-    settings: tuple[Setting, ...]
+    settings: tuple[SettingNames, ...]
     p: Floats
     w: Floats
     correlation: Floats
@@ -115,7 +115,7 @@ class GridTable:
         """The settings that are not controls."""
         return self.where(lambda setting: not setting.control)
 
-    def where(self, keeps: Callable[[Setting], bool]) -> GridTable:
+    def where(self, keeps: Callable[[SettingNames], bool]) -> GridTable:
         """The settings that a function of their names is true of."""
         return self.take(np.array(list(map(keeps, self.settings)), dtype=np.bool_))
 
@@ -161,11 +161,11 @@ class Given:
         assert isinstance(self.frames, Tables)
         return self.frames.rows(table, row)
 
-    def ask(self, compute: Callable[[Self], Answer]) -> Answer:
+    def ask(self, compute: Callable[[Self], Asked]) -> Asked:
         """What a function of this makes of it; computed once."""
         if compute not in self._answers:
             self._answers[compute] = compute(self)
-        return cast(Answer, self._answers[compute])
+        return cast(Asked, self._answers[compute])
 
     @cached_property
     def settings(self) -> list[SettingsRow]:
@@ -211,7 +211,7 @@ class Cell:
     marked: a gain that survives the correction for the number of tests; set in bold, in plain text with a †.
     """
 
-    value: Value
+    value: CellValue
     form: str = ""
     words: str | None = None
     marked: bool = False
@@ -342,15 +342,15 @@ def highest_first(value: float) -> tuple[bool, float]:
     return (True, 0.0) if value != value else (False, -value)
 
 
-def rows_by(rows: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
+def rows_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any, list[Element]]:
     """Rows of one key together, in the order of the first of each."""
-    groups: dict[Any, list[Item]] = {}
+    groups: dict[Any, list[Element]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return groups
 
 
-def first_by(rows: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, Item]:
+def first_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any, Element]:
     """The first row of each key."""
     return {value: group[0] for value, group in rows_by(rows, key).items()}
 

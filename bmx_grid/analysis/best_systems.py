@@ -86,10 +86,10 @@ def _table(kind: str, place: tuple[str, ...], title: str, rows: Sequence[Any], *
 def _correlations(names: tuple[str, ...], rows: Sequence[TopRow]) -> Table:
     shown: list[dict[str, Any]] = []
     of_sizes = [row for row in rows if row.systems in shown_sizes(rows)]
+    of_sizes.sort(key=lambda row: -row.systems)
     for (systems, metric), group in rows_by(of_sizes, lambda row: (row.systems, row.metric)).items():
         values = {row.statistic: row.value for row in group}
         shown.append({"metric": metric, "systems": systems, **dict.fromkeys(SYMBOLS, NOTHING), **values})
-    shown.sort(key=lambda row: -row["systems"])
     known = {row.statistic for row in rows}
     columns = [Column(name, symbol, ".3f") for name, symbol in SYMBOLS.items() if name in known]
     title = "correlation with human judgements, of all and of the best systems"

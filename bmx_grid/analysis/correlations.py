@@ -76,7 +76,7 @@ class MetricRow(WideRow):
 
 
 @dataclass(frozen=True)
-class Agreement:
+class MetricsAlone:
     """correlations: of each metric alone with the primary human score, a row per data set, language pair and metric.
 
     systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach.
@@ -88,17 +88,17 @@ class Agreement:
     ceilings: Sequence[CeilingRow] | None
 
 
-def compute(given: Given) -> Agreement:
+def compute(given: Given) -> MetricsAlone:
     """How metrics alone agree with people."""
     known = set(given.frames)
-    return Agreement(
+    return MetricsAlone(
         correlations=_correlations(given) if "correlations" in known else None,
         systems=_systems(given.rows("systems", SystemRow)) if "systems" in known else None,
         ceilings=given.rows("ceilings", CeilingRow) if "ceilings" in known else None,
     )
 
 
-def tables(result: Agreement) -> Iterator[Table]:
+def tables(result: MetricsAlone) -> Iterator[Table]:
     """All metrics in brief, and per data set; what any metric can reach; systems in their clusters."""
     if result.correlations:
         title = "correlation of the metrics alone with human judgements"

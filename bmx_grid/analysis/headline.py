@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.analysis import shared_task, verdicts, words
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by, with_keys
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by
 from bmx_grid.analysis.gains import (
     CLUSTERED,
     COUNTED,
@@ -122,7 +122,7 @@ def tables(result: Headline) -> Iterator[Table]:
     notes = [COUNTED, f"{CLUSTERED} {SIGN_TEST}", result.points]
     columns: tuple[Any, ...] = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY)
     if result.headline and result.overview:
-        rows = [{**row, "total": row["explainer"] == ALL} for row in with_keys(result.overview, "explainer")]
+        rows = [{"explainer": name, **vars(row), "total": name == ALL} for name, row in result.overview.items()]
         title = "Gains at one (w, p) per explainer"
         yield Table.of("overview", title, rows, columns, notes, by=["total"], brief=True)
     columns = (

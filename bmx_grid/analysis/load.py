@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from bmx_grid.analysis.base import FACTORS, GridTable, Setting
+from bmx_grid.analysis.base import FACTORS, GridTable, SettingNames
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
-TEXTS = (*FACTORS, "side")  # columns of a results table
-NUMBERS = ("w", "p", "correlation")
+TEXT_COLUMNS = (*FACTORS, "side")  # columns of a results table
+NUMBER_COLUMNS = ("w", "p", "correlation")
+COLUMNS_OF_GRIDS = (*TEXT_COLUMNS, *NUMBER_COLUMNS)
 SORTED_BY = ["dataset", "explainer", "metric", "language_pair"]
 DECIMALS = 10  # p and w that agree to this many decimals are equal: published grids carry the rounding of their loops
 NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
@@ -76,7 +77,7 @@ def load_table(path: Path) -> GridTable:
             table = csv.read_csv(file, convert_options=csv.ConvertOptions(auto_dict_encode=True))
         else:
             with pq.ParquetFile(file) as parquet:
-                table = parquet.read([name for name in parquet.schema_arrow.names if name in (*TEXTS, *NUMBERS)])
+                table = parquet.read([name for name in parquet.schema_arrow.names if name in COLUMNS_OF_GRIDS])
     except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{file}: not a readable Parquet or CSV table ({first_line(error)}); save or copy it again."
@@ -94,7 +95,7 @@ def of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
     assert spec is not None
     p, w = (np.round(values, DECIMALS) + 0.0 for values in (spec.p, spec.w))  # as they are read from a file
     _check_alone(w, visible(origin))
-    settings = tuple(Setting(*result.names) for result in finished)
+    settings = tuple(SettingNames(*result.names) for result in finished)
     correlation = np.stack([result.grid.correlation for result in finished])
     return _checked(GridTable(settings, p, w, correlation, spec.side, (), visible(origin)))
 
@@ -109,19 +110,19 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     import pandas as pd
 
     origin = visible(origin)
-    missing = [name for name in (*TEXTS, *NUMBERS) if name not in table.column_names]
+    missing = [name for name in COLUMNS_OF_GRIDS if name not in table.column_names]
     if missing:
         raise DataError(
-            f"{origin}: no column {', '.join(missing)}; a results table has {', '.join((*TEXTS, *NUMBERS))}, "
+            f"{origin}: no column {', '.join(missing)}; a results table has {', '.join(COLUMNS_OF_GRIDS)}, "
             f"this one {', '.join(table.column_names) or 'none'}. Rename columns, or add them."
         )
-    for name in (*TEXTS, *NUMBERS):
+    for name in COLUMNS_OF_GRIDS:
         if table.column_names.count(name) > 1:
             raise DataError(f"{origin}: more than one column {name}; keep one of them.")
     if table.num_rows == 0:
         raise DataError(f"{origin}: the table has no rows; run the sweep again.")
-    frame = pd.DataFrame({name: _names(table, name, origin) for name in TEXTS})
-    for name in NUMBERS:
+    frame = pd.DataFrame({name: _names(table, name, origin) for name in TEXT_COLUMNS})
+    for name in NUMBER_COLUMNS:
         frame[name] = _numbers(table, name, origin)
     sides = list(frame["side"].cat.categories)
     for side in sides:
@@ -134,7 +135,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     _check_points(frame, p, w, origin)
     frame = frame.sort_values([*SORTED_BY, "p", "w"])
     names = frame[list(FACTORS)].iloc[:: len(p) * len(w)].astype(str)
-    settings = tuple(Setting(*setting) for setting in names.itertuples(index=False))
+    settings = tuple(SettingNames(*setting) for setting in names.itertuples(index=False))
     cube = frame["correlation"].to_numpy().reshape(len(settings), len(p), len(w))
     return _checked(GridTable(settings, p, w, cube, sides[0], (), origin))
 
@@ -191,10 +192,10 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
     import pandas as pd
 
     for row in np.flatnonzero(frame.duplicated([*FACTORS, "p", "w"]))[:1]:
-        again = frame.iloc[row]
+        *names, power, weight = frame.iloc[row][[*FACTORS, "p", "w"]]
         raise DataError(
-            f"{origin}: row {row + 1} gives {Setting(*again[list(FACTORS)]).label} at w = {again['w']:g}, p = "
-            f"{again['p']:g} again; keep one row for each point of a setting."
+            f"{origin}: row {row + 1} gives {SettingNames(*names).label} at w = {weight:g}, p = "
+            f"{power:g} again; keep one row for each point of a setting."
         )
     sizes = frame.groupby(list(FACTORS), observed=True).size()
     short = sizes[sizes < len(p) * len(w)]
@@ -205,7 +206,7 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
         power, weight = pd.MultiIndex.from_product([p, w]).difference(known)[0]
         others = f", and {counted(len(short) - 1, 'other setting')} lack points, too" if len(short) > 1 else ""
         raise DataError(
-            f"{origin}: no row for {Setting(*names).label} at w = {weight:g}, p = {power:g}: "
+            f"{origin}: no row for {SettingNames(*names).label} at w = {weight:g}, p = {power:g}: "
             f"{len(p) * len(w) - short.iloc[0]:,} of {len(p) * len(w):,} points of this setting are missing{others}. "
             "Run it again, or analyse tables of one grid each."
         )

@@ -46,7 +46,7 @@ class FitRow(Coefficient):
 
 
 @dataclass(frozen=True)
-class Fit:
+class GainFit:
     """gain = intercept + one coefficient per name of each factor, over the n settings with a gain.
 
     Least squares with the penalty alpha * sum(coefficient**2); the intercept is not penalised. That is scikit-learn's
@@ -70,7 +70,7 @@ class Fit:
 class Regression:
     """ridge: the fit; ridge_coefficients: its coefficients as rows."""
 
-    ridge: Fit
+    ridge: GainFit
     ridge_coefficients: Sequence[Coefficient]
     points: str
 
@@ -99,7 +99,7 @@ def compute(given: Given) -> Regression:
     keys = [row.name if known[row.name] == 1 else f"{row.factor}:{row.name}" for row in rows]
     coefficients = {key: row.coefficient for key, row in zip(keys, rows, strict=True)}
     standard_errors = {key: row.error for key, row in zip(keys, rows, strict=True)}
-    fit = Fit(PENALTY, intercept, len(y), r2, number_of(clusters), coefficients, standard_errors)
+    fit = GainFit(PENALTY, intercept, len(y), r2, number_of(clusters), coefficients, standard_errors)
     return Regression(fit, rows, points_in_words(given.ask(chosen_points)))
 
 

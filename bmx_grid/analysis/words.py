@@ -68,25 +68,17 @@ OF_MEASURES = (
 class WordMeans(WideRow):
     """What measures of words are over the settings of an explainer, or in one setting, on one side of the text.
 
-    names: of the columns that these share. measures: the mean of each, of a single setting with its own interval, of
+    names: the columns that these share. measures: the mean of each, of a single setting with its own interval, of
     several with that of their mean over language pairs; NOTHING where it was not computed. pairs, settings: how many
     language pairs and settings.
     """
 
     names: Mapping[str, str]
+    explainer: str
+    side: str
     measures: Mapping[str, Estimate]
     pairs: int
     settings: int
-
-    @property
-    def explainer(self) -> str:
-        """The explainer."""
-        return self.names["explainer"]
-
-    @property
-    def side(self) -> str:
-        """The side of the text."""
-        return self.names["side"]
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -186,7 +178,8 @@ def _means(rows: Sequence[WordsRow], by: Sequence[str]) -> list[WordMeans]:
         measures = {measure: _mean(by_measure.get(measure, [])) for measure in known}
         settings = {row.setting_names for row in group}
         pairs = {setting[:2] for setting in settings}
-        means.append(WordMeans(dict(zip(by, names, strict=True)), measures, len(pairs), len(settings)))
+        shared = dict(zip(by, names, strict=True))
+        means.append(WordMeans(shared, group[0].explainer, group[0].side, measures, len(pairs), len(settings)))
     return means
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.correlation import Kind
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
-PARTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
+GROUPS_OF_OBJECTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
 MOST_ROWS, MOST_SHOWN = 20, 5  # rows of a table, and segments with their words, that a notebook shows
 Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
 
@@ -80,7 +80,7 @@ def swept(
     from bmx_grid.api.sweep import run_sweep
 
     values, objects = dict(keys), {}
-    for group in PARTS:
+    for group in GROUPS_OF_OBJECTS:
         if group in values:
             parts = {} if values[group] is None and group == "explainer" else parts_of(group, values[group])
             values[group] = [name for name, part in parts.items() if part is None]

@@ -42,11 +42,11 @@ from bmx_grid.report.terminal import MOST_ANSWERS
 
 HERE = Path(__file__).parent / "page"
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
-UNDEFINED = -32_768
+NO_GAIN_HERE = -32_768
 MOST_OPEN = 3  # tables of a page without an answer
 OWN_PARTS = ("verdicts", "settings")  # tables that have a part of their own
 # What a verdict rests on first of all. The other columns stand in a table below, so that each table fits the page.
-OF_VERDICTS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
+FIRST_COLUMNS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
 FIRST = "boosts"  # the figure beside the answer
 
 
@@ -181,9 +181,9 @@ def _parts_of_verdicts(table: Table) -> Iterator[Table]:
     for place, group in enumerate(table.groups):
         points = dict.fromkeys(row[chosen_on].shown for row in group)
         title = "At the published point" if PUBLISHED in points else f"Chosen on {named(list(points))}"
-        part = replace(table, title=title, groups=(group,), notes=()).with_columns((*boost, *OF_VERDICTS))
+        part = replace(table, title=title, groups=(group,), notes=()).with_columns((*boost, *FIRST_COLUMNS))
         yield replace(part, stem=part.stem if place == 0 else f"{part.stem}-{place + 1}")
-    others = [name for name in table.header if name not in (*boost, *OF_VERDICTS, "chosen on") and _has(table, name)]
+    others = [name for name in table.header if name not in (*boost, *FIRST_COLUMNS, "chosen on") and _has(table, name)]
     beside = table.with_columns((*boost, "chosen on", *others))
     title = "What gains without an explanation, and what else the verdicts rest on"
     yield replace(beside, stem=f"{table.stem}-beside", title=title)
@@ -255,7 +255,7 @@ def _quantised(table: GridTable, row: int) -> tuple[str, float]:
     defined = np.isfinite(gains)
     largest = float(np.abs(gains[defined]).max(initial=0.0))
     step = largest / LEVELS if largest > 0 else 1.0
-    whole = np.where(defined, np.rint(np.where(defined, gains, 0.0) / step), UNDEFINED).astype(np.int64)
+    whole = np.where(defined, np.rint(np.where(defined, gains, 0.0) / step), NO_GAIN_HERE).astype(np.int64)
     changes = np.diff(whole, axis=1, prepend=0).astype("<u2")  # wraps, and so does the sum that undoes it
     planes = changes.reshape(-1).view(np.uint8).reshape(-1, 2).T
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii"), step

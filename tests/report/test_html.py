@@ -16,8 +16,8 @@ from some_results import GRID, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.base import Cell, Setting, Table
-from bmx_grid.analysis.examples import Example, Scored, Side
+from bmx_grid.analysis.base import Cell, SettingNames, Table
+from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.datasets.tabular import Sample
@@ -27,7 +27,7 @@ from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
 from bmx_grid.report.canvas import Drawing, save
-from bmx_grid.report.html import LEVELS, UNDEFINED, heat_maps, write_metrics_report, write_report
+from bmx_grid.report.html import LEVELS, NO_GAIN_HERE, heat_maps, write_metrics_report, write_report
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.output import OutputFolder
 from bmx_grid.sweep.plan import make_plan
@@ -98,10 +98,10 @@ def written(tmp_path, analysis=None, **parts):
 def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
     marked = tuple(place == 0 for place in range(len(words)))
     sides = (
-        Side("source", words, np.linspace(-1.0, 0.5, len(words)), marked),
-        Side("hypothesis", (), np.empty(0), ()),
+        ExampleSide("source", words, np.linspace(-1.0, 0.5, len(words)), marked),
+        ExampleSide("hypothesis", (), np.empty(0), ()),
     )
-    scores = {"metric": Scored(0.5, 3.0), "boosted": Scored(0.25, 2.0), "human": Scored(70.0, 2.0)}
+    scores = {"metric": RankedScore(0.5, 3.0), "boosted": RankedScore(0.25, 2.0), "human": RankedScore(70.0, 2.0)}
     return Example(segment, names, 0.4, -1.4, 9, sides, **scores)
 
 
@@ -196,7 +196,7 @@ def test_hostile_text_is_shown_and_never_run(tmp_path, parts):
 
 
 def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
-    names = [Setting(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
+    names = [SettingNames(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
     found = replace(table({("d", "a", name, "lime"): peaked(0.5) for name in "abc"}), settings=tuple(names))
     analysis = analyse(found, frames={"verdicts": verdicts({**names[1]._asdict(), "pairs": 1})})
     drawn = [(drawing, save(drawing, tmp_path / "out")) for drawing in page_figures(analysis)]
@@ -215,7 +215,7 @@ def decoded(grids, place):
     changes = (low + 256 * high.astype(np.int64)).reshape(-1, len(grids["p"]))
     whole = (np.cumsum(changes, axis=1) % 65536).astype(np.uint16).view(np.int16).T
     found = np.zeros((len(grids["p"]), len(grids["w"])))
-    found[:, np.array(grids["w"]) != 1] = np.where(whole == UNDEFINED, np.nan, whole * setting["step"])
+    found[:, np.array(grids["w"]) != 1] = np.where(whole == NO_GAIN_HERE, np.nan, whole * setting["step"])
     return found
 
 
