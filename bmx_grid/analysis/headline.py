@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.analysis import shared_task, verdicts, words
+from bmx_grid.analysis import answers, marked_words, shared_task
 from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by
 from bmx_grid.analysis.gains import (
     CLUSTERED,
@@ -101,10 +101,9 @@ def answer(given: Given, most: int | None = None) -> list[str]:
 
     most: verdicts that are said; all of them for None.
     """
-    of_boosts, of_words = given.ask(verdicts.compute), given.ask(words.compute)
-    answers = of_boosts.answers
-    more = 0 if most is None else len(answers) - most
-    lines = [*answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *of_boosts.not_judged]
+    of_boosts, of_words = given.ask(answers.compute), given.ask(marked_words.compute)
+    more = 0 if most is None else len(of_boosts.answers) - most
+    lines = [*of_boosts.answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *of_boosts.not_judged]
     lines += given.ask(shared_task.compute).unbeaten
     lines += [*of_boosts.legend, *filter(None, [of_boosts.unnamed, of_boosts.next_steps])]
     return [*lines, *of_words.words_in_words, *of_words.plausibility_in_words, *not_evidence(given)]

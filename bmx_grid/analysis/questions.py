@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis import (
+    answers,
     best_systems,
     correlations,
     gains,
     headline,
+    marked_words,
     points,
     regression,
     shared_task,
     transfer,
-    verdicts,
-    words,
 )
 from bmx_grid.analysis.base import Given, GridTable, Table, WideRow
 from bmx_grid.analysis.gains import overview
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
-OF_METRICS: Questions = (correlations, shared_task, words, best_systems)  # need no grid
+OF_METRICS: Questions = (correlations, shared_task, marked_words, best_systems)  # need no grid
 QUESTIONS: Questions = (
-    *(verdicts, words, headline, correlations, shared_task, best_systems),
+    *(answers, marked_words, headline, correlations, shared_task, best_systems),
     *(points, gains, regression, transfer),
 )
 
@@ -196,7 +196,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
 
     Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost.
     """
-    declared = [row for row in analysis.ask(verdicts.shown_verdicts) if row.question == verdicts.DECLARED]
+    declared = [row for row in analysis.ask(answers.shown_verdicts) if row.question == answers.DECLARED]
     fit = analysis.ask(regression.compute).ridge
     medians = analysis.ask(points.compute).medians
     values: Plain = {

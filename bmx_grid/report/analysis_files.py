@@ -25,7 +25,7 @@ from bmx_grid.report.figures import boosts, declared_gains, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text
-from bmx_grid.report.terminal import fitted, terminal_width
+from bmx_grid.report.terminal_lines import fitted, terminal_width
 from bmx_grid.sweep.output import TABLES, OutputFolder
 from bmx_grid.sweep.results import SettingResult, write_parquet
 from bmx_grid.sweep.settings import SweepPlan

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
-from bmx_grid.analysis import headline, verdicts
+from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.base import FACTORS, Cell, GridTable, Table
 from bmx_grid.analysis.examples import RULE, Example, strengths
 from bmx_grid.analysis.gains import at_points
@@ -38,7 +38,7 @@ from bmx_grid.core.wording import (
 )
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.report.canvas import Drawing, correlation_of
-from bmx_grid.report.terminal import MOST_ANSWERS
+from bmx_grid.report.terminal_lines import MOST_ANSWERS
 
 HERE = Path(__file__).parent / "page"
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
@@ -65,7 +65,7 @@ def write_report(
     counts. examples: segments with attributions; facts: further (name, words) on what was run.
     Raises StoreError when the page cannot be written.
     """
-    answers = analysis.ask(verdicts.compute).answers
+    of_boosts = analysis.ask(answers.compute).answers
     signed = analysis.ask(signature)
     pictures = [_picture(drawing, file, signed) for drawing, file in figures]
     first = next((picture for picture in pictures if picture["name"] == FIRST), None)
@@ -74,8 +74,8 @@ def write_report(
     _write(
         path,
         title=f"BMX analysis of {visible('/'.join(Path(analysis.table.origin).parts[-2:]))}",
-        answers=[_answer(line) for line in answers],
-        meaning=[_answer(line) for line in headline.answer(analysis)[len(answers) :]],
+        answers=[_answer(line) for line in of_boosts],
+        meaning=[_answer(line) for line in headline.answer(analysis)[len(of_boosts) :]],
         figure=first,
         counts=[_with_minus(line) for line in analysis.ask(headline.compute).headline],
         overview=[parts[table.stem] for table in tables if table.brief],

@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
-from bmx_grid.analysis.verdicts import widest  # noqa: E402
+from bmx_grid.analysis.answers import widest  # noqa: E402
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.core.wording import with_interval  # noqa: E402
 from bmx_grid.evaluations.boost_evidence import OTHER_DATASETS, PUBLISHED  # noqa: E402

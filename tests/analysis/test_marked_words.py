@@ -8,7 +8,7 @@ from scipy import stats
 from some_frames import NAMES, frames
 from some_tables import peaked, table
 
-from bmx_grid.analysis import words
+from bmx_grid.analysis import marked_words
 from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.questions import analyse
 
@@ -21,8 +21,8 @@ def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metr
 
 def asked(*rows):
     given = Given({"words": pd.DataFrame(rows)} if rows else {})
-    result = words.compute(given)
-    return result, list(words.tables(result))
+    result = marked_words.compute(given)
+    return result, list(marked_words.tables(result))
 
 
 def pairs(explainer, *values, **options):
@@ -32,8 +32,8 @@ def pairs(explainer, *values, **options):
 def test_without_tags_nothing_is_said_or_shown():
     result, made = asked()
     assert (result.words, result.words_in_words, made) == ([], [], [])
-    of_grid = analysis(auc=None).ask(words.compute)
-    assert (of_grid.plausibility_in_words, list(words.tables(of_grid))) == ([], [])
+    of_grid = analysis(auc=None).ask(marked_words.compute)
+    assert (of_grid.plausibility_in_words, list(marked_words.tables(of_grid))) == ([], [])
 
 
 def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributions_reach():
@@ -91,7 +91,7 @@ def analysis(auc=AUC, gains=GAIN):
 
 def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():
     found = analysis()
-    relations = found.ask(words.plausibility)
+    relations = found.ask(marked_words.plausibility)
     one = relations["all"]
     expected = stats.spearmanr(list(AUC.values()), list(GAIN.values())).statistic
     assert one.rho == pytest.approx(expected)
@@ -102,9 +102,9 @@ def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():
 
 
 def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
-    of_all = analysis({**AUC, "a": math.nan}).ask(words.plausibility)["all"]
+    of_all = analysis({**AUC, "a": math.nan}).ask(marked_words.plausibility)["all"]
     assert (of_all.n, of_all.undefined) == (5, 1)
-    (said,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(words.compute).plausibility_in_words
+    (said,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(marked_words.compute).plausibility_in_words
     assert "no correlation of AUC and gain at the declared point is defined" in said
 
 
@@ -118,4 +118,4 @@ def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
 )
 def test_the_sentence_says_what_the_interval_allows(gains, said):
     scaled = {pair: gain / 100 for pair, gain in gains.items()}
-    assert said in analysis(gains=scaled).ask(words.compute).plausibility_in_words[0]
+    assert said in analysis(gains=scaled).ask(marked_words.compute).plausibility_in_words[0]
