@@ -44,15 +44,13 @@ def compute(given: Given) -> dict[str, Any]:
 
 
 def _of_metrics(rows: Sequence[Any]) -> list[Any]:
-    first = first_by(rows, lambda row: row.setting_names[:3])
-    rows = [row for row in rows if row.explainer == first[row.setting_names[:3]].explainer]
+    first = first_by(rows, lambda row: row.metric_alone)
+    rows = [row for row in rows if row.explainer == first[row.metric_alone].explainer]
     fitted = [row for row in rows if getattr(row, "fitted", None) == ON_THESE]
     if any(isinstance(row, DifferenceRow) for row in rows):
         return fitted
-    again = {(row.setting_names[:3], row.systems) for row in fitted}
-    return [
-        row for row in rows if not again or row.fitted == ON_THESE or (row.setting_names[:3], row.systems) not in again
-    ]
+    again = {(row.metric_alone, row.systems) for row in fitted}
+    return [row for row in rows if not again or row.fitted == ON_THESE or (row.metric_alone, row.systems) not in again]
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:

@@ -109,7 +109,7 @@ def tables(result: MetricsAlone) -> Iterator[Table]:
         numbers = [Column(name, form=".3g") for name in ("raters", "reliability", "ceiling")]
         columns = (*PAIR, Column("human", "human score"), *numbers)
         yield Table.of("ceilings", "What any metric can reach", result.ceilings, columns, [OF_CEILINGS], names=3)
-    for pair, systems in rows_by(result.systems or [], lambda row: row.setting_names[:2]).items():
+    for pair, systems in rows_by(result.systems or [], lambda row: row.pair).items():
         if len({row.system for row in systems}) > 1:
             yield _table_of_systems(pair, systems)
 
@@ -117,8 +117,8 @@ def tables(result: MetricsAlone) -> Iterator[Table]:
 def _primary(rows: Sequence[Any], human: Callable[[Any], str]) -> list[Any]:
     """The rows on the metric alone and the first human score of each language pair."""
     alone = [row for row in rows if row.point == BASE]
-    first = first_by(alone, lambda row: row.setting_names[:2])
-    return [row for row in alone if human(row) == human(first[row.setting_names[:2]])]
+    first = first_by(alone, lambda row: row.pair)
+    return [row for row in alone if human(row) == human(first[row.pair])]
 
 
 def _correlations(given: Given) -> list[MetricRow]:
@@ -127,9 +127,9 @@ def _correlations(given: Given) -> list[MetricRow]:
     for row in _primary(given.rows("correlations", Correlation), lambda row: row.human):
         column = COLUMN_OF_STATISTIC.get((row.level, row.grouping, row.statistic))
         if column is not None:  # the same for every explainer
-            estimates.setdefault(row.setting_names[:3], {}).setdefault(column, row.value)
+            estimates.setdefault(row.metric_alone, {}).setdefault(column, row.value)
     ranking = [rank for rank in given.rows("ranking", Rank) if rank.rank > 0]
-    ranks = {key: rank.rank for key, rank in first_by(ranking, lambda row: (*row.setting_names[:3], row.level)).items()}
+    ranks = {key: rank.rank for key, rank in first_by(ranking, lambda row: (*row.metric_alone, row.level)).items()}
     known = {column for of_metric in estimates.values() for column in of_metric}
     levels = [level for level in RANKED_LEVELS if any(rank.level == level for rank in ranking)]
     rows = [
@@ -168,7 +168,7 @@ def _table(stem: str, title: str, rows: Sequence[MetricRow], *, brief: bool) -> 
 def _systems(systems: Sequence[SystemRow]) -> list[SystemRow]:
     """The systems of each language pair, each metric once, the best by people first."""
     alone = _primary(systems, lambda row: row.human_name)
-    rows = first_by(alone, lambda row: (*row.setting_names[:3], row.system))
+    rows = first_by(alone, lambda row: (*row.metric_alone, row.system))
     return sorted(rows.values(), key=lambda row: (row.human_rank or math.inf, row.system))
 
 

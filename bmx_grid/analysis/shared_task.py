@@ -62,7 +62,7 @@ def compute(given: Given) -> SharedTask:
     """What the tables of shared tasks say."""
     placebos = _placebos(given.rows("tests", TestRow))
     alone = [row for row in given.rows("thresholds", ThresholdRow) if row.point == BASE]
-    thresholds = first_by(alone, lambda row: (*row.setting_names[:3], row.human_name, row.probability))
+    thresholds = first_by(alone, lambda row: (*row.metric_alone, row.human_name, row.probability))
     known = set(given.frames)
     return SharedTask(
         placebos=placebos if "tests" in known else None,
@@ -109,7 +109,7 @@ def tables(result: SharedTask) -> Iterator[Table]:
         yield _of_tasks(result.task_ranking)
     yield from _of_outliers(result.outliers or [])
     ranked = [row for row in result.human_ranking or [] if row.rank_high > 0]
-    for pair, rows in rows_by(ranked, lambda row: row.setting_names[:2]).items():
+    for pair, rows in rows_by(ranked, lambda row: row.pair).items():
         yield _of_people(pair, rows)
     if result.thresholds:
         thresholds = [row for row in result.thresholds if row.probability in IN_TABLE]
@@ -135,7 +135,7 @@ def _of_tasks(ranking: Sequence[TaskRank]) -> Table:
 
 def _of_outliers(outliers: Sequence[WithoutOutliers]) -> Iterator[Table]:
     """Each metric once, whatever its explainer, where there are outliers."""
-    rows = first_by([row for row in outliers if row.n_outliers > 0], lambda row: row.setting_names[:3])
+    rows = first_by([row for row in outliers if row.n_outliers > 0], lambda row: row.metric_alone)
     if rows:
         r = (Column("pearson", "r", ".3f"), Column("pearson_without", "r without them", ".3f"))
         columns = (*PAIR, "metric", Column("systems", "outliers"), Column("n_systems", "systems"), *r)

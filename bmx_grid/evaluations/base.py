@@ -83,6 +83,16 @@ class SettingRow:
         """Data set, language pair, metric, explainer."""
         return self.dataset, self.language_pair, self.metric, self.explainer
 
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Data set and language pair."""
+        return self.dataset, self.language_pair
+
+    @property
+    def metric_alone(self) -> tuple[str, str, str]:
+        """Data set, language pair and metric, whatever the explainer."""
+        return self.dataset, self.language_pair, self.metric
+
 
 class SegmentCodes:
     """In which item, system and cluster N segments are; int64[N] numbers from 0.
