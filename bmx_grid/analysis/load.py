@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from bmx_grid.analysis.base import FACTORS, GridTable, SettingNames
+from bmx_grid.analysis.base import FACTORS, GridTable, Setting
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
@@ -95,7 +95,7 @@ def of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
     assert spec is not None
     p, w = (np.round(values, DECIMALS) + 0.0 for values in (spec.p, spec.w))  # as they are read from a file
     _check_alone(w, visible(origin))
-    settings = tuple(SettingNames(*result.names) for result in finished)
+    settings = tuple(Setting(*result.names) for result in finished)
     correlation = np.stack([result.grid.correlation for result in finished])
     return _checked(GridTable(settings, p, w, correlation, spec.side, (), visible(origin)))
 
@@ -135,7 +135,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     _check_points(frame, p, w, origin)
     frame = frame.sort_values([*SORTED_BY, "p", "w"])
     names = frame[list(FACTORS)].iloc[:: len(p) * len(w)].astype(str)
-    settings = tuple(SettingNames(*setting) for setting in names.itertuples(index=False))
+    settings = tuple(Setting(*setting) for setting in names.itertuples(index=False))
     cube = frame["correlation"].to_numpy().reshape(len(settings), len(p), len(w))
     return _checked(GridTable(settings, p, w, cube, sides[0], (), origin))
 
@@ -194,7 +194,7 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
     for row in np.flatnonzero(frame.duplicated([*FACTORS, "p", "w"]))[:1]:
         *names, power, weight = frame.iloc[row][[*FACTORS, "p", "w"]]
         raise DataError(
-            f"{origin}: row {row + 1} gives {SettingNames(*names).label} at w = {weight:g}, p = "
+            f"{origin}: row {row + 1} gives {Setting(*names).label} at w = {weight:g}, p = "
             f"{power:g} again; keep one row for each point of a setting."
         )
     sizes = frame.groupby(list(FACTORS), observed=True).size()
@@ -206,7 +206,7 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
         power, weight = pd.MultiIndex.from_product([p, w]).difference(known)[0]
         others = f", and {counted(len(short) - 1, 'other setting')} lack points, too" if len(short) > 1 else ""
         raise DataError(
-            f"{origin}: no row for {SettingNames(*names).label} at w = {weight:g}, p = {power:g}: "
+            f"{origin}: no row for {Setting(*names).label} at w = {weight:g}, p = {power:g}: "
             f"{len(p) * len(w) - short.iloc[0]:,} of {len(p) * len(w):,} points of this setting are missing{others}. "
             "Run it again, or analyse tables of one grid each."
         )

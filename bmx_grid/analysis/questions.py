@@ -147,6 +147,7 @@ def signature(given: Given) -> str:
 
 
 def _digest(table: GridTable) -> str:
+    # of the text of `Setting`, its name included: another one would give all tables other signatures
     digest = hashlib.sha256(repr((table.settings, table.side)).encode())
     for numbers in (table.p, table.w, table.correlation):
         digest.update(numbers.tobytes())

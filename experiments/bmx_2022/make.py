@@ -28,7 +28,7 @@ import authors_folder  # noqa: E402
 import compare  # noqa: E402
 import quantities  # noqa: E402
 
-from bmx_grid.analysis.base import Cell, Column, GridTable, SettingNames, Table  # noqa: E402
+from bmx_grid.analysis.base import Cell, Column, GridTable, Setting, Table  # noqa: E402
 from bmx_grid.analysis.headline import not_evidence  # noqa: E402
 from bmx_grid.analysis.load import load_table, tables_beside  # noqa: E402
 from bmx_grid.analysis.questions import Analysis, analyse  # noqa: E402
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 
 OWN = "own"
 CURVES = {  # the settings that the paper shows the curves of
-    "fig3a": SettingNames("mlqe_pe", "en-zh", "xmoverscore", "erasure"),
-    "fig3b": SettingNames("eval4nlp21", "et-en", "xbertscore", "lime"),
-    "fig11a": SettingNames("mqm21", "zh-en", "xbertscore", "lime"),
-    "fig11b": SettingNames("mqm21", "en-de", "xbertscore", "lime"),
+    "fig3a": Setting("mlqe_pe", "en-zh", "xmoverscore", "erasure"),
+    "fig3b": Setting("eval4nlp21", "et-en", "xbertscore", "lime"),
+    "fig11a": Setting("mqm21", "zh-en", "xbertscore", "lime"),
+    "fig11b": Setting("mqm21", "en-de", "xbertscore", "lime"),
 }
 DrawingOf = Callable[[Analysis], Drawing]
 FIGURES: dict[str, DrawingOf] = {

@@ -8,7 +8,7 @@ from some_frames import frames
 from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
-from bmx_grid.analysis.base import Given, SettingNames
+from bmx_grid.analysis.base import Given, Setting
 from bmx_grid.analysis.gains import Gain, at_points, declared, declared_points, real_gains, summarise
 from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.measures.grid import Point
@@ -22,9 +22,7 @@ NAMES = ("d", "a", "m", "lime")
 
 def settings(gains, clusters=None):
     clusters = range(len(gains)) if clusters is None else clusters
-    return [
-        Gain(SettingNames("d", str(pair), "m", "lime"), 0.5, gain) for gain, pair in zip(gains, clusters, strict=True)
-    ]
+    return [Gain(Setting("d", str(pair), "m", "lime"), 0.5, gain) for gain, pair in zip(gains, clusters, strict=True)]
 
 
 def analysis(options=AT, **changes):

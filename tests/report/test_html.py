@@ -16,7 +16,7 @@ from some_results import GRID, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.base import Cell, SettingNames, Table
+from bmx_grid.analysis.base import Cell, Setting, Table
 from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
@@ -196,7 +196,7 @@ def test_hostile_text_is_shown_and_never_run(tmp_path, parts):
 
 
 def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
-    names = [SettingNames(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
+    names = [Setting(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
     found = replace(table({("d", "a", name, "lime"): peaked(0.5) for name in "abc"}), settings=tuple(names))
     analysis = analyse(found, frames={"verdicts": verdicts({**names[1]._asdict(), "pairs": 1})})
     drawn = [(drawing, save(drawing, tmp_path / "out")) for drawing in page_figures(analysis)]

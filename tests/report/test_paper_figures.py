@@ -11,7 +11,7 @@ import pytest
 from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis.base import SettingNames
+from bmx_grid.analysis.base import Setting
 from bmx_grid.analysis.points import gains_at
 from bmx_grid.analysis.questions import analyse, signature
 from bmx_grid.core.errors import StoreError
@@ -132,8 +132,8 @@ def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
 
 
 def test_hostile_names_stay_text_in_every_file_and_never_form_a_path(tmp_path):
-    names = [SettingNames(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE)]
-    names.append(SettingNames("日本語" * 40, "a", "m", HOSTILE))
+    names = [Setting(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE)]
+    names.append(Setting("日本語" * 40, "a", "m", HOSTILE))
     found = table({("d", pair, "m", "x"): peaked(0.5) for pair in "abc"})
     analysis = analyse(dataclasses.replace(found, settings=tuple(names)))  # as no table that is read can be
     folder = tmp_path / "deep" / "figures"
