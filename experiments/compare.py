@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -118,7 +119,7 @@ def analysis_of(table: GridTable, select_from: GridTable | None = None) -> dict[
 
 def settings_of(table: GridTable, **names: str) -> GridTable:
     """The settings of a table with all these names."""
-    return table.take((table.frame[list(names)] == list(names.values())).all(axis=1).to_numpy())
+    return table.take(np.array([names.items() <= setting._asdict().items() for setting in table.settings]))
 
 
 def analysis_part(tables: list[GridTable], expected: Mapping[str, Any]) -> Iterator[Check]:

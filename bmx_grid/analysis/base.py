@@ -2,10 +2,10 @@
 
 A question is a module (or any object) with two functions:
 
-    compute(given) -> {key: value}   numbers, texts, rows, frames, by keys that no other question uses; `given`
-                                     (`Given`) holds the results table, how it is analysed, the other tables of the
-                                     sweep as rows, given.rows(name, class), or as frames, and the answers to other
-                                     functions: given.ask(f). The index of a frame are keys inside
+    compute(given) -> {key: value}   numbers, texts, rows, frames, by keys that no other question uses, or an object
+                                     with such fields; `given` (`Given`) holds the results table, how it is analysed,
+                                     the other tables of the sweep as rows, given.rows(name, class), or as frames, and
+                                     the answers to other functions: given.ask(f). The index of a frame are keys inside
     tables(result) -> [Table]        what people read of it; no tables where there is nothing to show
 
 Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown,
@@ -14,7 +14,8 @@ LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Tab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
@@ -23,7 +24,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
-from bmx_grid.evaluations.base import Estimate, SettingRow
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.tables import Row, Tables
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
@@ -32,8 +33,9 @@ from bmx_grid.sweep.results import SettingsRow
 if TYPE_CHECKING:
     import pandas as pd
 
-Answer = TypeVar("Answer")
-Value = str | int | float | None
+Asked = TypeVar("Asked")
+Element = TypeVar("Element")
+CellValue = str | int | float | None
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 PAIR = list(FACTORS[:2])  # settings that share both share their segments and human scores
@@ -53,6 +55,16 @@ class Setting(NamedTuple):
     def label(self) -> str:
         """ "data set · language pair · metric · explainer"."""
         return setting_label(*self)
+
+    @property
+    def cluster(self) -> str:
+        """Data set and language pair: settings that share both share their segments and human scores."""
+        return setting_label(*self[:2])
+
+    @property
+    def control(self) -> bool:
+        """Whether its metric or explainer is one of CONTROLS."""
+        return self.metric in CONTROLS or self.explainer in CONTROLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,23 +105,19 @@ class GridTable:
         """float64[S, P, W] correlation above the baseline of the setting."""
         return np.asarray(self.correlation - self.baseline[:, None, None], dtype=np.float64)
 
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """One row per setting: its names, its cluster, whether it is a control, the correlation of the metric alone.
-
-        cluster: data set and language pair; control: a setting of the random metric or the random explainer.
-        """
-        import pandas as pd
-
-        frame = pd.DataFrame(self.settings, columns=list(FACTORS))
-        control = frame[["metric", "explainer"]].isin(CONTROLS).any(axis=1)
-        clusters = [setting_label(*names) for names in frame[PAIR].to_numpy()]
-        return frame.assign(cluster=clusters, control=control, baseline=self.baseline)
-
     @property
     def n_boosted(self) -> int:
         """Correlations with w other than 1."""
         return len(self) * len(self.p) * int(self.boosted.sum())
+
+    @cached_property
+    def real(self) -> GridTable:
+        """The settings that are not controls."""
+        return self.where(lambda setting: not setting.control)
+
+    def where(self, keeps: Callable[[Setting], bool]) -> GridTable:
+        """The settings that a function of their names is true of."""
+        return self.take(np.array(list(map(keeps, self.settings)), dtype=np.bool_))
 
     def take(self, keep: Flags) -> GridTable:
         """The settings where `keep`, bool[S], is true."""
@@ -153,16 +161,11 @@ class Given:
         assert isinstance(self.frames, Tables)
         return self.frames.rows(table, row)
 
-    def ask(self, compute: Callable[[Self], Answer]) -> Answer:
+    def ask(self, compute: Callable[[Self], Asked]) -> Asked:
         """What a function of this makes of it; computed once."""
         if compute not in self._answers:
             self._answers[compute] = compute(self)
-        return cast(Answer, self._answers[compute])
-
-    def frame(self, table: str, row: type) -> pd.DataFrame | None:
-        """A table as a frame, where thousands of rows are grouped; None without it. Raises DataError as `rows`."""
-        assert isinstance(self.frames, Tables)
-        return self.frames.frame(table, row) if table in self.frames else None
+        return cast(Asked, self._answers[compute])
 
     @cached_property
     def settings(self) -> list[SettingsRow]:
@@ -189,10 +192,10 @@ class Given:
         """Whether boosts have verdicts: counts of settings that gain are no second answer beside them."""
         return bool(self.rows("verdicts", Verdict))
 
-    @cached_property
+    @property
     def real(self) -> GridTable:
         """The settings that are not controls."""
-        return self.table.take(~self.table.frame["control"].to_numpy())
+        return self.table.real
 
 
 def _only(names: set[str]) -> str | None:
@@ -208,7 +211,7 @@ class Cell:
     marked: a gain that survives the correction for the number of tests; set in bold, in plain text with a †.
     """
 
-    value: Value
+    value: CellValue
     form: str = ""
     words: str | None = None
     marked: bool = False
@@ -219,6 +222,15 @@ class Cell:
         if self.words is not None:
             return self.words
         return self.value if isinstance(self.value, str) else number(self.value, self.form)
+
+
+class WideRow:
+    """A row of a result whose columns depend on the data: `columns` has them by name."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, Any]:
+        """All of its columns."""
 
 
 @dataclass(frozen=True)
@@ -235,9 +247,11 @@ class Column:
     ends: tuple[str, str] | None = None
     marked: str = ""
 
-    def cell(self, row: SettingRow | Mapping[Any, Any]) -> Cell:
-        """The cell of a row; an estimate of a row of a table is shown with its interval."""
-        if isinstance(row, SettingRow):
+    def cell(self, row: Any) -> Cell:
+        """The cell of a row, an object or a mapping; an estimate is shown with its interval."""
+        if isinstance(row, WideRow):
+            row = row.columns
+        elif not isinstance(row, Mapping):
             row = vars(row)
         value = row[self.name]
         value = value.item() if hasattr(value, "item") else value
@@ -328,7 +342,21 @@ def highest_first(value: float) -> tuple[bool, float]:
     return (True, 0.0) if value != value else (False, -value)
 
 
-def interval(row: Any, names: Sequence[str], form: str, without: str = "") -> str:
-    """A number of a row with the ends of its interval, by the names of the three."""
-    value, low, high = (row[name] for name in names)
-    return with_interval(value, low, high, form, without=without)
+def rows_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any, list[Element]]:
+    """Rows of one key together, in the order of the first of each."""
+    groups: dict[Any, list[Element]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
+def first_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any, Element]:
+    """The first row of each key."""
+    return {value: group[0] for value, group in rows_by(rows, key).items()}
+
+
+def with_keys(rows: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+    """Rows that stand by keys, one level of mappings for each of these names, as one list with columns of them."""
+    if not names:
+        return [vars(rows)]
+    return [{names[0]: key, **row} for key, part in rows.items() for row in with_keys(part, *names[1:])]

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, WideRow, first_by, highest_first, rows_by
 from bmx_grid.core.wording import UNDEFINED, file_stem
-from bmx_grid.evaluations.base import BASE
+from bmx_grid.evaluations.base import BASE, NOTHING, OF_METRIC, Estimate
 from bmx_grid.evaluations.levels import Row as Correlation
 from bmx_grid.evaluations.levels import SystemRow
 from bmx_grid.evaluations.significance import Rank
 from bmx_grid.sweep.results import CeilingRow
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-LEVELS = ["segment", "system"]
-NAMES = [*PAIR, "metric"]
+RANKED_LEVELS = ("segment", "system")
 # level, grouping, statistic of correlations.parquet, and the name of the column
-STATISTICS = {
+COLUMN_OF_STATISTIC = {
     ("segment", "none", "pearson"): "segment r",
     ("segment", "none", "kendall"): "segment τ",
     ("segment", "item", "kendall"): "τ by item",
@@ -30,8 +27,8 @@ STATISTICS = {
     ("system", "none", "pairwise_accuracy"): "accuracy",
     ("system", "none", "spa"): "SPA",
 }
-BRIEF = ("segment r", "system r")  # in the terminal, where there is no room for all
-NOTES = (
+BRIEF_COLUMNS = ("segment r", "system r")  # in the terminal, where there is no room for all
+OF_CORRELATIONS = (
     "Human score: the primary one; r: Pearson. In brackets: 95 % intervals by a bootstrap of clusters of segments, at "
     "system level of systems and clusters.",
     "τ: Kendall's tau-b; accuracy: pairs of systems ordered as people order them (Kocmi et al. 2021); SPA: "
@@ -42,7 +39,7 @@ NOTES = (
     "rank: metrics share a rank until one differs significantly (at .05, uncorrected) from the best of it, as the WMT "
     "metrics tasks count.",
 )
-OF_SYSTEMS = (
+OF_RANKS = (
     "Lines separate clusters of systems whose ranges by people do not overlap.",
     "A range such as 1-6: the ranks of a system over bootstrap resamples of clusters of segments, without the 2.5 % at "
     "each end (Koehn 2012; Bojar et al. 2013); a rank alone where nothing can be drawn, as where people scored whole "
@@ -55,101 +52,146 @@ OF_CEILINGS = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
+@dataclass(frozen=True)
+class MetricRow(WideRow):
+    """A metric alone on a language pair. correlations: by their columns of COLUMN_OF_STATISTIC; ranks: by level.
+
+    All rows have the same ones, undefined where a metric has none.
+    """
+
+    dataset: str
+    language_pair: str
+    metric: str
+    correlations: Mapping[str, Estimate]
+    ranks: Mapping[str, float]
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The names, all correlations, then the ends of their intervals, and ranks."""
+        names = dict(zip(OF_METRIC, (self.dataset, self.language_pair, self.metric), strict=True))
+        values = {name: estimate.value for name, estimate in self.correlations.items()}
+        lows = {f"{name}_low": estimate.low for name, estimate in self.correlations.items()}
+        highs = {f"{name}_high": estimate.high for name, estimate in self.correlations.items()}
+        return {**names, **values, **lows, **highs, **{f"{level} rank": rank for level, rank in self.ranks.items()}}
+
+
+@dataclass(frozen=True)
+class MetricsAlone:
     """correlations: of each metric alone with the primary human score, a row per data set, language pair and metric.
 
     systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach.
+    None where a sweep has no such table.
     """
-    correlations = given.frame("correlations", Correlation)
-    systems = given.frame("systems", SystemRow)
-    return {
-        "correlations": None if correlations is None else _correlations(given, correlations),
-        "systems": None if systems is None else _systems(systems),
-        "ceilings": given.frame("ceilings", CeilingRow),
-    }
+
+    correlations: Sequence[MetricRow] | None
+    systems: Sequence[SystemRow] | None
+    ceilings: Sequence[CeilingRow] | None
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+def compute(given: Given) -> MetricsAlone:
+    """How metrics alone agree with people."""
+    known = set(given.frames)
+    return MetricsAlone(
+        correlations=_correlations(given) if "correlations" in known else None,
+        systems=_systems(given.rows("systems", SystemRow)) if "systems" in known else None,
+        ceilings=given.rows("ceilings", CeilingRow) if "ceilings" in known else None,
+    )
+
+
+def tables(result: MetricsAlone) -> Iterator[Table]:
     """All metrics in brief, and per data set; what any metric can reach; systems in their clusters."""
-    frame = result["correlations"]
-    if frame is not None and len(frame):
+    if result.correlations:
         title = "correlation of the metrics alone with human judgements"
-        yield _table("metrics", title.capitalize(), frame, brief=True)
-        for dataset, part in frame.groupby("dataset"):
-            yield _table(file_stem(f"metrics_{dataset}"), f"{dataset}: {title}", part, brief=False)
-    if result["ceilings"] is not None and len(result["ceilings"]):
+        yield _table("metrics", title.capitalize(), result.correlations, brief=True)
+        for dataset, rows in sorted(rows_by(result.correlations, lambda row: row.dataset).items()):
+            yield _table(file_stem(f"metrics_{dataset}"), f"{dataset}: {title}", rows, brief=False)
+    if result.ceilings:
         numbers = [Column(name, form=".3g") for name in ("raters", "reliability", "ceiling")]
         columns = (*PAIR, Column("human", "human score"), *numbers)
-        yield Table.of("ceilings", "What any metric can reach", result["ceilings"], columns, [OF_CEILINGS], names=3)
-    for pair, part in () if result["systems"] is None else result["systems"].groupby(PAIR, sort=False):
-        if part["system"].nunique() > 1:
-            yield _table_of_systems(pair, part)
+        yield Table.of("ceilings", "What any metric can reach", result.ceilings, columns, [OF_CEILINGS], names=3)
+    for pair, systems in rows_by(result.systems or [], lambda row: row.pair).items():
+        if len({row.system for row in systems}) > 1:
+            yield _table_of_systems(pair, systems)
 
 
-def _primary(frame: pd.DataFrame, human: str) -> pd.DataFrame:
+def _primary(rows: Sequence[Any], human: Callable[[Any], str]) -> list[Any]:
     """The rows on the metric alone and the first human score of each language pair."""
-    alone = frame[frame["point"] == BASE]
-    return alone[alone[human] == alone.groupby(PAIR)[human].transform("first")]
+    alone = [row for row in rows if row.point == BASE]
+    first = first_by(alone, lambda row: row.pair)
+    return [row for row in alone if human(row) == human(first[row.pair])]
 
 
-def _correlations(given: Given, correlations: pd.DataFrame) -> pd.DataFrame:
-    """The columns of STATISTICS with _low and _high, and ranks by level (NaN without), the best of a pair first."""
-    import pandas as pd
+def _correlations(given: Given) -> list[MetricRow]:
+    """The correlations of all metrics, the best of a language pair first: by its rank, or its first correlation."""
+    estimates: dict[tuple[str, str, str], dict[str, Estimate]] = {}
+    for row in _primary(given.rows("correlations", Correlation), lambda row: row.human):
+        column = COLUMN_OF_STATISTIC.get((row.level, row.grouping, row.statistic))
+        if column is not None:  # the same for every explainer
+            estimates.setdefault(row.metric_alone, {}).setdefault(column, row.value)
+    ranking = [rank for rank in given.rows("ranking", Rank) if rank.rank > 0]
+    ranks = {key: rank.rank for key, rank in first_by(ranking, lambda row: (*row.metric_alone, row.level)).items()}
+    known = {column for of_metric in estimates.values() for column in of_metric}
+    levels = [level for level in RANKED_LEVELS if any(rank.level == level for rank in ranking)]
+    rows = [
+        MetricRow(
+            *names,
+            correlations={column: of_metric.get(column, NOTHING) for column in sorted(known)},
+            ranks={level: float(ranks.get((*names, level), math.nan)) for level in levels},
+        )
+        for names, of_metric in estimates.items()
+    ]
+    first = next((column for column in COLUMN_OF_STATISTIC.values() if column in known), "")
 
-    rows = _primary(correlations, "human")
-    keys = zip(rows["level"], rows["grouping"], rows["statistic"], strict=True)
-    rows = rows.assign(name=[STATISTICS.get(key, "") for key in keys])
-    rows = rows[rows["name"] != ""].drop_duplicates([*NAMES, "name"])  # the same for every explainer
-    if not len(rows):
-        return rows
-    wide = rows.pivot(index=NAMES, columns="name", values=["value", "low", "high"])
-    columns: Any = wide.columns
-    wide.columns = [f"{name}_{value}".removesuffix("_value") for value, name in columns]
-    known = given.frame("ranking", Rank)
-    ranking = pd.DataFrame(columns=[*NAMES, "level", "rank"]) if known is None else known
-    ranks = ranking[ranking["rank"] > 0].drop_duplicates([*NAMES, "level"])
-    ranks = ranks.pivot(index=NAMES, columns="level", values="rank").astype(float)
-    ranks = ranks.reindex(columns=LEVELS).add_suffix(" rank").dropna(axis="columns", how="all")
-    first = next((name for name in STATISTICS.values() if name in wide), None)
-    frame = wide.join(ranks).reset_index()
-    order = frame.assign(rank=frame[ranks.columns[0]] if len(ranks.columns) else 0.0, strength=-frame[first].abs())
-    return frame.loc[order.sort_values([*PAIR, "rank", "strength", "metric"]).index].reset_index(drop=True)
+    def order(row: MetricRow) -> tuple[Any, ...]:
+        rank = next(iter(row.ranks.values()), 0.0)
+        strength = highest_first(abs(row.correlations[first].value))
+        return row.dataset, row.language_pair, highest_first(-rank), strength, row.metric
+
+    return sorted(rows, key=order)
 
 
-def _table(stem: str, title: str, frame: pd.DataFrame, *, brief: bool) -> Table:
-    wanted = [name for name in (BRIEF if brief else STATISTICS.values()) if name in frame and frame[name].notna().any()]
+def _table(stem: str, title: str, rows: Sequence[MetricRow], *, brief: bool) -> Table:
+    wanted = [
+        column
+        for column in (BRIEF_COLUMNS if brief else COLUMN_OF_STATISTIC.values())
+        if any(not math.isnan(row.correlations.get(column, NOTHING).value) for row in rows)
+    ]
     values = [Column(name, form=".3f", ends=(f"{name}_low", f"{name}_high")) for name in wanted]
-    levels = [f"{level} rank" for level in LEVELS]
-    ranks = [Column(name, form=".0f") for name in levels if name in frame and frame[name].notna().any()]
-    names = ["dataset"] * (frame["dataset"].nunique() > 1)
+    levels = [level for level in rows[0].ranks if any(not math.isnan(row.ranks[level]) for row in rows)]
+    ranks = [Column(f"{level} rank", form=".0f") for level in levels]
+    names = ["dataset"] * (len({row.dataset for row in rows}) > 1)
     columns = (*names, Column("language_pair", "pair"), "metric", *values, *ranks)
-    notes = (NOTES[0], *NOTES[2:]) if brief else NOTES
-    return Table.of(stem, title, frame, columns, notes, by=PAIR, names=2 + len(names), brief=brief)
+    notes = (OF_CORRELATIONS[0], *OF_CORRELATIONS[2:]) if brief else OF_CORRELATIONS
+    return Table.of(stem, title, rows, columns, notes, by=PAIR, names=2 + len(names), brief=brief)
 
 
-def _systems(systems: pd.DataFrame) -> pd.DataFrame:
+def _systems(systems: Sequence[SystemRow]) -> list[SystemRow]:
     """The systems of each language pair, each metric once, the best by people first."""
-    rows = _primary(systems, "human_name").drop_duplicates([*NAMES, "system"])
-    order = rows["human_rank"].where(rows["human_rank"] > 0, math.inf)
-    return rows.assign(order=order).sort_values(["order", "system"], kind="stable").drop(columns="order")
+    alone = _primary(systems, lambda row: row.human_name)
+    rows = first_by(alone, lambda row: (*row.metric_alone, row.system))
+    return sorted(rows.values(), key=lambda row: (row.human_rank or math.inf, row.system))
 
 
-def _table_of_systems(pair: tuple[str, ...], part: pd.DataFrame) -> Table:
-    metrics = list(dict.fromkeys(part.sort_index()["metric"]))
-    part = part.assign(shown=_ranges(part, "rank"), people=_ranges(part, "human_rank"))
-    ranks = part.pivot(index="system", columns="metric", values="shown").fillna(UNDEFINED)
-    first = part.drop_duplicates("system")[["system", "human", "people", "human_rank_cluster"]]
+def _table_of_systems(pair: tuple[str, ...], systems: Sequence[SystemRow]) -> Table:
+    """systems: a row for each metric."""
+    metrics = dict.fromkeys(row.metric for row in sorted(systems, key=lambda row: (row.explainer, row.metric)))
+    rows: list[dict[str, Any]] = []
+    for system, of_metrics in rows_by(systems, lambda row: row.system).items():
+        first = of_metrics[0]
+        ranks = dict.fromkeys(metrics, UNDEFINED)
+        ranks |= {row.metric: _range(row.rank, row.rank_low, row.rank_high) for row in of_metrics}
+        people = _range(first.human_rank, first.human_rank_low, first.human_rank_high)
+        rows.append(
+            {"system": system, "human": first.human, "people": people, "cluster": first.human_rank_cluster, **ranks}
+        )
     columns = ("system", Column("human", "human score", ".3f"), Column("people", "rank by people"), *metrics)
-    by = ["human_rank_cluster"]
-    notes = (f"Human score: {part['human_name'].iloc[0]}.", *OF_SYSTEMS[first[by[0]].nunique() < 2 :])
+    one_cluster = len({row.human_rank_cluster for row in systems}) < 2
+    notes = (f"Human score: {systems[0].human_name}.", *OF_RANKS[one_cluster:])
     title = f"{' '.join(pair)}: ranks of the systems by people and by metrics"
     stem = file_stem(f"systems_{'_'.join(pair)}")
-    return Table.of(stem, title, first.join(ranks, on="system"), columns, notes, by=by)
+    return Table.of(stem, title, rows, columns, notes, by=["cluster"])
 
 
-def _ranges(rows: pd.DataFrame, name: str) -> list[str]:
-    """Ranks with their ranges, as "1-6"; a rank alone where nothing could be drawn."""
-    return [
-        UNDEFINED if not rank else f"{low:.0f}-{high:.0f}" if high else f"{rank:.0f}"
-        for rank, low, high in rows[[name, f"{name}_low", f"{name}_high"]].to_numpy()
-    ]
+def _range(rank: int, low: int, high: int) -> str:
+    """A rank with its range, as "1-6"; alone where nothing could be drawn."""
+    return UNDEFINED if not rank else f"{low}-{high}" if high else str(rank)

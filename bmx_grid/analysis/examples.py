@@ -27,7 +27,7 @@ RULE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ExampleSide:
     """A text of a segment: n words, their float64[n] attributions, and n flags of what people marked."""
 
     role: Role
@@ -36,7 +36,7 @@ class Side:
     marked: Sequence[bool]
 
 
-class Scored(NamedTuple):
+class RankedScore(NamedTuple):
     """A score, and its rank among the rated segments of the setting: 1 is the best, equal ones share their mean."""
 
     score: float
@@ -52,10 +52,10 @@ class Example:
     w: float
     p: float
     n: int
-    sides: Sequence[Side]
-    metric: Scored
-    boosted: Scored
-    human: Scored
+    sides: Sequence[ExampleSide]
+    metric: RankedScore
+    boosted: RankedScore
+    human: RankedScore
 
 
 def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: GridSpec) -> list[Example]:
@@ -93,12 +93,13 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
         return []
     scores = {"metric": base[used], "boosted": boosted[used], "human": human[used]}
     ranks = {name: average_ranks(-values) for name, values in scores.items()}  # 1 is the best
-    rise = ranks["metric"] - ranks["boosted"]
+    of_metric, of_boosted, _ = ranks.values()
+    rise = of_metric - of_boosted
     words = {role: finished.words_of(role) for role in stored.by_role}
     examples = []
     for row in (int(np.argmax(rise)), int(np.argmin(rise))):
         if rise[row] != 0:
-            scored = {name: Scored(float(scores[name][row]), float(ranks[name][row])) for name in scores}
+            scored = {name: RankedScore(float(scores[name][row]), float(ranks[name][row])) for name in scores}
             place = int(used[row])
             sides = sides_of(setting, stored, words, place)
             segment = setting.segments.segments[place].id
@@ -106,14 +107,14 @@ def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Exa
     return examples
 
 
-def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[Side]:
+def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[ExampleSide]:
     """The sides of one segment."""
     tags = setting.segments.judgements.tags
     sides = []
     for role, values in stored.by_role.items():
         texts = words[role][row]
         flags = marked(tags[role], row, texts) if role in tags else (False,) * len(texts)
-        sides.append(Side(role, texts, values[row], flags))
+        sides.append(ExampleSide(role, texts, values[row], flags))
     return sides
 
 

@@ -1,35 +1,50 @@
 """Gains at one (w, p) per explainer (paper 4.3 to 4.5): what was tested of them, and their summaries.
 
-Settings of one data set and language pair share segments and human scores, so that intervals and tests count these
-clusters, not settings: 15 of 18 settings on six language pairs are 5 of 6 pairs; the sign test gives p = .109, not
-.004.
+Settings of one data set and language pair share segments and human scores: intervals and tests count these clusters,
+not settings. 15 of 18 settings on six language pairs are 5 of 6 pairs; the sign test gives p = .109, not .004.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table
-from bmx_grid.analysis.points import best_of_all, chosen_points, gains_at, points_in_words
-from bmx_grid.core.ragged import Floats
+from bmx_grid.analysis.base import (
+    CONTROL,
+    FACTORS,
+    Column,
+    Given,
+    GridTable,
+    Setting,
+    Table,
+    first_by,
+    rows_by,
+    with_keys,
+)
+from bmx_grid.analysis.points import (
+    BestPoint,
+    ChosenPoint,
+    Median,
+    best_of_all,
+    chosen_points,
+    gains_at,
+    points_in_words,
+)
 from bmx_grid.core.wording import P_VALUE
-from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.boost_evidence import ALL, ELSEWHERE, PUBLISHED
 from bmx_grid.evaluations.grid import PointRow
-from bmx_grid.evaluations.significance import Row as Comparison
+from bmx_grid.evaluations.significance import Row as TestRow
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ALPHA = 0.05
-DECLARED = (PUBLISHED, ELSEWHERE)  # points that were not chosen where they are judged; the first that is there
+DECLARED_POINTS = (PUBLISHED, ELSEWHERE)  # points that were not chosen where they are judged; the first that is there
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
 PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
 SAME = 1e-6  # how far the gain of a point and the difference that was tested may lie apart, by rounding
@@ -41,156 +56,271 @@ CLUSTERED = (
     f"{BOOTSTRAPPED} pairs on by a bootstrap of them (none with fewer than 3)."
 )
 SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of these counts."
-MEAN = ("mean_gain", "mean_low", "mean_high")
 SUMMARY = (
     "n",
     "better",
     Column("worse", "equal or worse"),
     Column("unchanged", "between"),
     "undefined",
-    Column("mean_gain", "mean gain", "+.5f", MEAN[1:]),
+    Column("mean_gain", "mean gain", "+.5f", ("mean_low", "mean_high")),
     Column("clusters", "pairs"),
     Column("clusters_better", "above 0"),
     Column("sign_p", "sign test p", P_VALUE),
 )
-AT_POINT = {  # columns of `declared_points`, by the names that they have beside every setting
-    **{"w": "fixed_w", "p": "fixed_p", "low": "fixed_gain_low", "high": "fixed_gain_high"},
-    **{"p_value": "fixed_gain_p", "p_holm": "fixed_gain_p_holm"},
-}
-OF_TEST = ("test", "family", "low", "high", "p_value", "p_holm", "n", "clusters")
 
 
-def summarise(settings: pd.DataFrame, seed: int = 0, gain: str = "fixed_gain") -> dict[str, Any]:
-    """The summary of a column of gains, NaN = undefined, above the column baseline, of settings in a column cluster.
+class Gain(NamedTuple):
+    """A gain of a setting, NaN where undefined, above the correlation of the metric alone."""
+
+    setting: Setting
+    baseline: float
+    gain: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What some settings gain.
 
     n: settings with a defined gain; undefined: the others, counted in nothing else. better, worse: as in `correlation`,
     a gain above 1e-5, and one of 0 or less; unchanged: the rest; positive: better and unchanged.
     max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none.
-    mean_low, mean_high: 95 % interval of the mean gain over clusters (`cluster_mean`); NaN with fewer than 3 of
-    them. clusters: how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test
-    of these. seed: of the bootstrap.
+    mean_low, mean_high: 95 % interval of the mean gain over clusters (`cluster_mean`), NaN with fewer than 3. clusters:
+    how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test of these.
     """
-    defined = settings[settings[gain].notna()]
-    gains, baseline = defined[gain].to_numpy(), defined["baseline"].to_numpy()
+
+    n: int
+    better: int
+    worse: int
+    unchanged: int
+    undefined: int
+    positive: int
+    max_gain: float
+    mean_gain: float
+    mean_baseline: float
+    mean_low: float
+    mean_high: float
+    clusters: int
+    clusters_better: int
+    sign_p: float
+
+    @property
+    def mean(self) -> Estimate:
+        """The mean gain."""
+        return Estimate(self.mean_gain, self.mean_low, self.mean_high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSummary(Summary, ChosenPoint):
+    """What the settings of an explainer gain at its point; of all settings there is none."""
+
+
+@dataclass(frozen=True)
+class DeclaredPoint:
+    """A setting at one of its declared points; fields as of `PointRow`."""
+
+    dataset: str
+    language_pair: str
+    metric: str
+    explainer: str
+    cluster: str
+    control: bool
+    point: str
+    w: float
+    p: float
+    baseline: float
+    correlation: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class GainTest:
+    """What was tested of a gain; None and NaN where nothing was.
+
+    low, high: its 95 % interval, by a bootstrap of clusters of segments; p_value, p_holm: of the test `test`, alone and
+    corrected within `family`; n, clusters: segments and clusters behind it; survives: above 0 after the correction.
+    """
+
+    test: str | None = None
+    family: str | None = None
+    low: float = math.nan
+    high: float = math.nan
+    p_value: float = math.nan
+    p_holm: float = math.nan
+    n: float = math.nan
+    clusters: float = math.nan
+    survives: bool = False
+
+
+@dataclass(frozen=True)
+class DeclaredGain(GainTest, DeclaredPoint):
+    """A setting at one of its declared points, with what was tested of its gain there."""
+
+    @property
+    def setting(self) -> Setting:
+        """The names of its setting."""
+        return Setting(self.dataset, self.language_pair, self.metric, self.explainer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingAtPoints(BestPoint):
+    """A setting with its best point, and at the point of its explainer; controls have none.
+
+    fixed: correlation at fixed_w, fixed_p, the grid point that is used; fixed_gain, and where the sweep tested this
+    point its 95 % interval; fixed_gain_p, fixed_gain_p_holm: of that test, alone and corrected; survives: a gain
+    above 0 that survives.
+    """
+
+    fixed: float
+    fixed_w: float
+    fixed_p: float
+    fixed_gain: Estimate
+    fixed_gain_p: float
+    fixed_gain_p_holm: float
+    survives: bool
+
+
+def summarise(settings: Sequence[Gain], seed: int = 0) -> Summary:
+    """The summary of the gains of some settings. seed: of the bootstrap."""
+    defined = [row for row in settings if not math.isnan(row.gain)]
+    gains = np.array([row.gain for row in defined])
     n, n_better, n_worse = len(gains), int(better(gains).sum()), int(worse(gains).sum())
-    mean = cluster_mean(gains, defined["cluster"].to_numpy(), seed=seed)
-    return {
-        "n": n,
-        "better": n_better,
-        "worse": n_worse,
-        "unchanged": n - n_better - n_worse,
-        "undefined": len(settings) - n,
-        "positive": n - n_worse,
-        "max_gain": float(gains.max()) if n else math.nan,
-        "mean_gain": mean["mean"],
-        "mean_baseline": float(baseline.mean()) if n else math.nan,
-        "mean_low": mean["low"],
-        "mean_high": mean["high"],
-        "clusters": mean["clusters"],
-        "clusters_better": mean["positive"],
-        "sign_p": mean["p"],
-    }
+    mean = cluster_mean(gains, [row.setting.cluster for row in defined], seed=seed)
+    return Summary(
+        n=n,
+        better=n_better,
+        worse=n_worse,
+        unchanged=n - n_better - n_worse,
+        undefined=len(settings) - n,
+        positive=n - n_worse,
+        max_gain=max(gains.tolist(), default=math.nan),
+        mean_gain=mean.mean,
+        mean_baseline=float(np.mean([row.baseline for row in defined])) if n else math.nan,
+        mean_low=mean.low,
+        mean_high=mean.high,
+        clusters=mean.clusters,
+        clusters_better=mean.positive,
+        sign_p=mean.p,
+    )
 
 
-def summaries(settings: pd.DataFrame, by: str | Sequence[str], seed: int, gain: str = "fixed_gain") -> pd.DataFrame:
-    """A summary per group of settings, by the names of the group."""
-    import pandas as pd
-
-    factors = [by] if isinstance(by, str) else list(by)
-    rows = [
-        {**dict(zip(factors, names, strict=True)), **summarise(group, seed, gain)}
-        for names, group in settings.groupby(factors)
-    ]
-    columns = [*factors, *summarise(settings[:0], seed, gain)]
-    return pd.DataFrame(rows, columns=columns).set_index(factors)
+def summaries(settings: Sequence[Gain], factor: str, seed: int) -> dict[str, Summary]:
+    """A summary of the settings of each name of a factor."""
+    groups = rows_by(settings, lambda row: getattr(row.setting, factor))
+    return {name: summarise(rows, seed) for name, rows in sorted(groups.items())}
 
 
-def declared_points(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every setting at each of its declared points, with what was tested of its gain there; NaN where nothing was.
+def declared_points(given: Given) -> list[DeclaredGain]:
+    """Every setting at each of its declared points.
 
-    Columns: those of points.parquet, low, high: 95 % interval of the gain, by a bootstrap of clusters of segments;
-    p_value, p_holm: of the test `test`, alone and corrected within `family`; survives: a gain above 0 that survives the
-    correction; n, clusters: segments and clusters behind the test.
     Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's speaks
     of another gain, whose interval must not stand beside this one: its rows are left out.
     """
-    import pandas as pd
-
-    key = [*FACTORS, "point"]
-    points = frames.get("points", pd.DataFrame(columns=[*key, "w", "p", "baseline", "gain"]))
-    points = points[points["point"].isin(DECLARED)].drop_duplicates(key).drop(columns="n", errors="ignore")
-    tests = frames.get("tests", pd.DataFrame(columns=[*key, "level", "grouping", "against"]))
-    alone = tests["against"] == tests["metric"]
-    tests = tests[alone & (tests["level"] == "segment") & (tests["grouping"] == "none")]
-    tests = tests.rename(columns={"p": "p_value"}).reindex(columns=[*key, "difference", *OF_TEST])
-    tests = tests[tests["p_value"].notna()]
-    both = points.merge(tests, on=key, how="left")
-    both = both[~((both["difference"] - both["gain"]).abs() > SAME)]
-    test = next((name for name in PREFERRED if (both["test"] == name).any()), "")
-    best = both[both["test"] == test].drop_duplicates(key)[[*key, *OF_TEST]]
-    frame = points.merge(best, on=key, how="left")
-    return frame.assign(survives=(frame["p_holm"].astype(float) <= ALPHA) & (frame["gain"] > 0))
-
-
-def tested_points(given: Given) -> dict[str, pd.DataFrame]:
-    """The frames that `declared_points` reads, those that are there. Raises DataError for a damaged one."""
-    frames = {"points": given.frame("points", PointRow), "tests": given.frame("tests", Comparison)}
-    return {name: frame for name, frame in frames.items() if frame is not None}
+    rows = [row for row in given.rows("points", PointRow) if row.point in DECLARED_POINTS]
+    points = first_by(rows, lambda row: (*row.setting_names, row.point))
+    tests: dict[str, dict[Any, TestRow]] = {}
+    for test in given.rows("tests", TestRow):
+        key = (*test.setting_names, test.point)
+        alone = test.against == test.metric and test.level == "segment" and test.grouping == "none"
+        if alone and key in points and not math.isnan(test.p):
+            of_another_gain = abs(test.difference.value - points[key].gain) > SAME
+            if not of_another_gain:
+                tests.setdefault(test.test, {}).setdefault(key, test)
+    shown = next((tests[name] for name in PREFERRED if name in tests), {})
+    gains = []
+    for key, row in points.items():
+        setting = Setting(*row.setting_names)
+        tested = _tested(shown[key], row.gain) if key in shown else GainTest()
+        gains.append(DeclaredGain(**vars(row), **vars(tested), cluster=setting.cluster, control=setting.control))
+    return gains
 
 
-def declared(given: Given) -> pd.DataFrame:
+def _tested(test: TestRow, gain: float) -> GainTest:
+    ends = test.difference.low, test.difference.high
+    survives = test.p_holm <= ALPHA and gain > 0
+    return GainTest(test.test, test.family, *ends, test.p, test.p_holm, test.n, test.clusters, survives)
+
+
+def declared(given: Given) -> list[DeclaredGain]:
     """The settings that are not controls at the declared point of their explainer: published, or chosen elsewhere.
 
-    An explainer has one kind of point for all its settings, the first of DECLARED at which a gain of one is defined.
+    An explainer has one kind of point for all its settings, the first of DECLARED_POINTS at which a gain of one is
+    defined.
     """
-    real = given.real.frame.drop(columns="baseline")
-    points = real.merge(declared_points(tested_points(given)), on=list(FACTORS))
-    known = points[points["gain"].notna()]
-    first = known["point"].map(DECLARED.index).groupby(known["explainer"]).min()
-    return points[points["point"].map(DECLARED.index) == points["explainer"].map(first)]
+    by_setting = rows_by(given.ask(declared_points), lambda row: row.setting)
+    points = [row for setting in given.real.settings for row in by_setting.get(setting, [])]
+    known = {(row.explainer, row.point) for row in points if not math.isnan(row.gain)}
+    first = {explainer: point for point in reversed(DECLARED_POINTS) for explainer, at in known if at == point}
+    return [row for row in points if row.point == first.get(row.explainer)]
 
 
-def at_points(given: Given) -> pd.DataFrame:
-    """Every setting, with its best point and at the point of its explainer; controls have none.
-
-    Columns beside those of `points.best_points`: fixed: correlation at fixed_w, fixed_p, the grid point that is used;
-    fixed_gain; fixed_gain_low, fixed_gain_high: its 95 % interval; fixed_gain_p, fixed_gain_p_holm: of its test, alone
-    and corrected; survives: a gain above 0 that survives. These where the sweep tested this point, else NaN and False.
-    """
-    frame, points = given.ask(best_of_all), given.ask(chosen_points)
-    used = points[["used_w", "used_p"]].set_axis(["fixed_w", "fixed_p"], axis=1)
-    frame = frame.join(used, on="explainer")
-    frame.loc[frame["control"], ["fixed_w", "fixed_p"]] = math.nan
-    frame["fixed_gain"] = gains_of(given.table, frame["explainer"].where(~frame["control"]), points)
-    frame["fixed"] = frame["baseline"] + frame["fixed_gain"]
-    tested = declared_points(tested_points(given)).astype({"w": float, "p": float}).rename(columns=AT_POINT)
-    tested["fixed_p"] = tested["fixed_p"].where(tested["fixed_w"] != 1)  # the metric alone, whatever its p
-    key = [*FACTORS, "fixed_w", "fixed_p"]
-    tested = tested.drop_duplicates(key)[[*FACTORS, *AT_POINT.values(), "survives"]]
-    frame = frame.merge(tested, on=key, how="left")
-    return frame.assign(survives=frame["survives"].fillna(False).astype(bool))
-
-
-def gains_of(table: GridTable, explainers: ArrayLike, points: pd.DataFrame) -> Floats:
-    """float64[S] gains of the settings of a table, each at the chosen point of the explainer named for it."""
-    gain = np.full(len(table), np.nan)
-    names = np.asarray(explainers, dtype=object)
-    for explainer, point in points.iterrows():
-        rows = names == explainer
-        gain[rows] = gains_at(table, Point(point["p"], point["w"]))[rows]
-    return gain
+def at_points(given: Given) -> list[SettingAtPoints]:
+    """Every setting, with its best point and at the point of its explainer."""
+    points = given.ask(chosen_points)
+    # the metric alone is the same point whatever its p
+    tested = first_by(given.ask(declared_points), lambda row: (row.setting, row.w, None if row.w == 1 else row.p))
+    rows = []
+    for best, there in zip(given.ask(best_of_all), gains_of(given.table, points), strict=True):
+        w, p, gain = math.nan, math.nan, math.nan
+        if not best.control:
+            w, p, gain = points[best.explainer].used_w, points[best.explainer].used_p, there.gain
+        test = tested.get((best.setting_names, w, None if w == 1 else p), GainTest())
+        rows.append(
+            SettingAtPoints(
+                **vars(best),
+                fixed=best.baseline + gain,
+                fixed_w=w,
+                fixed_p=p,
+                fixed_gain=Estimate(gain, test.low, test.high),
+                fixed_gain_p=test.p_value,
+                fixed_gain_p_holm=test.p_holm,
+                survives=test.survives,
+            )
+        )
+    return rows
 
 
-def real_at_points(given: Given) -> pd.DataFrame:
+def gains_of(table: GridTable, points: Mapping[str, Median | ChosenPoint]) -> list[Gain]:
+    """The gains of the settings of a table, each at the point of its explainer; NaN without one."""
+    gains = np.full(len(table), np.nan)
+    explainers = np.array([setting.explainer for setting in table.settings], dtype=object)
+    for explainer, point in points.items():
+        rows = explainers == explainer
+        gains[rows] = gains_at(table, Point(point.p, point.w))[rows]
+    return list(map(Gain, table.settings, table.baseline.tolist(), gains.tolist()))
+
+
+def real_at_points(given: Given) -> list[SettingAtPoints]:
     """The settings that are not controls, at the points of their explainers."""
-    settings = given.ask(at_points)
-    return settings[~settings["control"]].reset_index(drop=True)
+    return [row for row in given.ask(at_points) if not row.control]
 
 
-def compute(given: Given) -> dict[str, Any]:
+def real_gains(given: Given) -> list[Gain]:
+    """The gains of these there."""
+    rows = given.ask(real_at_points)
+    return [Gain(Setting(*row.setting_names), row.baseline, row.fixed_gain.value) for row in rows]
+
+
+def gains_by_explainer(given: Given) -> dict[str, FixedSummary]:
+    """By explainer its point and a summary of its settings there."""
+    points = given.ask(chosen_points)
+    rows = summaries(given.ask(real_gains), "explainer", given.seed)
+    return {name: FixedSummary(**vars(points[name]), **vars(row)) for name, row in rows.items()}
+
+
+def overview(given: Given) -> dict[str, FixedSummary]:
+    """The same, and the summary of all settings; empty without settings."""
+    rows, settings = given.ask(gains_by_explainer), given.ask(real_gains)
+    if not settings:
+        return rows
+    nowhere: dict[str, Any] = {**dict.fromkeys(("w", "p", "used_w", "used_p"), math.nan), "origin": None}
+    return {**rows, ALL: FixedSummary(**nowhere, **vars(summarise(settings, given.seed)))}
+
+
+@dataclass(frozen=True)
+class Gains:
     """Gains at the point of each explainer, by explainer, by factor and name; and of control settings.
 
-    fixed: by explainer its point and a summary; fixed_by: by explainer, factor and name.
+    fixed: by explainer its point and a summary; fixed_by: by factor, explainer and name.
     gain_baseline_pearson: Pearson's r of the gain with the baseline, of all and by explainer: is a weak metric easier
     to improve? The gain is coupled to the baseline, so that noise alone makes this negative; gain_baseline_oldham: the
     same with the mean of baseline and boosted correlation (Oldham 1962), which noise in both does not move.
@@ -198,71 +328,72 @@ def compute(given: Given) -> dict[str, Any]:
     best points, which is mostly w = 1, the random explainer would gain nothing by construction. Best of the grid: of
     the gains at the best point of each setting of a metric that is no control. judged: whether boosts have verdicts.
     """
-    import pandas as pd
 
-    real, points, seed = given.ask(real_at_points), given.ask(chosen_points), given.seed
-    by = {factor: summaries(real, ["explainer", factor], seed) for factor in FACTORS[:3]}
-    return {
-        "fixed": points.join(summaries(real, "explainer", seed)),
-        "fixed_by": pd.concat(by, names=["factor"]).rename_axis(["factor", "explainer", "name"]),
-        "gain_baseline_pearson": _of_baseline(real, 0.0),
-        "gain_baseline_oldham": _of_baseline(real, 0.5),
-        "controls": _controls(given),
-        "judged": given.judged,
-        "points": points_in_words(points),
+    fixed: Mapping[str, FixedSummary]
+    fixed_by: Mapping[str, Mapping[str, Mapping[str, Summary]]]
+    gain_baseline_pearson: Mapping[str, float]
+    gain_baseline_oldham: Mapping[str, float]
+    controls: Mapping[str, Mapping[str, Summary]]
+    judged: bool
+    points: str
+
+
+def compute(given: Given) -> Gains:
+    """What the settings gain at the points of their explainers."""
+    settings, seed = given.ask(real_gains), given.seed
+    by_explainer = dict(sorted(rows_by(settings, lambda row: row.setting.explainer).items()))
+    fixed_by = {
+        factor: {explainer: summaries(rows, factor, seed) for explainer, rows in by_explainer.items()}
+        for factor in FACTORS[:3]
     }
+    groups = {**by_explainer, "all": settings}
+    return Gains(
+        fixed=given.ask(gains_by_explainer),
+        fixed_by=fixed_by if settings else {},
+        gain_baseline_pearson={name: _of_baseline(rows, 0.0) for name, rows in groups.items()},
+        gain_baseline_oldham={name: _of_baseline(rows, 0.5) for name, rows in groups.items()},
+        controls=_controls(given),
+        judged=given.judged,
+        points=points_in_words(given.ask(chosen_points)),
+    )
 
 
-def _of_baseline(real: pd.DataFrame, part: float) -> dict[str, float]:
-    """Pearson's r of the gain with the baseline plus this part of the gain, by explainer and of all settings."""
-    correlations = {}
-    for name, group in [*real.groupby("explainer"), ("all", real)]:
-        gain = group["fixed_gain"]
-        correlations[str(name)] = correlate("pearson", gain.to_numpy(), (group["baseline"] + part * gain).to_numpy())
-    return correlations
+def _of_baseline(settings: Sequence[Gain], part: float) -> float:
+    """Pearson's r of the gain with the baseline plus this part of the gain."""
+    return correlate("pearson", [row.gain for row in settings], [row.baseline + part * row.gain for row in settings])
 
 
-def _controls(given: Given) -> pd.DataFrame:
-    import pandas as pd
-
-    table, points, settings = given.table, given.ask(chosen_points), given.ask(at_points)
-    random_metric, random = settings["metric"] == CONTROL, settings["explainer"] == CONTROL
-    parts = {}
-    if (random & ~random_metric).any():
-        every = [
-            settings.assign(explainer=name, gain=gains_of(table, [name] * len(table), points))[random & ~random_metric]
-            for name in points.index
-        ]
-        parts["random explainer"] = pd.concat([settings[:0], *every])
-        parts["best of the grid"] = settings[~random_metric]
-    if (random_metric & ~random).any():
-        gain = gains_of(table, settings["explainer"], points)
-        parts["random metric"] = settings.assign(gain=gain)[random_metric & ~random]
-    frames = {name: summaries(part, "explainer", given.seed, "gain") for name, part in parts.items()}
-    return pd.concat(frames, names=["control"]) if frames else pd.DataFrame()
+def _controls(given: Given) -> dict[str, dict[str, Summary]]:
+    table, points, seed = given.table, given.ask(chosen_points), given.seed
+    random = table.where(lambda setting: setting.explainer == CONTROL != setting.metric)
+    random_metric = table.where(lambda setting: setting.metric == CONTROL != setting.explainer)
+    controls = {}
+    if len(random):
+        at_each = {name: gains_of(random, {CONTROL: point}) for name, point in points.items()}
+        controls["random explainer"] = {name: summarise(settings, seed) for name, settings in at_each.items()}
+        best = [row for row in given.ask(best_of_all) if row.metric != CONTROL]
+        of_grid = [Gain(Setting(*row.setting_names), row.baseline, row.gain) for row in best]
+        controls["best of the grid"] = summaries(of_grid, "explainer", seed)
+    if len(random_metric):
+        controls["random metric"] = summaries(gains_of(random_metric, points), "explainer", seed)
+    return {control: rows for control, rows in controls.items() if rows}
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+def tables(result: Gains) -> Iterator[Table]:
     """Gains by data set, language pair and metric, where boosts have no verdicts; control settings."""
-    notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
-    by_factor, controls = result["fixed_by"].reset_index(), result["controls"].reset_index()
-    if len(by_factor) and not result["judged"]:
-        columns: tuple[Any, ...] = (
-            "factor",
-            "name",
-            "explainer",
-            *SUMMARY,
-            Column("mean_baseline", "mean baseline", ".4f"),
-        )
+    notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result.points)
+    by_factor = with_keys(result.fixed_by, "factor", "explainer", "name")
+    controls = with_keys(result.controls, "control", "explainer")
+    if by_factor and not result.judged:
+        columns = ("factor", "name", "explainer", *SUMMARY, Column("mean_baseline", "mean baseline", ".4f"))
         title = "Gains at the fixed points by data set, language pair and metric"
         yield Table.of("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
-    if len(controls):
+    if controls:
         note = (
             "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "
             "Random metric: real explainers with a metric that is noise, at their points. Best of the grid: at the "
             "best point of each setting, chosen where it is judged, the metric alone among them; what random "
             "attributions reach there is found by looking at the whole grid, not by an explanation."
         )
-        columns = ("control", "explainer", *SUMMARY)
-        notes = (note, *notes[:2])
-        yield Table.of("controls", "Control settings", controls, columns, notes, by=["control"], names=2)
+        of_controls, notes = ("control", "explainer", *SUMMARY), (note, *notes[:2])
+        yield Table.of("controls", "Control settings", controls, of_controls, notes, by=["control"], names=2)

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EQUAL = 1e-12  # baselines of the same run: written twice from one number
-NAMES = (*FACTORS, "side")
-NUMBERS = ("w", "p", "correlation")
+TEXT_COLUMNS = (*FACTORS, "side")  # columns of a results table
+NUMBER_COLUMNS = ("w", "p", "correlation")
+COLUMNS_OF_GRIDS = (*TEXT_COLUMNS, *NUMBER_COLUMNS)
 SORTED_BY = ["dataset", "explainer", "metric", "language_pair"]
 DECIMALS = 10  # p and w that agree to this many decimals are equal: published grids carry the rounding of their loops
 NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
@@ -76,7 +77,7 @@ def load_table(path: Path) -> GridTable:
             table = csv.read_csv(file, convert_options=csv.ConvertOptions(auto_dict_encode=True))
         else:
             with pq.ParquetFile(file) as parquet:
-                table = parquet.read([name for name in parquet.schema_arrow.names if name in (*NAMES, *NUMBERS)])
+                table = parquet.read([name for name in parquet.schema_arrow.names if name in COLUMNS_OF_GRIDS])
     except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{file}: not a readable Parquet or CSV table ({first_line(error)}); save or copy it again."
@@ -109,19 +110,19 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     import pandas as pd
 
     origin = visible(origin)
-    missing = [name for name in (*NAMES, *NUMBERS) if name not in table.column_names]
+    missing = [name for name in COLUMNS_OF_GRIDS if name not in table.column_names]
     if missing:
         raise DataError(
-            f"{origin}: no column {', '.join(missing)}; a results table has {', '.join((*NAMES, *NUMBERS))}, "
+            f"{origin}: no column {', '.join(missing)}; a results table has {', '.join(COLUMNS_OF_GRIDS)}, "
             f"this one {', '.join(table.column_names) or 'none'}. Rename columns, or add them."
         )
-    for name in (*NAMES, *NUMBERS):
+    for name in COLUMNS_OF_GRIDS:
         if table.column_names.count(name) > 1:
             raise DataError(f"{origin}: more than one column {name}; keep one of them.")
     if table.num_rows == 0:
         raise DataError(f"{origin}: the table has no rows; run the sweep again.")
-    frame = pd.DataFrame({name: _names(table, name, origin) for name in NAMES})
-    for name in NUMBERS:
+    frame = pd.DataFrame({name: _names(table, name, origin) for name in TEXT_COLUMNS})
+    for name in NUMBER_COLUMNS:
         frame[name] = _numbers(table, name, origin)
     sides = list(frame["side"].cat.categories)
     for side in sides:
@@ -191,10 +192,10 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
     import pandas as pd
 
     for row in np.flatnonzero(frame.duplicated([*FACTORS, "p", "w"]))[:1]:
-        again = frame.iloc[row]
+        *names, power, weight = frame.iloc[row][[*FACTORS, "p", "w"]]
         raise DataError(
-            f"{origin}: row {row + 1} gives {Setting(*again[list(FACTORS)]).label} at w = {again['w']:g}, p = "
-            f"{again['p']:g} again; keep one row for each point of a setting."
+            f"{origin}: row {row + 1} gives {Setting(*names).label} at w = {weight:g}, p = "
+            f"{power:g} again; keep one row for each point of a setting."
         )
     sizes = frame.groupby(list(FACTORS), observed=True).size()
     short = sizes[sizes < len(p) * len(w)]

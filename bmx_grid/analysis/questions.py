@@ -9,27 +9,29 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmx_grid.analysis import (
+    answers,
     best_systems,
     correlations,
     gains,
     headline,
+    marked_words,
     points,
     regression,
     shared_task,
     transfer,
-    verdicts,
-    words,
 )
-from bmx_grid.analysis.base import Given, GridTable, Table
+from bmx_grid.analysis.base import Given, GridTable, Table, WideRow
+from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.core.configure import ALLOWED_PACKAGES
 from bmx_grid.core.errors import ConfigError
@@ -41,9 +43,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
-OF_METRICS: Questions = (correlations, shared_task, words, best_systems)  # need no grid
+OF_METRICS: Questions = (correlations, shared_task, marked_words, best_systems)  # need no grid
 QUESTIONS: Questions = (
-    *(verdicts, words, headline, correlations, shared_task, best_systems),
+    *(answers, marked_words, headline, correlations, shared_task, best_systems),
     *(points, gains, regression, transfer),
 )
 
@@ -126,9 +128,9 @@ def signature(given: Given) -> str:
     """
     table = given.table
     used = [
-        f"{name}(w{w:g})" if w == 1 else f"{name}(w{w:g},p{p:g})"
-        for name, w, p, asked in given.ask(chosen_points)[["used_w", "used_p", "w"]].itertuples()
-        if asked == asked
+        f"{name}(w{point.used_w:g})" if point.used_w == 1 else f"{name}(w{point.used_w:g},p{point.used_p:g})"
+        for name, point in given.ask(chosen_points).items()
+        if not math.isnan(point.w)
     ]
     source = given.select_from
     parts = {
@@ -145,6 +147,7 @@ def signature(given: Given) -> str:
 
 
 def _digest(table: GridTable) -> str:
+    # of the text of `Setting`, its name included: another one would give all tables other signatures
     digest = hashlib.sha256(repr((table.settings, table.side)).encode())
     for numbers in (table.p, table.w, table.correlation):
         digest.update(numbers.tobytes())
@@ -152,9 +155,9 @@ def _digest(table: GridTable) -> str:
 
 
 Plain = dict[str, Any]
-# What a tracking server gets as numbers, to compare sweeps by; all of the rest is in analysis.json.
-OF_FIXED = ["mean_gain", "mean_low", "mean_high", "max_gain"]
-COUNTS_OF_FIXED = ["n", "better", "worse", "undefined"]
+# What a tracking server gets of each summary, to compare sweeps by; all of the rest is in analysis.json.
+TRACKED = ("mean_gain", "mean_low", "mean_high", "max_gain")
+TRACKED_COUNTS = ("n", "better", "worse", "undefined")
 
 
 def to_json(analysis: Analysis) -> str:
@@ -194,13 +197,13 @@ def numbers(analysis: Analysis) -> dict[str, float]:
 
     Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost.
     """
-    declared = [row for row in analysis.ask(verdicts.shown_verdicts) if row.question == verdicts.DECLARED]
-    fixed = analysis.ask(headline.compute)["overview"][OF_FIXED].to_dict("index")
-    fit = analysis.ask(regression.compute)["ridge"]
+    declared = [row for row in analysis.ask(answers.shown_verdicts) if row.question == answers.DECLARED]
+    fit = analysis.ask(regression.compute).ridge
+    medians = analysis.ask(points.compute).medians
     values: Plain = {
-        "medians": analysis.ask(points.compute)["medians"][["w", "p"]],
-        "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
-        "fixed": {**fixed.pop(ALL), **fixed},
+        "medians": {name: {"w": median.w, "p": median.p} for name, median in medians.items()},
+        "ridge": {"intercept": fit.intercept, "r2": fit.r2, "coefficients": fit.coefficients},
+        "fixed": _of_summaries(analysis, TRACKED),
     }
     for row in declared:
         gain = {"gain": row.gain.value, "low": row.gain.low, "high": row.gain.high, "beyond": row.beyond.value}
@@ -211,18 +214,23 @@ def numbers(analysis: Analysis) -> dict[str, float]:
 
 def counts(analysis: Analysis) -> dict[str, float]:
     """How many settings there are, of what kind, and how many of them other numbers rest on; names as in `numbers`."""
-    fixed = analysis.ask(headline.compute)["overview"][COUNTS_OF_FIXED].to_dict("index")
-    fit = analysis.ask(regression.compute)["ridge"]
+    fit, of_points = analysis.ask(regression.compute).ridge, analysis.ask(points.compute)
     return _flat(
         {
             "settings": len(analysis.table),
-            "tied_with_metric_alone": analysis.ask(points.compute)["n_tied_with_baseline"],
-            "tested": analysis.ask(headline.compute)["single_gains"],
-            "medians": analysis.ask(points.compute)["medians"][["n"]],
-            "ridge": {"n": fit["n"], "clusters": fit["clusters"]},
-            "fixed": {**fixed.pop(ALL), **fixed},
+            "tied_with_metric_alone": of_points.n_tied_with_baseline,
+            "tested": analysis.ask(headline.compute).single_gains,
+            "medians": {name: {"n": median.n} for name, median in of_points.medians.items()},
+            "ridge": {"n": fit.n, "clusters": fit.clusters},
+            "fixed": _of_summaries(analysis, TRACKED_COUNTS),
         }
     )
+
+
+def _of_summaries(analysis: Analysis, names: Sequence[str]) -> Plain:
+    """These numbers of the gains at the fixed points, of all settings and by explainer."""
+    rows = {name: {kind: getattr(row, kind) for kind in names} for name, row in analysis.ask(overview).items()}
+    return {**rows.pop(ALL, {}), **rows}
 
 
 def _flat(values: Plain) -> dict[str, float]:
@@ -237,8 +245,8 @@ def as_plain(value: Any) -> Any:
     """A result, or anything in it, as dicts, lists, numbers, texts and None.
 
     A frame becomes a list of its rows; with names in its index, dicts of rows by these. A row of a table becomes its
-    columns, without those that are None. Arrays become lists; what is not finite becomes None. Raises TypeError for
-    what JSON cannot hold.
+    columns, without those that are None, any other dataclass its fields. Arrays become lists; what is not finite
+    becomes None. Raises TypeError for what JSON cannot hold.
     """
     return json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
 
@@ -251,8 +259,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, SettingRow):
         names = {name: getattr(value, name) for name in NAMES}
         return names | {name: cell for name, (cell,) in as_columns(type(value), [value]).items() if cell is not None}
+    if isinstance(value, WideRow):
+        return value.columns
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
+    if is_dataclass(value):
+        return vars(value)
     raise TypeError(f"a result holds {type(value).__name__}, which analysis.json cannot: {value!r}")
 
 

@@ -7,98 +7,127 @@ bootstrap of these clusters; a name that occurs in fewer than three of them, as 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from bmx_grid.analysis.base import FACTORS, Column, Given, Table
-from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.gains import real_gains
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import counted, number
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-ALPHA = 1.0
+PENALTY = 1.0  # alpha
 RESAMPLES = 1000
 
 
-def compute(given: Given) -> dict[str, Any]:
-    """ridge: the fit of gain = intercept + one coefficient per name of each factor, over the settings with a gain.
+@dataclass(frozen=True)
+class Coefficient:
+    """The share of a name of a factor in the gain, with its standard error; NaN for a name in fewer than 3 clusters."""
+
+    factor: str
+    name: str
+    coefficient: float
+    error: float
+
+
+@dataclass(frozen=True)
+class FitRow(Coefficient):
+    """One row of ridge.parquet: a coefficient, and what is of the whole fit."""
+
+    intercept: float
+    r2: float
+    n: int
+    clusters: int
+    alpha: float
+
+
+@dataclass(frozen=True)
+class GainFit:
+    """gain = intercept + one coefficient per name of each factor, over the n settings with a gain.
 
     Least squares with the penalty alpha * sum(coefficient**2); the intercept is not penalised. That is scikit-learn's
     Ridge(alpha=1) on columns of 0 and 1. Columns of a factor add up to 1, and language pairs belong to data sets:
     a coefficient is a share of the gain among many such splits, not an effect.
-    coefficients: largest first, by name, factor:name where two factors share a name; standard_errors: of these, by a
-    bootstrap of clusters, data set x language pair, over the resamples that hold the name; NaN for a name in fewer than
-    3 clusters. n: settings fitted; r2: share of the gains' variance explained; clusters: how many there are.
+    r2: share of the gains' variance explained; clusters: how many there are. coefficients: largest first, by name,
+    factor:name where two factors share a name; standard_errors: of these, by a bootstrap of clusters, data set x
+    language pair, over the resamples that hold the name.
     """
-    frame = given.ask(coefficients)
-    names = frame["name"].where(~frame["name"].duplicated(keep=False), frame["factor"] + ":" + frame["name"])
-    ridge = {
-        "alpha": ALPHA,
-        **frame.attrs,
-        "coefficients": dict(zip(names, frame["coefficient"], strict=True)),
-        "standard_errors": dict(zip(names, frame["error"], strict=True)),
-    }
-    return {"ridge": ridge, "ridge_coefficients": frame, "points": points_in_words(given.ask(chosen_points))}
+
+    alpha: float
+    intercept: float
+    n: int
+    r2: float
+    clusters: int
+    coefficients: Mapping[str, float]
+    standard_errors: Mapping[str, float]
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+@dataclass(frozen=True)
+class Regression:
+    """ridge: the fit; ridge_coefficients: its coefficients as rows."""
+
+    ridge: GainFit
+    ridge_coefficients: Sequence[Coefficient]
+    points: str
+
+
+def compute(given: Given) -> Regression:
+    """The fit of the gains at the points of the explainers; undefined without one."""
+    settings = [row for row in given.ask(real_gains) if not math.isnan(row.gain)]
+    y = np.array([row.gain for row in settings])
+    names = [
+        (factor, name) for factor in FACTORS for name in sorted({getattr(row.setting, factor) for row in settings})
+    ]
+    clusters = codes([row.setting.cluster for row in settings])
+    intercept, r2 = math.nan, math.nan
+    rows: list[Coefficient] = []
+    if settings:
+        held = [[getattr(row.setting, factor) == name for factor, name in names] for row in settings]
+        x = np.array(held, dtype=np.float64)
+        beta, intercept = ridge(x, y, np.ones(len(y)))
+        around, left = (float((values**2).sum()) for values in (y - y.mean(), y - intercept - x @ beta))
+        r2 = 1 - left / around if around > 0 else math.nan
+        errors = cluster_errors(x, y, clusters, given.seed)
+        numbers = zip(names, beta.tolist(), errors.tolist(), strict=True)
+        rows = [Coefficient(*name, coefficient, error) for name, coefficient, error in numbers]
+        rows.sort(key=lambda row: (-row.coefficient, row.factor, row.name))
+    known = Counter(row.name for row in rows)
+    keys = [row.name if known[row.name] == 1 else f"{row.factor}:{row.name}" for row in rows]
+    coefficients = {key: row.coefficient for key, row in zip(keys, rows, strict=True)}
+    standard_errors = {key: row.error for key, row in zip(keys, rows, strict=True)}
+    fit = GainFit(PENALTY, intercept, len(y), r2, number_of(clusters), coefficients, standard_errors)
+    return Regression(fit, rows, points_in_words(given.ask(chosen_points)))
+
+
+def tables(result: Regression) -> Iterator[Table]:
     """All coefficients."""
-    fit, frame = result["ridge"], result["ridge_coefficients"]
-    if not len(frame):
+    fit = result.ridge
+    if not result.ridge_coefficients:
         return
     columns = ("factor", "name", Column("coefficient", form="+.5f"), Column("error", "standard error", ".5f"))
     note = (
-        f"Ridge regression, alpha {fit['alpha']:g}, of the gain at the fixed points of {counted(fit['n'], 'setting')}; "
-        f"intercept {number(fit['intercept'], '+.5f')}, R² {number(fit['r2'], '.5f')}. "
+        f"Ridge regression, alpha {fit.alpha:g}, of the gain at the fixed points of {counted(fit.n, 'setting')}; "
+        f"intercept {number(fit.intercept, '+.5f')}, R² {number(fit.r2, '.5f')}. "
         "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
-        f"{fit['clusters']} language pairs; n/a for a name in fewer than 3 of them."
+        f"{fit.clusters} language pairs; n/a for a name in fewer than 3 of them."
     )
     title = "What goes with a larger or smaller gain"
-    notes = (note, result["points"])
-    yield Table.of("ridge_coefficients", title, frame, columns, notes, names=2)
+    notes = (note, result.points)
+    yield Table.of("ridge_coefficients", title, result.ridge_coefficients, columns, notes, names=2)
 
 
-def fit_table(given: Given) -> pd.DataFrame:
-    """The fit as one table, largest coefficient first: factor, name, coefficient, error, and what is of the whole fit.
-
-    That is the same in all rows: intercept, r2, n, clusters, alpha, as in `compute`. No rows where nothing was fitted.
-    """
-    found = given.ask(compute)
-    whole = {name: found["ridge"][name] for name in ("intercept", "r2", "n", "clusters", "alpha")}
-    frame: pd.DataFrame = found["ridge_coefficients"].assign(**whole)
-    return frame
-
-
-def coefficients(given: Given) -> pd.DataFrame:
-    """The coefficients of the fit, largest first: factor, name, coefficient, error; the rest of it in `attrs`."""
-    import pandas as pd
-
-    settings = given.ask(real_at_points)
-    settings = settings[settings["fixed_gain"].notna()]
-    y = settings["fixed_gain"].to_numpy()
-    columns = [(factor, name) for factor in FACTORS for name in sorted(set(settings[factor]))]
-    frame = pd.DataFrame(columns, columns=["factor", "name"])
-    fit: dict[Any, Any] = {"intercept": math.nan, "n": len(y), "r2": math.nan}
-    fit["clusters"] = settings["cluster"].nunique()
-    if not len(y):
-        frame = frame.assign(coefficient=[], error=[])
-        frame.attrs = fit
-        return frame
-    x = np.column_stack([(settings[factor] == name).to_numpy(np.float64) for factor, name in columns])
-    beta, intercept = ridge(x, y, np.ones(len(y)))
-    around, left = (float((values**2).sum()) for values in (y - y.mean(), y - intercept - x @ beta))
-    fit |= {"intercept": intercept, "r2": 1 - left / around if around > 0 else math.nan}
-    errors = cluster_errors(x, y, codes(settings["cluster"].to_numpy()), given.seed)
-    frame = frame.assign(coefficient=beta, error=errors)
-    frame = frame.sort_values(["coefficient", "factor", "name"], ascending=[False, True, True], ignore_index=True)
-    frame.attrs = fit
-    return frame
+def fit_rows(given: Given) -> list[FitRow]:
+    """The fit as one table, largest coefficient first; no rows where nothing was fitted."""
+    result = given.ask(compute)
+    fit = result.ridge
+    return [
+        FitRow(**vars(row), intercept=fit.intercept, r2=fit.r2, n=fit.n, clusters=fit.clusters, alpha=fit.alpha)
+        for row in result.ridge_coefficients
+    ]
 
 
 def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
@@ -109,7 +138,7 @@ def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
     centre, level = weights @ x / weights.sum(), float(weights @ y / weights.sum())
     centred = x - centre
     weighted = centred.T * weights
-    beta = np.linalg.solve(weighted @ centred + ALPHA * np.eye(x.shape[1]), weighted @ (y - level))
+    beta = np.linalg.solve(weighted @ centred + PENALTY * np.eye(x.shape[1]), weighted @ (y - level))
     intercept = level - float(centre @ beta)
     return np.where(centre == 0, np.nan, beta), intercept
 

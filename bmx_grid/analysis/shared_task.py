@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, highest_first
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, first_by, highest_first, rows_by
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import P_VALUE, file_stem, named, setting_label, written
 from bmx_grid.evaluations.base import BASE
@@ -36,32 +35,43 @@ OF_PEOPLE = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
-    """placebos: each metric and boost against each placebo; unbeaten, a sentence on those that beat none or not all.
-
-    thresholds, task_ranking, human_ranking, outliers: of the metrics alone, as their evaluations wrote them.
-    """
-    placebos = _placebos(given.rows("tests", TestRow))
-    thresholds: dict[tuple[Any, ...], ThresholdRow] = {}
-    for row in given.rows("thresholds", ThresholdRow):
-        if row.point == BASE:
-            key = (row.dataset, row.language_pair, row.metric, row.human_name, row.probability)
-            thresholds.setdefault(key, row)
-    tables = {
-        "thresholds": list(thresholds.values()),
-        "task_ranking": given.rows("task_ranking", TaskRank),
-        "human_ranking": given.rows("human_ranking", HumanRank),
-        "outliers": given.rows("outliers", WithoutOutliers),
-    }
-    known = {name: rows if name in given.frames else None for name, rows in tables.items()}
-    return {"placebos": placebos if "tests" in given.frames else None, "unbeaten": _unbeaten(placebos), **known}
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlaceboRow(TestRow):
     """A test against a placebo; beaten: the difference is above 0 after the correction."""
 
     beaten: bool
+
+
+@dataclass(frozen=True)
+class SharedTask:
+    """placebos: each metric and boost against each placebo; unbeaten, a sentence on those that beat none or not all.
+
+    thresholds, task_ranking, human_ranking, outliers: of the metrics alone, as their evaluations wrote them. None where
+    a sweep has no such table.
+    """
+
+    placebos: Sequence[PlaceboRow] | None
+    unbeaten: Sequence[str]
+    thresholds: Sequence[ThresholdRow] | None
+    task_ranking: Sequence[TaskRank] | None
+    human_ranking: Sequence[HumanRank] | None
+    outliers: Sequence[WithoutOutliers] | None
+
+
+def compute(given: Given) -> SharedTask:
+    """What the tables of shared tasks say."""
+    placebos = _placebos(given.rows("tests", TestRow))
+    alone = [row for row in given.rows("thresholds", ThresholdRow) if row.point == BASE]
+    thresholds = first_by(alone, lambda row: (*row.metric_alone, row.human_name, row.probability))
+    known = set(given.frames)
+    return SharedTask(
+        placebos=placebos if "tests" in known else None,
+        unbeaten=_unbeaten(placebos),
+        thresholds=list(thresholds.values()) if "thresholds" in known else None,
+        task_ranking=given.rows("task_ranking", TaskRank) if "task_ranking" in known else None,
+        human_ranking=given.rows("human_ranking", HumanRank) if "human_ranking" in known else None,
+        outliers=given.rows("outliers", WithoutOutliers) if "outliers" in known else None,
+    )
 
 
 def _placebos(tests: Sequence[TestRow]) -> list[PlaceboRow]:
@@ -88,24 +98,21 @@ def _boosted(compared: str, explainer: str) -> str:
     return f"{written(explainer)} on {written(metric)} at the point {point}" if point else written(metric)
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+def tables(result: SharedTask) -> Iterator[Table]:
     """Placebos, one ranking over tasks, outliers, systems by people for each language pair, and thresholds."""
-    if placebos := result["placebos"]:
+    if result.placebos:
         gap = Column("difference", form="+.3f", marked="beaten")
         columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", P_VALUE))
         title = "Metrics and boosts against placebos"
-        yield Table.of("placebos", title, placebos, columns, [*result["unbeaten"], OF_PLACEBOS], by=PAIR, names=5)
-    if ranking := result["task_ranking"]:
-        yield _of_tasks(ranking)
-    yield from _of_outliers(result["outliers"] or [])
-    by_pair: dict[tuple[str, str], list[HumanRank]] = {}
-    for row in result["human_ranking"] or []:
-        if row.rank_high > 0:
-            by_pair.setdefault((row.dataset, row.language_pair), []).append(row)
-    for pair, rows in by_pair.items():
+        yield Table.of("placebos", title, result.placebos, columns, [*result.unbeaten, OF_PLACEBOS], by=PAIR, names=5)
+    if result.task_ranking:
+        yield _of_tasks(result.task_ranking)
+    yield from _of_outliers(result.outliers or [])
+    ranked = [row for row in result.human_ranking or [] if row.rank_high > 0]
+    for pair, rows in rows_by(ranked, lambda row: row.pair).items():
         yield _of_people(pair, rows)
-    if result["thresholds"]:
-        thresholds = [row for row in result["thresholds"] if row.probability in IN_TABLE]
+    if result.thresholds:
+        thresholds = [row for row in result.thresholds if row.probability in IN_TABLE]
         columns = (
             *PAIR,
             "metric",
@@ -128,10 +135,7 @@ def _of_tasks(ranking: Sequence[TaskRank]) -> Table:
 
 def _of_outliers(outliers: Sequence[WithoutOutliers]) -> Iterator[Table]:
     """Each metric once, whatever its explainer, where there are outliers."""
-    rows: dict[tuple[str, str, str], WithoutOutliers] = {}
-    for row in outliers:
-        if row.n_outliers > 0:
-            rows.setdefault((row.dataset, row.language_pair, row.metric), row)
+    rows = first_by([row for row in outliers if row.n_outliers > 0], lambda row: row.metric_alone)
     if rows:
         r = (Column("pearson", "r", ".3f"), Column("pearson_without", "r without them", ".3f"))
         columns = (*PAIR, "metric", Column("systems", "outliers"), Column("n_systems", "systems"), *r)

@@ -7,16 +7,19 @@ together in clusters, so that the interval is of the difference and not of two g
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import FACTORS, Column, Table
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import METRIC_ALONE, telling_apart
+from bmx_grid.evaluations.base import BASE
 from bmx_grid.evaluations.base import Kind as Holds
 from bmx_grid.evaluations.tables import as_frame, check_columns, read_arrow
 from bmx_grid.measures.correlation import Kind, check_kind
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 PREFIX = "boosted_"  # of the columns of scores.parquet that hold a point
 SEGMENT = ["id", "system"]
+HUMAN, CLUSTER = "human", "cluster"
 SIGNED = ("gain_a", "gain_b", "difference", "low", "high")
 FORMS = {"r_a": ".4f", "r_b": ".4f", **dict.fromkeys(SIGNED, "+.4f")}
 NOTE = (
@@ -67,20 +71,11 @@ def side_by_side(
         raise ConfigError("results: the same folder is given twice.")
     names = telling_apart([folder.resolve() for folder in folders])
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
-    compared: list[dict[str, Any]] = []
-    for a, b in itertools.combinations(names, 2):
-        key, suffixes = [*FACTORS, *SEGMENT], (" a", " b")
-        every = runs[a].merge(runs[b], on=key, how="outer", suffixes=suffixes, indicator="in")
-        setting: Any
-        for setting, rows in every.groupby(list(FACTORS)):
-            counts = rows["in"].value_counts()
-            if max(counts["left_only"], counts["right_only"]) == len(rows):
-                continue
-            known = dict(zip(FACTORS, setting, strict=True))
-            only = {"n_only_a": counts["left_only"], "n_only_b": counts["right_only"]}
-            both = rows[rows["in"] == "both"]
-            for row in _compared(setting, (a, b), both, correlation, resamples, seed):
-                compared.append({**known, **row, **only})
+    compared: list[ComparedPoint] = []
+    for both in itertools.combinations(names, 2):
+        a, b = (runs[name] for name in both)
+        for setting in sorted(a.keys() & b.keys()):
+            compared += _compared(setting, both, (a[setting], b[setting]), correlation, resamples, seed)
     if not compared:
         raise DataError(
             f"{' and '.join(names)} have no setting in common: data set, language pair, metric and explainer must have "
@@ -89,47 +84,122 @@ def side_by_side(
     return pd.DataFrame(compared)
 
 
-def _scores(folder: Path) -> pd.DataFrame:
+@dataclass(frozen=True, eq=False)
+class ScoredSegments:
+    """N segments of a setting, by id and system, with their clusters.
+
+    human: float64[N] scores of people; points: float64[N] scores by column, those of the metric alone first.
+    """
+
+    segments: Sequence[tuple[str, ...]]
+    clusters: NDArray[Any]
+    human: Floats
+    points: Mapping[str, Floats]
+
+    def of(self, segments: Iterable[tuple[str, ...]]) -> ScoredSegments:
+        """These segments, in this order."""
+        places = {segment: place for place, segment in enumerate(self.segments)}
+        rows = [places[segment] for segment in segments]
+        points = {name: scores[rows] for name, scores in self.points.items()}
+        return ScoredSegments([self.segments[row] for row in rows], self.clusters[rows], self.human[rows], points)
+
+
+@dataclass(frozen=True)
+class ComparedPoint:
+    """A setting at a point of two runs, a and b, on the n_segments that both rated and scored.
+
+    r: correlations; gain: over the metric alone of the same run; difference: of the gains, of the metric alone of the
+    correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that one run has alone.
+    """
+
+    dataset: str
+    language_pair: str
+    metric: str
+    explainer: str
+    point: str
+    run_a: str
+    run_b: str
+    r_a: float
+    r_b: float
+    gain_a: float
+    gain_b: float
+    difference: float
+    low: float
+    high: float
+    n_segments: int
+    n_clusters: int
+    n_only_a: int
+    n_only_b: int
+
+
+def _scores(folder: Path) -> dict[Any, ScoredSegments]:
     """The scores of every segment of each setting."""
     path = table_path(folder, "scores")
     if not path.is_file():
         raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
     scores = read_arrow(path)
-    kinds: dict[str, Holds] = dict.fromkeys((*FACTORS, *SEGMENT, "cluster"), "text")
-    kinds |= dict.fromkeys(("human", "base"), "number")
-    kinds |= dict.fromkeys((name for name in scores.column_names if name.startswith(PREFIX)), "number")
+    texts, points = (*FACTORS, *SEGMENT, CLUSTER), [name for name in scores.column_names if name.startswith(PREFIX)]
+    kinds: dict[str, Holds] = {**dict.fromkeys(texts, "text"), **dict.fromkeys((HUMAN, BASE, *points), "number")}
     check_columns(scores, kinds, path, empty=["system"])
-    table = as_frame(scores, path)
-    return table.fillna({"system": ""}).astype(dict.fromkeys((*FACTORS, *SEGMENT, "cluster"), str))
+    table = as_frame(scores, path).fillna({"system": ""}).astype(dict.fromkeys(texts, str))
+    return {
+        setting: ScoredSegments(
+            segments=list(rows[SEGMENT].itertuples(index=False, name=None)),
+            clusters=rows[CLUSTER].to_numpy(),
+            human=rows[HUMAN].to_numpy(np.float64),
+            points={name: rows[name].to_numpy(np.float64) for name in (BASE, *points)},
+        )
+        for setting, rows in table.groupby(list(FACTORS))
+    }
 
 
 def _compared(
-    setting: Sequence[str], names: tuple[str, str], both: pd.DataFrame, kind: Kind, resamples: int, seed: int
-) -> Iterator[dict[str, Any]]:
-    """The metric alone, and each point that both runs have, on the segments of both."""
-    judged = both["human a"].notna() & both["human b"].notna()
-    differing = both[judged & (both["human a"] != both["human b"])]
-    for row in differing.to_dict("records")[:1]:
+    setting: tuple[str, str, str, str],
+    names: tuple[str, str],
+    runs: tuple[ScoredSegments, ScoredSegments],
+    kind: Kind,
+    resamples: int,
+    seed: int,
+) -> Iterator[ComparedPoint]:
+    """The metric alone, and each point that both runs have, on the segments of both; nothing without any."""
+    shared = sorted(set(runs[0].segments) & set(runs[1].segments))
+    if not shared:
+        return
+    a, b = (run.of(shared) for run in runs)
+    judged = ~np.isnan(a.human) & ~np.isnan(b.human)
+    for row in np.flatnonzero(judged & (a.human != b.human))[:1]:
         raise DataError(
-            f"{' · '.join(setting)}: segment '{':'.join(filter(None, (row[name] for name in SEGMENT)))}' has the human "
-            f"score {row['human a']:g} in {names[0]} and {row['human b']:g} in {names[1]}; compare runs on the same "
-            "judgements."
+            f"{' · '.join(setting)}: segment '{':'.join(filter(None, shared[row]))}' has the human score "
+            f"{a.human[row]:g} in {names[0]} and {b.human[row]:g} in {names[1]}; compare runs on the same judgements."
         )
-    known = both.columns[both.notna().any()]
-    points = [name.removesuffix(" a") for name in known if name.startswith(PREFIX) and name.endswith(" a")]
-    for point in ("base", *(name for name in points if f"{name} b" in known)):
-        columns = list(dict.fromkeys(["base a", "base b", f"{point} a", f"{point} b"]))
-        used = both[judged & both[columns].notna().all(axis=1)]
-        values, human = used[columns].to_numpy(np.float64), used["human a"].to_numpy(np.float64)
-        r, low, high, clusters = _difference(values, human, codes(used["cluster a"]), kind, resamples, seed)
-        gains = np.full(2, np.nan) if point == "base" else r[2:] - r[:2]
-        yield {
-            "point": METRIC_ALONE if point == "base" else point.removeprefix(PREFIX),
-            **{"run_a": names[0], "run_b": names[1], "r_a": r[-2], "r_b": r[-1]},
-            **{"gain_a": gains[0], "gain_b": gains[1]},
-            "difference": float(np.diff(r if point == "base" else gains)[0]),
-            **{"low": low, "high": high, "n_segments": len(used), "n_clusters": clusters},
-        }
+    for point in a.points:
+        of_point = [a.points[BASE], b.points[BASE]]
+        if point != BASE:
+            of_point += [a.points[point], b.points.get(point, np.full(len(shared), np.nan))]
+            if any(np.isnan(scores).all() for scores in of_point[2:]):
+                continue
+        values = np.stack(of_point, axis=1)
+        used = judged & ~np.isnan(values).any(axis=1)
+        r, low, high, n_clusters = _difference(
+            values[used], a.human[used], codes(a.clusters[used]), kind, resamples, seed
+        )
+        gains = np.full(2, np.nan) if point == BASE else r[2:] - r[:2]
+        yield ComparedPoint(
+            *setting,
+            METRIC_ALONE if point == BASE else point.removeprefix(PREFIX),
+            *names,
+            r_a=r[-2],
+            r_b=r[-1],
+            gain_a=gains[0],
+            gain_b=gains[1],
+            difference=float(np.diff(r if point == BASE else gains)[0]),
+            low=low,
+            high=high,
+            n_segments=int(used.sum()),
+            n_clusters=n_clusters,
+            n_only_a=len(runs[0].segments) - len(shared),
+            n_only_b=len(runs[1].segments) - len(shared),
+        )
 
 
 def _difference(

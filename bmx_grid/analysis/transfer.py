@@ -10,18 +10,15 @@ table, which has no segments, cannot tell what different data sets share. It ans
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table
-from bmx_grid.analysis.gains import CLUSTERED, gains_of, summaries
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by, with_keys
+from bmx_grid.analysis.gains import CLUSTERED, Gain, Summary, gains_of, summarise
 from bmx_grid.analysis.points import best_of_all, medians
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 LEFT_OUT = FACTORS[:3]
-READ = (
+OF_TRANSFER = (
     "In-sample: at the median of the best points of all settings of the explainer; transfer: at that of the other data "
     "sets (language pairs, metrics), where there are several. Optimism: in-sample minus transfer mean gain of these."
 )
@@ -31,45 +28,75 @@ WHY = (
 )
 
 
-def moved_gains(given: Given) -> pd.DataFrame:
-    """The settings that are not controls, once per factor of which their explainer has several names.
-
-    Columns: factor: what was left out; transfer_gain: at the medians of the best points of its other names;
-    in_sample_gain: at the medians of all.
-    """
-    import pandas as pd
-
-    real, best = given.real, given.ask(best_of_all)
-    best = best[~best["control"]].reset_index(drop=True)
-    best["in_sample_gain"] = gains_of(real, best["explainer"], medians(best))
-    parts = []
-    for factor in LEFT_OUT:
-        part = best.assign(factor=factor, transfer_gain=math.nan)
-        for name in real.factor_levels(factor):
-            left, others = best[factor] == name, medians(best[best[factor] != name])
-            part.loc[left, "transfer_gain"] = gains_of(real, best["explainer"], others)[left]
-        parts.append(part[best.groupby("explainer")[factor].transform("nunique") > 1])
-    return pd.concat(parts, ignore_index=True)
-
-
-def compute(given: Given) -> dict[str, Any]:
-    """leave_one_out: by factor and explainer the summary in transfer, and of the same settings in-sample.
+@dataclass(frozen=True, kw_only=True)
+class Transfer(Summary):
+    """The summary of gains in transfer, and of the same settings in-sample.
 
     optimism: in-sample mean gain minus mean gain in transfer: what judging where one selected hides.
     """
-    moved, seed = moved_gains(given), given.seed
-    both = moved["transfer_gain"].notna() & moved["in_sample_gain"].notna()
-    judged = moved.assign(**{name: moved[name].where(both) for name in ("transfer_gain", "in_sample_gain")})
-    frame = summaries(judged, ["factor", "explainer"], seed, "transfer_gain")
-    inside = summaries(judged, ["factor", "explainer"], seed, "in_sample_gain")
-    frame = frame.join(inside[["better", "mean_gain", "mean_low", "mean_high"]].add_prefix("in_sample_"))
-    return {"leave_one_out": frame.assign(optimism=frame["in_sample_mean_gain"] - frame["mean_gain"])}
+
+    in_sample_better: int
+    in_sample_mean_gain: float
+    in_sample_mean_low: float
+    in_sample_mean_high: float
+    optimism: float
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+@dataclass(frozen=True)
+class LeftOut:
+    """leave_one_out: by factor, of which it has several names, and explainer what points of the others gain."""
+
+    leave_one_out: Mapping[str, Mapping[str, Transfer]]
+
+
+def moved_gains(given: Given, factor: str) -> list[tuple[Gain, Gain]]:
+    """Of the settings that are not controls the gain in transfer, and in-sample.
+
+    In transfer: at the medians of the best points of the other names of the factor; in-sample: at those of all.
+    """
+    real = given.real
+    best = [row for row in given.ask(best_of_all) if not row.control]
+    others = {
+        name: gains_of(real, medians([row for row in best if getattr(row, factor) != name]))
+        for name in real.factor_levels(factor)
+    }
+    moved = [others[getattr(setting, factor)][place] for place, setting in enumerate(real.settings)]
+    return list(zip(moved, gains_of(real, medians(best)), strict=True))
+
+
+def compute(given: Given) -> LeftOut:
+    """The gains of points that were chosen on other data sets, language pairs and metrics."""
+    leave_one_out: dict[str, dict[str, Transfer]] = {}
+    for factor in LEFT_OUT:
+        by_explainer = rows_by(moved_gains(given, factor), lambda both: both[0].setting.explainer)
+        for explainer, pairs in sorted(by_explainer.items()):
+            if len({getattr(moved.setting, factor) for moved, _ in pairs}) > 1:
+                leave_one_out.setdefault(factor, {})[explainer] = _transfer(pairs, given.seed)
+    return LeftOut(leave_one_out)
+
+
+def _transfer(pairs: Sequence[tuple[Gain, Gain]], seed: int) -> Transfer:
+    """Settings are judged where both gains are defined; the others are counted as undefined."""
+    of_transfer, in_sample = [], []
+    for transferred, there in pairs:
+        undefined = math.isnan(transferred.gain + there.gain)
+        of_transfer.append(transferred._replace(gain=math.nan) if undefined else transferred)
+        in_sample.append(there._replace(gain=math.nan) if undefined else there)
+    moved, inside = summarise(of_transfer, seed), summarise(in_sample, seed)
+    return Transfer(
+        **vars(moved),
+        in_sample_better=inside.better,
+        in_sample_mean_gain=inside.mean_gain,
+        in_sample_mean_low=inside.mean_low,
+        in_sample_mean_high=inside.mean_high,
+        optimism=inside.mean_gain - moved.mean_gain,
+    )
+
+
+def tables(result: LeftOut) -> Iterator[Table]:
     """In-sample and transferred gains with the optimism between them."""
-    frame = result["leave_one_out"].reset_index()
-    if not len(frame):
+    rows = with_keys(result.leave_one_out, "factor", "explainer")
+    if not rows:
         return
     columns = (
         Column("factor", "left out"),
@@ -82,4 +109,4 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         Column("optimism", form="+.5f"),
     )
     title = "Transfer: points chosen on the other data sets, language pairs or metrics"
-    yield Table.of("transfer", title, frame, columns, (READ, WHY, CLUSTERED), by=["factor"], names=2)
+    yield Table.of("transfer", title, rows, columns, (OF_TRANSFER, WHY, CLUSTERED), by=["factor"], names=2)

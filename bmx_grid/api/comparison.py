@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 Level = Literal["segment", "system"]
 Grouping = Literal["item", "system", "none"]
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": (), "segment": ()}
+SHOWN_ESTIMATES = ("gain", "beyond", "within_source")
 FEWEST_RESAMPLES = 40  # of tests
 MOST_JUDGED = 16_000  # segments that a verdict rests on: what learns from them takes a second for each 2,000
 BEYOND = (
@@ -116,8 +118,8 @@ class Compared:
             marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
             tables.append(Table.of("differences", title, marked, shown, notes, names=len(pair) + 2))
         if len(self.verdicts):
-            headings = {"gain": "gain", "beyond": "beyond", "within_source": "within source"}
-            columns = [Column(name, of, "+.3f", (f"{name}_low", f"{name}_high")) for name, of in headings.items()]
+            parts = [(name, name.replace("_", " "), (f"{name}_low", f"{name}_high")) for name in SHOWN_ESTIMATES]
+            columns = [Column(name, header, "+.3f", ends) for name, header, ends in parts]
             meanings = {**LEGEND, HELPS: "an established gain, also over the other one's score and length"}
             labels = set(self.verdicts["verdict"])
             notes = [BEYOND if self.has_lengths else NO_LENGTHS]
@@ -141,8 +143,6 @@ class Compared:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the tables of `summary`."""
-        import html
-
         return f"<pre>{html.escape(self.summary())}</pre>"
 
 
@@ -202,10 +202,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Scored(Finished):
-    """A finished setting of a column of scores.
-
-    log_words: float64[N, k], None where no numbers of words are known; has_texts: whether its words are the table's.
-    """
+    """A finished setting of a column of scores. log_words: float64[N, k], None if unknown; has_texts: its words too."""
 
     log_words: Floats | None = None
     has_texts: bool = False
@@ -347,26 +344,25 @@ def _verdicts(settings: Sequence[Scored], kind: Kind, how: Mapping[str, Any]) ->
             used &= np.isfinite(words).all(axis=1)
         reached = [correlate(kind, setting.scores.base_scores[used], human[used]) for setting in both]
         better, other = both[::-1] if reached[1] > reached[0] else both
-        base, scores = other.scores.base_scores, better.scores.base_scores
         taken_off = np.zeros((len(human), 1)) if words is None else words
         read = _judged_rows(used, of.items)
-        texts = [_words(other, role, read) for role in other.worded] if other.has_texts else []
+        texts: list[list[tuple[str, ...]]] = []
+        for role in other.worded if other.has_texts else ():
+            texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
         groups = [group[read] for group in other.segments.groups.values()]
         terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
-        of_both = base[read], human[read], taken_off[read]
+        of_both = other.scores.base_scores[read], human[read], taken_off[read]
         rated = rated_of(kind, *of_both, of.clusters[read], of.items[read], terms, used[read], how["seed"])
         names.append({"language_pair": other.pair[1], "compared": better.metric_name, "against": other.metric_name})
-        known = evidence_on(kind, rated, scores[read][used[read]], (), **how)
-        if words is None:  # what is beyond the score alone is not what its name says
-            known = replace(known, beyond=NOTHING)
-        evidence.append(known)
-    rows = []
+        known = evidence_on(kind, rated, better.scores.base_scores[read][used[read]], (), **how)
+        # without words what is beyond the score alone is not what its name says
+        evidence.append(replace(known, beyond=NOTHING) if words is None else known)
+    rows: list[dict[str, Any]] = []
     for pair, verdict in zip(names, judged(evidence), strict=True):
-        row: dict[str, Any] = {**pair, "verdict": verdict.verdict, "because": verdict.because}
-        for name in ("gain", "beyond", "within_source"):
+        rows.append({**pair, "verdict": verdict.verdict, "because": verdict.because})
+        for name in SHOWN_ESTIMATES:
             estimate = getattr(verdict, name)
-            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-        rows.append(row)
+            rows[-1] |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return rows
 
 
@@ -385,18 +381,10 @@ def _judged_rows(used: Flags, items: Ints) -> Ints:
     return np.flatnonzero(used & kept[items])
 
 
-def _words(setting: Scored, role: Role, rows: Ints) -> list[tuple[str, ...]]:
-    """The words of these rows of a text."""
-    return [setting.segmented.words(role, setting.items[row].text(role)) for row in rows]
-
-
 def _grouped_tests(
     settings: Sequence[Scored], grouping: Grouping, statistic: Kind, how: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Tests of every pair of metrics of a language pair by their correlation within items or within systems.
-
-    Segments count that both metrics scored.
-    """
+    """Tests of every two metrics by their correlation within items or systems, on the segments that both scored."""
     for left, right in _pairs(settings):
         of, human = left.codes, left.segments.human_scores
         x, y = (np.where(of.named, setting.scores.base_scores, np.nan) for setting in (left, right))

@@ -62,7 +62,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     from bmx_grid.api.sweep_plan import plan_sweep
     from bmx_grid.core.storage import write_text
     from bmx_grid.report.analysis_files import REPORT
-    from bmx_grid.report.terminal import announcement, failures, plan_table
+    from bmx_grid.report.terminal_lines import announcement, failures, plan_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
 
@@ -105,10 +105,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         raise
     tracker.finish(failed)
     scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
-    seconds = time.perf_counter() - start
     where = f"{settings.output_dir}/{tracker.where()}"
     shown = _page_named(page, shown=page in written)
-    _say(sweep, f"{counted(scored, 'text')} scored in {seconds:.1f} s; written to {where}{shown}")
+    _say(sweep, f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {where}{shown}")
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
@@ -151,7 +150,7 @@ def _warn(line: str) -> None:
 def run_settings(sweep: Sweep) -> Ran:
     """Score and evaluate every setting, then compare settings."""
     from bmx_grid.core.terminal import Progress, working
-    from bmx_grid.report.terminal import setting_line
+    from bmx_grid.report.terminal_lines import setting_line
     from bmx_grid.sweep.evaluation import complete
     from bmx_grid.sweep.runner import run_plan
     from bmx_grid.sweep.settings import Refused
@@ -187,7 +186,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     from bmx_grid.core.storage import remove_abandoned, write_text
     from bmx_grid.core.terminal import working
     from bmx_grid.report.analysis_files import analyse_sweep
-    from bmx_grid.report.terminal import MOST_ANSWERS, failures, sentences, unit_of_gains
+    from bmx_grid.report.terminal_lines import MOST_ANSWERS, failures, sentences, unit_of_gains
 
     settings, out = sweep.settings, sweep.settings.output_dir
     for place in (out, out / "figures", out / "tables", out / "recipes", out.parent):
@@ -243,8 +242,8 @@ def _track(
 
 def _verdicts(tables: Mapping[str, pa.Table]) -> dict[tuple[str, ...], Verdict]:
     """The verdict on each setting that has one, by the names of the setting."""
+    from bmx_grid.analysis.answers import of_settings
     from bmx_grid.analysis.base import Given
-    from bmx_grid.analysis.verdicts import of_settings
 
     return {row.setting_names: row for row in of_settings(Given(tables))}
 

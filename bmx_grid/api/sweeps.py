@@ -6,6 +6,7 @@ import functools
 import html
 import io
 import itertools
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.correlation import Kind
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
-PARTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
+GROUPS_OF_OBJECTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
 MOST_ROWS, MOST_SHOWN = 20, 5  # rows of a table, and segments with their words, that a notebook shows
 Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
 
@@ -79,7 +80,7 @@ def swept(
     from bmx_grid.api.sweep import run_sweep
 
     values, objects = dict(keys), {}
-    for group in PARTS:
+    for group in GROUPS_OF_OBJECTS:
         if group in values:
             parts = {} if values[group] is None and group == "explainer" else parts_of(group, values[group])
             values[group] = [name for name, part in parts.items() if part is None]
@@ -326,16 +327,17 @@ class Run:
         """The answer, and a table with the gains at the published points and their intervals."""
         import pandas as pd
 
-        from bmx_grid.analysis.gains import declared_points, tested_points
+        from bmx_grid.analysis.gains import declared_points
         from bmx_grid.analysis.headline import answer
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
         lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
         names, columns = tuple[str, ...](FACTORS), {name: name for name in ("value", "low", "high")}
         if "grid" in self.names:
-            tested = declared_points(tested_points(self.analysis))
-            tested = tested[(tested["point"] == PUBLISHED) & tested["low"].notna()]
-            frame = self.settings.merge(tested[[*FACTORS, "gain", "low", "high"]], on=list(FACTORS), how="left")
+            rows = [row for row in self.analysis.ask(declared_points) if row.point == PUBLISHED]
+            tested = [(*row.setting, row.gain, row.low, row.high) for row in rows if not math.isnan(row.low)]
+            gains = pd.DataFrame(tested, columns=[*FACTORS, "gain", "low", "high"])
+            frame = self.settings.merge(gains, on=list(FACTORS), how="left")
             columns = {"n_used": "segments", "baseline": "metric alone", "gain": "gain at the published point"}
             columns |= {"low": "low", "high": "high", "best": "in-sample best"}
             lines = [*answer(self.analysis), *lines]

@@ -48,7 +48,7 @@ from bmx_grid.core.terminal import command
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.measures.grid import Point, check_points
 from bmx_grid.report.table import FORMATS, as_text, table_file, write_table
-from bmx_grid.report.terminal import sentences, terminal_width
+from bmx_grid.report.terminal_lines import sentences, terminal_width
 from bmx_grid.sweep.output import TABLES, OutputFolder
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
@@ -143,7 +143,7 @@ def _summary(analysis: Analysis) -> str:
         *(f"left out: {name}" for name in table.left_out),
     ]
     unsigned = [replace(shown, notes=shown.notes[:-1]) for shown in analysis.tables() if shown.brief]
-    counts = analysis.ask(headline.compute)["headline"]
+    counts = analysis.ask(headline.compute).headline
     parts = [sentences(lines) for lines in (read, headline.answer(analysis), counts)]
     return "\n\n".join([*filter(None, parts), *(as_text(shown, terminal_width()).rstrip() for shown in unsigned)])
 

@@ -34,7 +34,7 @@ from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.datasets.tables import COLUMN_ROLES, named_roles, open_table
 from bmx_grid.datasets.tables import listed as columns_listed
 from bmx_grid.measures.correlation import KINDS
-from bmx_grid.report.terminal import fitted, terminal_width
+from bmx_grid.report.terminal_lines import fitted, terminal_width
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

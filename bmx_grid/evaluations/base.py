@@ -55,6 +55,9 @@ class Estimate:
     def __str__(self) -> str:
         return with_interval(self.value, self.low, self.high)
 
+    def __format__(self, form: str) -> str:
+        return with_interval(self.value, self.low, self.high, form) if form else str(self)
+
 
 NOTHING = Estimate()
 Measured = Annotated[Estimate, "what a row is about"]
@@ -79,6 +82,16 @@ class SettingRow:
     def setting_names(self) -> tuple[str, str, str, str]:
         """Data set, language pair, metric, explainer."""
         return self.dataset, self.language_pair, self.metric, self.explainer
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Data set and language pair."""
+        return self.dataset, self.language_pair
+
+    @property
+    def metric_alone(self) -> tuple[str, str, str]:
+        """Data set, language pair and metric, whatever the explainer."""
+        return self.dataset, self.language_pair, self.metric
 
 
 class SegmentCodes:

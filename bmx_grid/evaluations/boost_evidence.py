@@ -242,12 +242,12 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     The interval therefore reaches as far as the wider one on each side, and p is the larger one.
     """
     over = cluster_mean(list(values), list(range(len(values))))
-    mean = over["mean"]
+    mean = over.mean
     known = np.array([value for value in values if math.isfinite(value)])
     if len(known) < FEWEST_CLUSTERS or math.isnan(joint.low):
         return Estimate(mean)
     p = _p_of(mean, float(known.std(ddof=1)) / math.sqrt(len(known)), len(known))
-    return Estimate(mean, min(over["low"], joint.low), max(over["high"], joint.high), max(p, joint.p))
+    return Estimate(mean, min(over.low, joint.low), max(over.high, joint.high), max(p, joint.p))
 
 
 def _p_of(value: float, error: float, units: int) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Row = TypeVar("Row", bound=SettingRow)
+Row = TypeVar("Row")
 Columns = Mapping[str, Kind]
 EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
 
@@ -60,11 +60,6 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             self._rows[name, row] = rows_of(self._arrow(name), row, self._origin(name))
         return self._rows[name, row]
 
-    def frame(self, name: str, row: type) -> pd.DataFrame:
-        """A table as a frame, once it is as `rows` would read it. Raises DataError as `rows`, KeyError without it."""
-        check(self._arrow(name), row, self._origin(name))
-        return self[name]
-
     def _origin(self, name: str) -> str:
         source = self._sources[name]
         return str(source) if isinstance(source, Path) else f"the table {name}"
@@ -83,7 +78,7 @@ def rows_of(table: pa.Table, row: type[Row], origin: str) -> list[Row]:
     cells = check(table, row, origin)
     of_row = fields_of(row)
     values: dict[str, Sequence[Any]] = {}
-    for name in (field.name for field in fields(row)):
+    for name in (field.name for field in fields(cast(Any, row))):
         kind, columns = of_row.get(name, (str, (name,)))
         parts = [cells[column] for column in columns]
         values[name] = parts[0] if kind in COLUMN_KINDS else list(map(Estimate, *parts))

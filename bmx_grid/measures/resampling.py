@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -167,13 +167,27 @@ def interval_levels(units: int) -> tuple[float, float]:
     return lower, 1 - lower
 
 
-def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> dict[str, Any]:
-    """The mean of float64[N] values of settings in clusters given by N labels; NaN values are left out and counted.
+@dataclass(frozen=True)
+class ClusterMean:
+    """The mean of values of settings in clusters.
 
-    mean: of all defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`, NaN
-    with fewer than 3 clusters. positive: how many clusters have a mean above 0; p: of the sign test on these and
-    the clusters with one below 0 (within 1e-12 of it is neither), one-sided: whether more are positive.
-    n: defined values; clusters: those with a defined value.
+    mean: of the n defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`,
+    NaN with fewer than 3 clusters. clusters: those with a defined value; positive: how many have a mean above 0; p: of
+    the sign test on these and the clusters with one below 0 (within 1e-12 of it is neither), one-sided: whether more
+    are positive.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    positive: int
+    n: int
+    clusters: int
+
+
+def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> ClusterMean:
+    """The mean of float64[N] values of settings in clusters given by N labels; NaN values are left out.
 
     Settings on the same segments and human scores are not independent of each other: four explainers on one language
     pair are one look at it, not four. A cluster is a data set x language pair.
@@ -206,8 +220,7 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
     means = sums / sizes if clusters else sums
     positive, tosses = int((means > TIE).sum()), int((np.abs(means) > TIE).sum())
     p = float(binomtest(positive, tosses, alternative="greater").pvalue) if tosses else math.nan
-    counts = {"positive": positive, "n": int(defined.sum()), "clusters": clusters}
-    return {"mean": mean, "low": low, "high": high, "p": p, **counts}
+    return ClusterMean(mean, low, high, p, positive, int(defined.sum()), clusters)
 
 
 def interval_kind(clusters: int) -> str:

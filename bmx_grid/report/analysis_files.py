@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis import shared_task
 from bmx_grid.analysis.base import CONTROLS, FACTORS, Given
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.headline import not_evidence
 from bmx_grid.analysis.load import of_results
-from bmx_grid.analysis.points import selection
+from bmx_grid.analysis.points import Selection, selection
 from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
-from bmx_grid.analysis.regression import fit_table
+from bmx_grid.analysis.regression import FitRow, fit_rows
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.grid_options import GridOptions
@@ -25,7 +25,7 @@ from bmx_grid.report.figures import boosts, declared_gains, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text
-from bmx_grid.report.terminal import fitted, terminal_width
+from bmx_grid.report.terminal_lines import fitted, terminal_width
 from bmx_grid.sweep.output import TABLES, OutputFolder
 from bmx_grid.sweep.results import SettingResult, write_parquet
 from bmx_grid.sweep.settings import SweepPlan
@@ -85,14 +85,19 @@ def analyse_sweep(
 
 def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
     """The tables of a sweep that the analysis makes, beside those of the evaluations; their paths."""
+    import pandas as pd
     import pyarrow as pa
 
-    frames = {"selection": analysis.ask(selection), "ridge": analysis.ask(fit_table)}
-    paths = {name: folder.path / TABLES / f"{name}.parquet" for name in OF_ANALYSIS}
-    folder.begin(paths.values())
-    for name, path in paths.items():
-        write_parquet(pa.Table.from_pandas(frames[name], preserve_index=False), path)
-    return list(paths.values())
+    rows: tuple[tuple[type, Sequence[Any]], ...] = (
+        (Selection, analysis.ask(selection)),
+        (FitRow, analysis.ask(fit_rows)),
+    )
+    paths = [folder.path / TABLES / f"{name}.parquet" for name in OF_ANALYSIS]
+    folder.begin(paths)
+    for path, (row, of_table) in zip(paths, rows, strict=True):
+        frame = pd.DataFrame(of_table, columns=[field.name for field in fields(row)])
+        write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path)
+    return paths
 
 
 def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:
@@ -104,7 +109,7 @@ def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAn
     frame = given.frames.get("correlations", next(iter(given.frames.values())))
     datasets = ", ".join(sorted(set(frame["dataset"])))
     what = f"{counted(frame['metric'].nunique(), 'metric')} on {datasets}, without an explainer."
-    remarks = [*given.ask(shared_task.compute)["unbeaten"], *not_evidence(given)]
+    remarks = [*given.ask(shared_task.compute).unbeaten, *not_evidence(given)]
     path = folder.path / REPORT
     folder.begin([path])
     write_metrics_report(path, title=f"Metrics on {datasets}", introduction=[what, *remarks], tables=shown)

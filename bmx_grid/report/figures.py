@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import FACTORS
-from bmx_grid.analysis.gains import at_points, declared
+from bmx_grid.analysis.answers import DECLARED, shown_verdicts
+from bmx_grid.analysis.base import rows_by
+from bmx_grid.analysis.gains import SettingAtPoints, at_points, declared
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.verdicts import DECLARED, shown_verdicts
 from bmx_grid.core.wording import (
     MINUS,
     SHORT_LABEL,
@@ -53,12 +53,11 @@ from bmx_grid.report.canvas import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 ROW = 0.28  # inches, of a gain
-MOST_ROWS = 48  # of one figure; more go on in further ones
+MOST_GAINS = 48  # of one figure; more go on in further ones
 LENGTH, REASSIGNED = "length alone", "attributions of another segment"
 MARKS = {"gain": ("o", 4.5, BLUE), LENGTH: ("^", 3.8, ORANGE), REASSIGNED: ("x", 3.8, CONTROL)}
 HEIGHT = 2.5  # inches, of the curves of a setting
@@ -103,12 +102,11 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
 
 def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
     """For each explainer its gains at its declared point, best first, where they were tested."""
-    frame = analysis.ask(declared)
-    if not frame["test"].notna().any():
+    every = analysis.ask(declared)
+    if all(row.test is None for row in every):
         return
-    frame = frame[frame["gain"].notna()].sort_values(["gain", *FACTORS], ascending=[False, True, True, True, True])
-    explainer: Any
-    for explainer, gains in frame.groupby("explainer"):
+    defined = sorted([row for row in every if not math.isnan(row.gain)], key=lambda row: (-row.gain, row.setting))
+    for explainer, gains in sorted(rows_by(defined, lambda row: row.explainer).items()):
         caption = (
             f"Gain of {label(explainer)} at the declared point ({correlation_of(analysis)}, boosted minus metric "
             "alone), one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
@@ -118,22 +116,18 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
             f"Gains of {label(explainer)} at the declared point",
         )
         rows = [
-            Bar(
-                (row["dataset"], row["language_pair"], row["metric"]),
-                Estimate(row["gain"], row["low"], row["high"]),
-                row["survives"],
-            )
-            for row in gains.to_dict("records")
+            Bar((row.dataset, row.language_pair, row.metric), Estimate(row.gain, row.low, row.high), row.survives)
+            for row in gains
         ]
         yield from _drawings(analysis, rows, stem, title, caption)
 
 
 def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, caption: str) -> Iterator[Drawing]:
-    """One figure, or several of MOST_ROWS rows each."""
-    for start in range(0, len(rows), MOST_ROWS):
-        number = start // MOST_ROWS + 1
+    """One figure, or several of MOST_GAINS rows each."""
+    for start in range(0, len(rows), MOST_GAINS):
+        number = start // MOST_GAINS + 1
         part = ("", "") if number == 1 else (f"_{number}", f", part {number}")
-        draw = partial(_draw, rows[start : start + MOST_ROWS], f"gain in {correlation_of(analysis)}")
+        draw = partial(_draw, rows[start : start + MOST_GAINS], f"gain in {correlation_of(analysis)}")
         yield signed(analysis, f"{stem}{part[0]}", f"{title}{part[1]}", caption, draw)
 
 
@@ -190,37 +184,36 @@ def setting_drawing(analysis: Analysis, row: int) -> Drawing:
 
 def _caption(analysis: Analysis, row: int) -> str:
     """The numbers of the figure in sentences."""
-    setting: Any = analysis.ask(at_points).iloc[row]
-    alone = typeset(setting["baseline"], ".4f") if math.isfinite(setting["baseline"]) else "undefined"
+    setting = analysis.ask(at_points)[row]
+    alone = typeset(setting.baseline, ".4f") if math.isfinite(setting.baseline) else "undefined"
     words = [
         f"{correlation_of(analysis).capitalize()} with human scores over p, one line per w; right: near the metric "
         f"alone. Metric alone (w = 1): {alone}."
     ]
-    if setting["best_w"] < 1:
-        words.append(f"Best point (in-sample): {_point(setting, 'best')}.")
-    elif math.isfinite(setting["baseline"]):
+    if setting.best_w < 1:
+        words.append(f"Best point (in-sample): {_point(setting.best, setting.best_w, setting.best_p)}.")
+    elif math.isfinite(setting.baseline):
         words.append("Best of all points: the metric alone.")
-    if math.isfinite(setting["fixed"]):
-        origin = analysis.ask(chosen_points)["origin"][setting["explainer"]]
-        gain = ""
-        if math.isfinite(setting["fixed_gain_low"]):
-            ends = setting["fixed_gain_low"], setting["fixed_gain_high"]
-            gain = f", gain there {with_interval(setting['fixed_gain'], *ends, minus=MINUS)}, the vertical line"
-        words.append(f"Fixed point: {_point(setting, 'fixed')}{gain}, {origin}.")
+    if math.isfinite(setting.fixed):
+        origin = analysis.ask(chosen_points)[setting.explainer].origin
+        there, gain = setting.fixed_gain, ""
+        if math.isfinite(there.low):
+            gain = f", gain there {with_interval(there.value, there.low, there.high, minus=MINUS)}, the vertical line"
+        words.append(f"Fixed point: {_point(setting.fixed, setting.fixed_w, setting.fixed_p)}{gain}, {origin}.")
     undefined = undefined_in_words(int(np.isnan(analysis.table.correlation[row]).sum()), "point")
     return f"{' '.join(words)}{undefined}"
 
 
-def _point(setting: pd.Series, name: str) -> str:
-    where = point_in_words(setting[f"{name}_w"], setting[f"{name}_p"], MINUS).replace(" ", "\u00a0")
-    return f"{typeset(setting[name], '.4f')} ({where})"
+def _point(correlation: float, w: float, p: float) -> str:
+    where = point_in_words(w, p, MINUS).replace(" ", "\u00a0")
+    return f"{typeset(correlation, '.4f')} ({where})"
 
 
 def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     """Two frames: the whole grid, and its part near the metric alone. To be called inside `canvas.style`."""
     from matplotlib.figure import Figure
 
-    setting: Any = analysis.ask(at_points).iloc[row]
+    setting = analysis.ask(at_points)[row]
     aggregation = analysis.aggregation
     figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
     # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
@@ -233,7 +226,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
         axes.xaxis.set_label_coords(0.5, -0.13)
     if np.isnan(analysis.table.correlation[row]).all():
         empty(whole, "no defined correlation")
-    baseline, gain = setting["baseline"], setting["gain"]
+    baseline, gain = setting.baseline, setting.gain
     if math.isfinite(baseline):
         reach = max(gain, LEAST_REACH) if math.isfinite(gain) else LEAST_REACH
         low, high = whole.get_ylim()
@@ -247,7 +240,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     return figure
 
 
-def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) -> None:
+def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: SettingAtPoints) -> None:
     """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
     table = analysis.table
     every = max(len(table.p) // 10, 1)
@@ -264,12 +257,12 @@ def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) ->
             markersize=3.2,
             label="metric alone" if alone else f"w = {weight:g}",
         )
-    if math.isfinite(setting["fixed_p"]):
-        if math.isfinite(setting["fixed_gain_low"]):
-            ends = [setting["baseline"] + setting[f"fixed_gain_{end}"] for end in ("low", "high")]
-            axes.plot([setting["fixed_p"]] * 2, ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
+    if math.isfinite(setting.fixed_p):
+        if math.isfinite(setting.fixed_gain.low):
+            ends = [setting.baseline + setting.fixed_gain.low, setting.baseline + setting.fixed_gain.high]
+            axes.plot([setting.fixed_p] * 2, ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
         cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.5, "color": INK}
-        axes.plot([setting["fixed_p"]], [setting["fixed"]], label="fixed (w, p)", zorder=9, linestyle="none", **cross)
-    if setting["gain"] > NO_CHANGE:
+        axes.plot([setting.fixed_p], [setting.fixed], label="fixed (w, p)", zorder=9, linestyle="none", **cross)
+    if setting.gain > NO_CHANGE:
         ring: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": INK, "color": "none"}
-        axes.plot([setting["best_p"]], [setting["best"]], label="best (in-sample)", zorder=10, linestyle="none", **ring)
+        axes.plot([setting.best_p], [setting.best], label="best (in-sample)", zorder=10, linestyle="none", **ring)

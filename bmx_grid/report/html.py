@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid._version import __version__
-from bmx_grid.analysis import headline, verdicts
+from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.base import FACTORS, Cell, GridTable, Table
 from bmx_grid.analysis.examples import RULE, Example, strengths
 from bmx_grid.analysis.gains import at_points
@@ -38,15 +38,15 @@ from bmx_grid.core.wording import (
 )
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.report.canvas import Drawing, correlation_of
-from bmx_grid.report.terminal import MOST_ANSWERS
+from bmx_grid.report.terminal_lines import MOST_ANSWERS
 
 HERE = Path(__file__).parent / "page"
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
-UNDEFINED = -32_768
+NO_GAIN_HERE = -32_768
 MOST_OPEN = 3  # tables of a page without an answer
 OWN_PARTS = ("verdicts", "settings")  # tables that have a part of their own
 # What a verdict rests on first of all. The other columns stand in a table below, so that each table fits the page.
-OF_VERDICTS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
+FIRST_COLUMNS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
 FIRST = "boosts"  # the figure beside the answer
 
 
@@ -65,7 +65,7 @@ def write_report(
     counts. examples: segments with attributions; facts: further (name, words) on what was run.
     Raises StoreError when the page cannot be written.
     """
-    answers = analysis.ask(verdicts.compute)["answers"]
+    of_boosts = analysis.ask(answers.compute).answers
     signed = analysis.ask(signature)
     pictures = [_picture(drawing, file, signed) for drawing, file in figures]
     first = next((picture for picture in pictures if picture["name"] == FIRST), None)
@@ -74,10 +74,10 @@ def write_report(
     _write(
         path,
         title=f"BMX analysis of {visible('/'.join(Path(analysis.table.origin).parts[-2:]))}",
-        answers=[_answer(line) for line in answers],
-        meaning=[_answer(line) for line in headline.answer(analysis)[len(answers) :]],
+        answers=[_answer(line) for line in of_boosts],
+        meaning=[_answer(line) for line in headline.answer(analysis)[len(of_boosts) :]],
         figure=first,
-        counts=[_with_minus(line) for line in analysis.ask(headline.compute)["headline"]],
+        counts=[_with_minus(line) for line in analysis.ask(headline.compute).headline],
         overview=[parts[table.stem] for table in tables if table.brief],
         verdicts=[_table(part, signed) for table in of_verdicts for part in _parts_of_verdicts(table)],
         settings=parts.get("settings"),
@@ -181,9 +181,9 @@ def _parts_of_verdicts(table: Table) -> Iterator[Table]:
     for place, group in enumerate(table.groups):
         points = dict.fromkeys(row[chosen_on].shown for row in group)
         title = "At the published point" if PUBLISHED in points else f"Chosen on {named(list(points))}"
-        part = replace(table, title=title, groups=(group,), notes=()).with_columns((*boost, *OF_VERDICTS))
+        part = replace(table, title=title, groups=(group,), notes=()).with_columns((*boost, *FIRST_COLUMNS))
         yield replace(part, stem=part.stem if place == 0 else f"{part.stem}-{place + 1}")
-    others = [name for name in table.header if name not in (*boost, *OF_VERDICTS, "chosen on") and _has(table, name)]
+    others = [name for name in table.header if name not in (*boost, *FIRST_COLUMNS, "chosen on") and _has(table, name)]
     beside = table.with_columns((*boost, "chosen on", *others))
     title = "What gains without an explanation, and what else the verdicts rest on"
     yield replace(beside, stem=f"{table.stem}-beside", title=title)
@@ -231,21 +231,22 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
     """
     table, settings = analysis.table, analysis.ask(at_points)
     grids = []
-    for row, (setting, numbers) in enumerate(zip(table.settings, settings.to_dict("records"), strict=True)):
+    for row, (names, setting) in enumerate(zip(table.settings, settings, strict=True)):
         gains, step = _quantised(table, row)
         grids.append(
             {
-                "names": list(setting),
-                "label": setting_in_words(setting),
-                "baseline": numbers["baseline"] if math.isfinite(numbers["baseline"]) else None,
-                "best": _map_point(numbers, "best"),
-                "alone": math.isfinite(numbers["best"]) and not numbers["best_w"] < 1,
-                "fixed": _map_point(numbers, "fixed"),
+                "names": list(names),
+                "label": setting_in_words(names),
+                "baseline": setting.baseline if math.isfinite(setting.baseline) else None,
+                "best": _map_point(setting.best_w, setting.best_p, setting.best),
+                "alone": math.isfinite(setting.best) and not setting.best_w < 1,
+                "fixed": _map_point(setting.fixed_w, setting.fixed_p, setting.fixed),
                 "step": step,
                 "gains": gains,
             }
         )
-    first = int(settings["gain"].fillna(0.0).where(~settings["control"], -np.inf).argmax())
+    largest = [-math.inf if setting.control else np.nan_to_num(setting.gain) for setting in settings]
+    first = largest.index(max(largest))
     return {"p": table.p.tolist(), "w": table.w.tolist(), "first": first, "settings": grids}
 
 
@@ -254,13 +255,12 @@ def _quantised(table: GridTable, row: int) -> tuple[str, float]:
     defined = np.isfinite(gains)
     largest = float(np.abs(gains[defined]).max(initial=0.0))
     step = largest / LEVELS if largest > 0 else 1.0
-    whole = np.where(defined, np.rint(np.where(defined, gains, 0.0) / step), UNDEFINED).astype(np.int64)
+    whole = np.where(defined, np.rint(np.where(defined, gains, 0.0) / step), NO_GAIN_HERE).astype(np.int64)
     changes = np.diff(whole, axis=1, prepend=0).astype("<u2")  # wraps, and so does the sum that undoes it
     planes = changes.reshape(-1).view(np.uint8).reshape(-1, 2).T
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii"), step
 
 
-def _map_point(numbers: Mapping[Any, Any], name: str) -> list[float] | None:
+def _map_point(*point: float) -> list[float] | None:
     """w, p and correlation; None where there is none, and for the metric alone, which has no place on the map."""
-    point = [float(numbers[f"{name}_w"]), float(numbers[f"{name}_p"]), float(numbers[name])]
-    return point if point[0] != 1 and all(map(math.isfinite, point)) else None
+    return list(point) if point[0] != 1 and all(map(math.isfinite, point)) else None

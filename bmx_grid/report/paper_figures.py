@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis import gains, regression
-from bmx_grid.analysis.base import CONTROLS, FACTORS
-from bmx_grid.analysis.gains import real_at_points, summaries, summarise
+from bmx_grid.analysis import regression
+from bmx_grid.analysis.base import CONTROLS, FACTORS, highest_first, rows_by
+from bmx_grid.analysis.gains import (
+    FixedSummary,
+    SettingAtPoints,
+    Summary,
+    gains_by_explainer,
+    overview,
+    real_at_points,
+    real_gains,
+    summaries,
+)
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
+from bmx_grid.analysis.regression import Coefficient
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import (
     MINUS,
@@ -26,6 +36,7 @@ from bmx_grid.core.wording import (
     typeset,
     with_interval,
 )
+from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.report.canvas import (
     BLUE,
     COLUMN,
@@ -58,7 +69,6 @@ from bmx_grid.report.canvas import (
 from bmx_grid.report.canvas import CONTROL as GREY
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 BINS, KEPT = 80, (0.005, 0.995)  # of a histogram: bins, and the quantiles where its frame ends
@@ -72,7 +82,7 @@ def gains_of_all_points(analysis: Analysis) -> Drawing:
     table = analysis.table
     gains = {}
     for name in table.factor_levels("explainer"):
-        values = table.gains[table.frame["explainer"] == name][:, :, table.boosted]
+        values = table.gains[[setting.explainer == name for setting in table.settings]][:, :, table.boosted]
         gains[name] = values[~np.isnan(values)]
     each = "; ".join(
         f"{label(name)} {counted(len(values), 'point')}, {typeset((values > 0).mean(), '.1%')} above 0, mean "
@@ -119,44 +129,45 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
 
 def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     """Gains of an explainer's settings at its fixed point, by data set, language pair or metric (Figures 7 to 13)."""
-    settings = analysis.ask(real_at_points)
-    settings = settings[settings["explainer"] == explainer]
-    means = summaries(settings, factor, analysis.seed)
-    means = means.sort_values("mean_gain", ascending=False, kind="stable")
+    settings = [row for row in analysis.ask(real_gains) if row.setting.explainer == explainer]
+    by_name = summaries(settings, factor, analysis.seed)
+    means = dict(sorted(by_name.items(), key=lambda item: highest_first(item[1].mean_gain)))
     each = "; ".join(
-        f"{label(str(name))}: {counted(int(row['n']), 'setting')}, mean "
-        f"{with_interval(row['mean_gain'], row['mean_low'], row['mean_high'], minus=MINUS)}, metric alone "
-        f"{typeset(row['mean_baseline'], '.3f')} on average"
-        for name, row in means.iterrows()
+        f"{label(name)}: {counted(row.n, 'setting')}, mean "
+        f"{with_interval(row.mean_gain, row.mean_low, row.mean_high, minus=MINUS)}, metric alone "
+        f"{typeset(row.mean_baseline, '.3f')} on average"
+        for name, row in means.items()
     )
     kind = correlation_of(analysis)
+    undefined = sum(math.isnan(row.gain) for row in settings)
     caption = (
         f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) by {factor_in_words(factor)}. One mark per "
         "setting, diamonds are means; in brackets and as lines 95 % intervals of means by clusters (data set x "
         f"language pair; none with fewer than 3). {each}. "
-        f"{points_in_words(analysis.ask(chosen_points).loc[[explainer]])}"
-        f"{undefined_in_words(int(settings['fixed_gain'].isna().sum()), 'gain')}"
+        f"{points_in_words({explainer: analysis.ask(chosen_points)[explainer]})}"
+        f"{undefined_in_words(undefined, 'gain')}"
     )
-    values = {str(name): group["fixed_gain"].dropna().to_numpy() for name, group in settings.groupby(factor)}
+    by_names = rows_by(settings, lambda row: getattr(row.setting, factor))
+    values = {name: [row.gain for row in rows if not math.isnan(row.gain)] for name, rows in by_names.items()}
     stem, title = f"gain_by_{factor}_{file_stem(explainer)}", f"Gain of {label(explainer)} by {factor_in_words(factor)}"
     return signed(analysis, stem, title, caption, partial(_strips, values, means, f"gain in {kind}"))
 
 
-def _strips(values: Mapping[str, Floats], means: pd.DataFrame, axis: str) -> Figure:
+def _strips(values: Mapping[str, Sequence[float]], means: Mapping[str, Summary], axis: str) -> Figure:
     """A row per name, the highest mean gain on top."""
     figure, (axes,) = canvas(COLUMN, 0.55 + STRIP * len(means))
-    for place, (name, mean) in enumerate(means.iterrows()):
-        marks = values[str(name)]
+    for place, (name, mean) in enumerate(means.items()):
+        marks = values[name]
         axes.scatter(marks, np.full(len(marks), -place), s=60, marker="|", color=BLUE, linewidth=0.8, zorder=3)
-        ends = (mean["mean_low"], mean["mean_high"])  # nothing is drawn for NaN
+        ends = (mean.mean_low, mean.mean_high)  # nothing is drawn for NaN
         axes.plot(ends, (-place, -place), color=INK, linewidth=1.4, zorder=3.5)
-        axes.scatter(mean["mean_gain"], -place, s=26, marker="D", facecolor="none", edgecolor=INK, zorder=4)
+        axes.scatter(mean.mean_gain, -place, s=26, marker="D", facecolor="none", edgecolor=INK, zorder=4)
         where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
-        axes.annotate(f"n = {mean['n']:.0f}", (1.01, -place), fontsize=SMALL, color=QUIET, **where)
+        axes.annotate(f"n = {mean.n}", (1.01, -place), fontsize=SMALL, color=QUIET, **where)
     axes.margins(x=0.06)
-    name_rows(axes, [label(str(name), SHORT_LABEL) for name in means.index])
+    name_rows(axes, [label(name, SHORT_LABEL) for name in means])
     gain_axis(axes, axis)
-    if not means["n"].any():
+    if not any(mean.n for mean in means.values()):
         empty(axes, "no defined gain")
     return figure
 
@@ -164,23 +175,28 @@ def _strips(values: Mapping[str, Floats], means: pd.DataFrame, axis: str) -> Fig
 def best_boxes(analysis: Analysis) -> Drawing:
     """Box plots of best w and best p by explainer, with the medians written (Figure 5)."""
     real = analysis.ask(real_at_points)
-    defined = real.dropna(subset=["best_w", "best_p"])
+    defined = [row for row in real if math.isfinite(row.best_w)]
+    tied = sum(row.ties_baseline for row in real)
     caption = (
         f"Best (w, p) of {counted(len(defined), 'setting')} by explainer, controls left out, chosen on the "
         f"segments they are judged on, of equal points the first. Box: quartiles; whiskers: "
-        f"last values within 1.5 interquartile ranges; Md: median. Of {real['ties_baseline'].sum()} settings the "
+        f"last values within 1.5 interquartile ranges; Md: median. Of {tied} settings the "
         f"metric alone is best: their p means nothing.{undefined_in_words(len(real) - len(defined), 'best point')}"
     )
     title = "Best w and p by explainer"
     return signed(analysis, "best_w_and_p_by_explainer", title, caption, partial(_boxes, defined))
 
 
-def _boxes(best: pd.DataFrame) -> Figure:
-    groups = dict(list(best.groupby("explainer")))
+def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
+    groups = dict(sorted(rows_by(best, lambda row: row.explainer).items()))
     figure, frames = canvas(PAGE, 0.5 + 0.36 * max(len(groups), 2), columns=2)
-    for axes, symbol in zip(frames, "wp", strict=True):
+    points = {
+        "w": [[row.best_w for row in rows] for rows in groups.values()],
+        "p": [[row.best_p for row in rows] for rows in groups.values()],
+    }
+    for axes, (symbol, values) in zip(frames, points.items(), strict=True):
         axes.boxplot(
-            [group[f"best_{symbol}"] for group in groups.values()],
+            values,
             positions=[-place for place in range(len(groups))],
             widths=0.55,
             orientation="horizontal",
@@ -190,45 +206,45 @@ def _boxes(best: pd.DataFrame) -> Figure:
             medianprops={"color": RED, "linewidth": 2.2, "solid_capstyle": "butt"},
             flierprops={"marker": "o", "markersize": 2.5, "markeredgecolor": QUIET},
         )
-        name_rows(axes, [f"{label(str(name))} (n = {len(group)})" for name, group in groups.items()])
+        name_rows(axes, [f"{label(name)} (n = {len(group)})" for name, group in groups.items()])
         axes.tick_params(axis="y", labelleft=symbol == "w")
         axes.set_xlabel(f"best {symbol}")
         thin_grid(axes, "x")
-        for place, group in enumerate(groups.values()):
-            words = f"Md {typeset(group[f'best_{symbol}'].median())}"
+        for place, of_explainer in enumerate(values):
+            words = f"Md {typeset(float(np.median(of_explainer)))}"
             axes.annotate(words, (1.01, -place), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
     return figure
 
 
 def better_and_worse(analysis: Analysis) -> Drawing:
     """Settings that got better and not better at the fixed points, by explainer (Figures 6 and 10)."""
-    total = summarise(analysis.ask(real_at_points), analysis.seed)
+    total = analysis.ask(overview)[ALL]
     caption = (
-        f"{counted(total['n'], 'setting')} at one fixed (w, p) per explainer; controls left out. Better: gain above "
-        f"1e-5; equal or worse: gain of 0 or less. Of {counted(total['clusters'], 'cluster')}, a data set and language "
-        f"pair each, {total['clusters_better']} have a mean gain above 0 (one-sided sign test "
-        f"{p_in_words(total['sign_p'])}). {points_in_words(analysis.ask(chosen_points))}"
-        f"{undefined_in_words(total['undefined'], 'setting')}"
+        f"{counted(total.n, 'setting')} at one fixed (w, p) per explainer; controls left out. Better: gain above "
+        f"1e-5; equal or worse: gain of 0 or less. Of {counted(total.clusters, 'cluster')}, a data set and language "
+        f"pair each, {total.clusters_better} have a mean gain above 0 (one-sided sign test "
+        f"{p_in_words(total.sign_p)}). {points_in_words(analysis.ask(chosen_points))}"
+        f"{undefined_in_words(total.undefined, 'setting')}"
     )
     title = "Settings that get better and worse by explainer"
-    draw = partial(_bars, analysis.ask(gains.compute)["fixed"])
+    draw = partial(_bars, analysis.ask(gains_by_explainer))
     return signed(analysis, "better_and_worse_by_explainer", title, caption, draw)
 
 
-def _bars(by_name: pd.DataFrame) -> Figure:
+def _bars(by_name: Mapping[str, FixedSummary]) -> Figure:
     """One bar per name, of settings that got better, stayed, and got worse, with their numbers."""
     figure, (axes,) = canvas(COLUMN, BAR * max(len(by_name), 1) + 0.75)
-    widest = int(by_name["n"].max())
+    widest = max(row.n for row in by_name.values())
     places = [-place for place in range(len(by_name))]
     start = np.zeros(len(by_name))
     for kind, (name, colour) in COUNTS.items():
-        widths = by_name[kind].to_numpy()
+        widths = [getattr(row, kind) for row in by_name.values()]
         look: dict[str, Any] = {"color": colour, "edgecolor": INK, "linewidth": 0.5, "height": 0.7}
         bars = axes.barh(places, widths, left=start, label=name, **look)
         words = [str(width) if width > 0 and width >= 0.06 * widest else "" for width in widths]
         axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK)
         start = start + widths
-    name_rows(axes, [label(name, SHORT_LABEL) for name in by_name.index])
+    name_rows(axes, [label(name, SHORT_LABEL) for name in by_name])
     axes.set_xlim(0, max(widest, 1))
     axes.locator_params(axis="x", nbins=6, integer=True)
     axes.set_xlabel("settings")
@@ -238,36 +254,39 @@ def _bars(by_name: pd.DataFrame) -> Figure:
 
 def ridge_bars(analysis: Analysis) -> Drawing:
     """Coefficients of the regression of the gain (Figure 8)."""
-    frame = analysis.ask(regression.coefficients)
-    fit = frame.attrs
+    result = analysis.ask(regression.compute)
+    fit = result.ridge
     caption = (
-        f"Coefficients of a ridge regression (alpha {regression.ALPHA:g}) of the gain on data set, language pair, "
-        f"metric and explainer, which are not independent; {counted(fit['n'], 'setting')}; intercept "
-        f"{typeset(fit['intercept'], '+.4f')}, R² {typeset(fit['r2'], '.2f')}. Lines: two standard errors either way "
-        f"by a bootstrap of {fit['clusters']} clusters, a data set and language pair each; none for a name in fewer "
+        f"Coefficients of a ridge regression (alpha {fit.alpha:g}) of the gain on data set, language pair, "
+        f"metric and explainer, which are not independent; {counted(fit.n, 'setting')}; intercept "
+        f"{typeset(fit.intercept, '+.4f')}, R² {typeset(fit.r2, '.2f')}. Lines: two standard errors either way "
+        f"by a bootstrap of {fit.clusters} clusters, a data set and language pair each; none for a name in fewer "
         f"than 3 of them. {points_in_words(analysis.ask(chosen_points))}"
     )
-    return signed(analysis, "ridge", "Regression of the gain: coefficients", caption, partial(_ridge, frame))
+    draw = partial(_ridge, result.ridge_coefficients)
+    return signed(analysis, "ridge", "Regression of the gain: coefficients", caption, draw)
 
 
-def _ridge(frame: pd.DataFrame) -> Figure:
-    figure, (axes,) = canvas(COLUMN, 0.75 + COEFFICIENT * max(len(frame), 4))
-    for factor, rows in frame.groupby("factor"):
-        colour, hatch = FACTOR_LOOKS[str(factor)]
+def _ridge(coefficients: Sequence[Coefficient]) -> Figure:
+    figure, (axes,) = canvas(COLUMN, 0.75 + COEFFICIENT * max(len(coefficients), 4))
+    by_factor = rows_by(enumerate(coefficients), lambda placed: placed[1].factor)
+    for factor, placed in sorted(by_factor.items()):
+        colour, hatch = FACTOR_LOOKS[factor]
         look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": PAPER, "height": 0.72, "linewidth": 0}
-        errors: dict[str, Any] = {"xerr": 2 * rows["error"], "error_kw": {"elinewidth": 0.8, "zorder": 3}}
-        axes.barh(-rows.index, rows["coefficient"], label=factor_in_words(str(factor)), **look, **errors)
-    for place, (value, error) in enumerate(frame[["coefficient", "error"]].to_numpy()):
-        sign = 1 if value >= 0 else -1
-        end = value + sign * 2 * np.nan_to_num(error)
+        look |= {"xerr": [2 * row.error for _, row in placed], "error_kw": {"elinewidth": 0.8, "zorder": 3}}
+        heights = [-place for place, _ in placed]
+        axes.barh(heights, [row.coefficient for _, row in placed], label=factor_in_words(factor), **look)
+    for place, row in enumerate(coefficients):
+        sign = 1 if row.coefficient >= 0 else -1
+        end = row.coefficient + sign * 2 * (0.0 if math.isnan(row.error) else row.error)
         where: dict[str, Any] = {"textcoords": "offset points", "ha": "left" if sign > 0 else "right", "va": "center"}
-        axes.annotate(typeset(value, "+.4f"), (end, -place), xytext=(3 * sign, 0), fontsize=6.5, **where)
+        axes.annotate(typeset(row.coefficient, "+.4f"), (end, -place), xytext=(3 * sign, 0), fontsize=6.5, **where)
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.margins(x=0.5)  # room for the numbers beside the bars
-    name_rows(axes, [label(name, SHORT_LABEL) for name in frame["name"]])
+    name_rows(axes, [label(row.name, SHORT_LABEL) for row in coefficients])
     axes.locator_params(axis="x", nbins=3)
     axes.set_xlabel("coefficient (gain in correlation)")
-    if len(frame):
+    if coefficients:
         legend_above(figure, ncols=2, columnspacing=1.2)
     else:
         empty(axes, "no defined gain")

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from bmx_grid.analysis.base import Cell, Table, Value
+from bmx_grid.analysis.base import Cell, CellValue, Table
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import visible
 
@@ -54,7 +54,7 @@ def as_text(table: Table, width: int | None = None) -> str:
     marked = [any(row[column].marked for row in table.rows) for column in range(len(header))]
     groups = [[[_marked(*cell) for cell in zip(row, marked, strict=True)] for row in group] for group in table.groups]
     every = [header, *(row for rows in groups for row in rows)]
-    widths = [max(columns_of(row[column]) for row in every) for column in range(len(header))]
+    widths = [max(width_of(row[column]) for row in every) for column in range(len(header))]
     lines = [visible(table.title)]
     blocks = _blocks(widths, table.names, width)
     for block in blocks:
@@ -147,7 +147,7 @@ def wrapped(text: str, width: int, indent: str = "") -> str:
     return textwrap.fill(visible(text), width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
-def columns_of(text: str) -> int:
+def width_of(text: str) -> int:
     """Columns of a terminal that a text takes: two for wide East Asian signs, none for combining ones."""
     if text.isascii():
         return len(text)
@@ -156,9 +156,9 @@ def columns_of(text: str) -> int:
     )
 
 
-def padded(text: str, width: int, *, left: bool) -> str:
+def filled_up(text: str, width: int, *, left: bool) -> str:
     """`text` with blanks up to `width` columns, behind it or before it."""
-    blanks = " " * max(width - columns_of(text), 0)
+    blanks = " " * max(width - width_of(text), 0)
     return text + blanks if left else blanks + text
 
 
@@ -181,7 +181,7 @@ def _blocks(widths: Sequence[int], names: int, width: int | None) -> list[list[i
 
 
 def _text_row(cells: Sequence[str], block: Sequence[int], widths: Sequence[int], names: int) -> str:
-    return GAP.join(padded(cells[column], widths[column], left=column < names) for column in block).rstrip()
+    return GAP.join(filled_up(cells[column], widths[column], left=column < names) for column in block).rstrip()
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
@@ -209,7 +209,7 @@ def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _full(value: Value) -> str:
+def _full(value: CellValue) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     if isinstance(value, str):

@@ -221,8 +221,8 @@ def _line(name: str, values: Sequence[float]) -> str:
 def _difference(name: str, left: Sequence[float], right: Sequence[float]) -> str:
     differences = np.array(left) - np.array(right)
     found = cluster_mean(differences, np.arange(len(differences)))
-    interval = with_interval(found["mean"], found["low"], found["high"])
-    return f"| {name} | {interval} | {found['positive']} of {found['n']} |"
+    interval = with_interval(found.mean, found.low, found.high)
+    return f"| {name} | {interval} | {found.positive} of {found.n} |"
 
 
 if __name__ == "__main__":

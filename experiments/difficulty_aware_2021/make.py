@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
 from bmx_grid.analysis import best_systems  # noqa: E402
-from bmx_grid.analysis.base import Given  # noqa: E402
+from bmx_grid.analysis.base import Given, rows_by  # noqa: E402
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.report.canvas import COLUMN, DASHES, LINES, MARKERS, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The frames of a sweep by name. Raises DataError for a folder without its tables."""
+    """The rows of a sweep's tables by name. Raises DataError for a folder without its tables."""
     import pandas as pd
 
     paths = {name: table_path(folder, name) for name in (*NEEDED, *FURTHER)}
@@ -69,30 +69,32 @@ def draw(found: Mapping[str, Any], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Path] = []
     with style():
-        for (_, pair), rows in found["top_systems"].groupby(best_systems.PAIR, sort=False):
+        for (_, pair), rows in _groups(found, "top_systems", 2):
             figure, (axes,) = canvas(COLUMN, 0.75 * COLUMN)
             curves(axes, rows)
             made += _saved(figure, folder / f"figure2_{pair}")
-        for (_, pair, metric), rows in _groups(found, "difficulty"):
+        for (_, pair, metric), rows in _groups(found, "difficulty", 3):
             figure, (axes,) = canvas(COLUMN, 0.75 * COLUMN)
             histogram(axes, rows)
             made += _saved(figure, folder / f"figure3_{pair}_{metric}")
     return made
 
 
-def _groups(found: Mapping[str, Any], name: str) -> Any:
-    return found[name].groupby(best_systems.METRIC, sort=False) if name in found else ()
+def _groups(found: Mapping[str, Any], name: str, shared: int) -> Any:
+    """The rows of a table that share so many names."""
+    return rows_by(found.get(name, ()), lambda row: row.setting_names[:shared]).items()
 
 
 def curves(axes: Any, rows: Any) -> None:
     """Figure 2: Kendall's τ of each metric among so many best systems, higher is better for every metric."""
-    kendall = rows[rows["statistic"] == "kendall"]
-    for at, (metric, of_metric) in enumerate(kendall.groupby("metric", sort=False)):
-        values = of_metric.sort_values("systems").set_index("systems")["value"]
-        sign = -1 if values.iloc[-1] < 0 else 1  # a metric whose lower scores are better
+    kendall = [row for row in rows if row.statistic == "kendall"]
+    for at, (metric, of_metric) in enumerate(rows_by(kendall, lambda row: row.metric).items()):
+        of_metric.sort(key=lambda row: row.systems)
+        sign = -1 if of_metric[-1].value.value < 0 else 1  # a metric whose lower scores are better
         look = {"color": LINES[at % len(LINES)], "linestyle": DASHES[at % len(DASHES)]}
         label = metric if sign > 0 else f"{metric}, sign turned"
-        axes.plot(values.index, sign * values, label=label, marker=MARKERS[at % 6], markersize=3, **look)
+        values = [sign * row.value.value for row in of_metric]
+        axes.plot([row.systems for row in of_metric], values, label=label, marker=MARKERS[at % 6], markersize=3, **look)
     axes.set_xlabel("systems, the best by human score")
     axes.set_ylabel("Kendall's τ")
     axes.legend(frameon=False)
@@ -101,9 +103,11 @@ def curves(axes: Any, rows: Any) -> None:
 
 def histogram(axes: Any, rows: Any) -> None:
     """Figure 3: shares of reference tokens by difficulty, under each fit."""
-    for at, (size, of_size) in enumerate(rows.groupby("systems", sort=False)):
-        edges = [*of_size["low"], of_size["high"].iloc[-1]]
-        axes.stairs(of_size["share"], edges, label=f"{size} systems", color=LINES[at], linestyle=DASHES[at])
+    for at, (size, of_size) in enumerate(rows_by(rows, lambda row: row.systems).items()):
+        edges = [*(row.low for row in of_size), of_size[-1].high]
+        axes.stairs(
+            [row.share for row in of_size], edges, label=f"{size} systems", color=LINES[at], linestyle=DASHES[at]
+        )
     axes.set_xlabel("difficulty of a reference token")
     axes.set_ylabel("share of tokens")
     axes.legend(frameon=False)

@@ -54,7 +54,7 @@ def _table1(found: Sequence[Mapping[str, Any]], expected: Mapping[str, Any]) -> 
             for metric, values in metrics.items():
                 ours = _last(found, "top_systems", pair, metric, whole=part == "all")
                 for (statistic, shown), published in zip(SHOWN.items(), values, strict=True):
-                    value = None if ours is None else abs(float(ours.set_index("statistic")["value"][statistic]))
+                    value = next((abs(row.value.value) for row in ours if row.statistic == statistic), None)
                     name = f"{NAMES[metric]} {pair} {part}, {shown}"
                     yield Check(
                         name, "Table 1", published, value, expected["table1"]["tolerance"], _needs(expected, metric)
@@ -65,29 +65,27 @@ def _table2(found: Sequence[Mapping[str, Any]], expected: Mapping[str, Any]) -> 
     table = expected["table2"]
     rows = {metric: _last(found, "ranks", table["language_pair"], metric, whole=False) for metric in NAMES}
     for metric, published in table["rank_differences"].items():
-        own = rows[metric]
-        value = None if own is None else float((own["human_rank"] - own["rank"]).abs().sum())
+        moved = [abs(row.human_rank - row.rank) for row in rows[metric]]
+        value = sum(moved) if moved else None
         yield Check(
             f"{NAMES[metric]}, sum of rank differences", "Table 2", published, value, 0.0, _needs(expected, metric)
         )
     for metric, scores in table["scores"].items():
-        of = None if rows[metric] is None else rows[metric].set_index("system")["score"].to_dict()
+        of = {row.system: row.score for row in rows[metric]}
         for system, published in zip(table["systems"], scores, strict=True):
-            value = None if of is None else of.get(system)
+            value = of.get(system)
             name = f"{NAMES[metric]}, {system.removeprefix('Microsoft-WMT19-')}"
             yield Check(name, "Table 2", published, value, table["tolerance"], _needs(expected, metric))
 
 
-def _last(found: Sequence[Mapping[str, Any]], name: str, pair: str, metric: str, *, whole: bool) -> Any:
-    """The rows of the last result on a metric and all systems of a pair, or the best 30 percent; None without any."""
-    for frames in reversed(found):
-        rows = frames[name]
-        rows = rows[(rows["dataset"] == "wmt19") & (rows["language_pair"] == pair) & (rows["metric"] == metric)]
-        if len(rows):
-            most = int(rows["systems"].max())
-            rows = rows[rows["systems"] == (most if whole else most * TOP // 100)]
-            return rows if len(rows) else None
-    return None
+def _last(found: Sequence[Mapping[str, Any]], name: str, pair: str, metric: str, *, whole: bool) -> list[Any]:
+    """The rows of the last result on a metric and all systems of a pair, or the best 30 percent; none without any."""
+    for tables in reversed(found):
+        rows = [row for row in tables[name] if row.setting_names[:3] == ("wmt19", pair, metric)]
+        if rows:
+            most = max(row.systems for row in rows)
+            return [row for row in rows if row.systems == (most if whole else most * TOP // 100)]
+    return []
 
 
 def _needs(expected: Mapping[str, Any], metric: str) -> str:

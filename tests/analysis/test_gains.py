@@ -8,7 +8,8 @@ from some_frames import frames
 from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
-from bmx_grid.analysis.gains import at_points, declared, declared_points, real_at_points, summarise
+from bmx_grid.analysis.base import Given, Setting
+from bmx_grid.analysis.gains import Gain, at_points, declared, declared_points, real_gains, summarise
 from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.measures.grid import Point
 
@@ -19,9 +20,9 @@ HOLM = dict(zip(GAINS, (0.01, 0.05, 0.02, 0.051), strict=True))
 NAMES = ("d", "a", "m", "lime")
 
 
-def settings(gain, clusters=None, baseline=0.5, **columns):
-    clusters = range(len(gain)) if clusters is None else list(clusters)
-    return pd.DataFrame({"fixed_gain": gain, "baseline": baseline, "cluster": clusters, **columns})
+def settings(gains, clusters=None):
+    clusters = range(len(gains)) if clusters is None else clusters
+    return [Gain(Setting("d", str(pair), "m", "lime"), 0.5, gain) for gain, pair in zip(gains, clusters, strict=True)]
 
 
 def analysis(options=AT, **changes):
@@ -32,22 +33,22 @@ def test_borders_of_better_and_worse():
     """No gain is worse, as in the paper; 1e-5 is not better; an undefined gain is counted in nothing."""
     gains = {"better": [1.1e-5], "worse": [0.0, -0.0, -1e-9], "unchanged": [1e-5], "undefined": [np.nan]}
     found = summarise(settings(np.concatenate(list(gains.values()))))
-    assert {name: found[name] for name in gains} == {name: len(values) for name, values in gains.items()}
-    assert (found["n"], found["positive"]) == (5, 2)
+    assert {name: getattr(found, name) for name in gains} == {name: len(values) for name, values in gains.items()}
+    assert (found.n, found.positive) == (5, 2)
 
 
 def test_counts_are_tested_by_language_pair_not_by_setting():
     """15 of 18 settings on six language pairs, as the paper counts: the sign test of pairs gives .109, not .004."""
     found = summarise(settings(np.repeat([0.01] * 5 + [-0.01], 3), np.repeat(list("abcdef"), 3)))
-    assert [found[name] for name in ("better", "n", "clusters", "clusters_better")] == [15, 18, 6, 5]
-    assert found["sign_p"] == pytest.approx(7 / 64)
+    assert [found.better, found.n, found.clusters, found.clusters_better] == [15, 18, 6, 5]
+    assert found.sign_p == pytest.approx(7 / 64)
 
 
 def test_an_interval_across_settings_needs_three_clusters():
     two, three = (summarise(settings([0.1, 0.2, 0.3, 0.4], names)) for names in ("aabb", "aabc"))
-    assert np.isnan([two["mean_low"], two["mean_high"]]).all()
+    assert np.isnan([two.mean_low, two.mean_high]).all()
     reach = 4.302652729911275 * np.sqrt(1.5 * (0.2**2 + 0.05**2 + 0.15**2)) / 4  # residual sums of a, b, c; t of 2
-    assert (three["mean_low"], three["mean_high"]) == pytest.approx((0.25 - reach, 0.25 + reach))
+    assert (three.mean_low, three.mean_high) == pytest.approx((0.25 - reach, 0.25 + reach))
 
 
 CONTROLS = {
@@ -60,27 +61,25 @@ CONTROLS = {
 
 def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_own():
     found = analyse(table(CONTROLS)).ask(question.compute)
-    assert found["controls"]["mean_gain"].to_dict() == pytest.approx(
-        {
-            ("random explainer", "lime"): 0.08 - 0.15,  # 15 steps of 0.01 from its best
-            ("best of the grid", "lime"): 0.1,  # without the random metric
-            ("best of the grid", "random"): 0.08,
-            ("random metric", "lime"): 0.03,
-        }
-    )
-    assert found["controls"].loc[("random explainer", "lime"), "better"] == 0
+    means = {control: {name: row.mean_gain for name, row in rows.items()} for control, rows in found.controls.items()}
+    assert means == {
+        "random explainer": {"lime": pytest.approx(0.08 - 0.15)},  # 15 steps of 0.01 from its best
+        "best of the grid": {"lime": pytest.approx(0.1), "random": pytest.approx(0.08)},  # without the random metric
+        "random metric": {"lime": pytest.approx(0.03)},
+    }
+    assert found.controls["random explainer"]["lime"].better == 0
     assert [made.stem for made in question.tables(found)][-1] == "controls"
 
 
 def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_mean():
     some = table(random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap")))
     whole = analyse(some, fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
-    real, found = whole.ask(real_at_points), whole.ask(question.compute)
-    for name, rows in {"all": real, "shap": real[real["explainer"] == "shap"]}.items():
-        gain, baseline = rows["fixed_gain"], rows["baseline"]
-        assert found["gain_baseline_pearson"][name] == pytest.approx(pearsonr(gain, baseline)[0], abs=1e-12)
+    real, found = whole.ask(real_gains), whole.ask(question.compute)
+    for name, rows in {"all": real, "shap": [row for row in real if row.setting.explainer == "shap"]}.items():
+        gain, baseline = np.array([row.gain for row in rows]), np.array([row.baseline for row in rows])
+        assert found.gain_baseline_pearson[name] == pytest.approx(pearsonr(gain, baseline)[0], abs=1e-12)
         mean = baseline + gain / 2
-        assert found["gain_baseline_oldham"][name] == pytest.approx(pearsonr(gain, mean)[0], abs=1e-12)
+        assert found.gain_baseline_oldham[name] == pytest.approx(pearsonr(gain, mean)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +94,8 @@ def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_me
 )
 def test_what_survives(gain, holm, survives):
     whole = analyse(table({NAMES: peaked(0.5, gain=gain)}), **AT, frames=frames({NAMES: gain}, holm=holm))
-    (row,) = whole.ask(declared).to_dict("records")
-    assert row["survives"] == survives
+    (row,) = whole.ask(declared)
+    assert row.survives == survives
     assert plain(whole)["single_gains"] == {"tested": 1, "survive": survives}
 
 
@@ -115,21 +114,20 @@ def test_other_tests_are_not_those_of_the_gain(change):
     some = frames({NAMES: 0.1}, half=0.02)
     another = some["tests"].assign(low=-9.0, high=9.0, **change)
     for both in ([another, some["tests"]], [some["tests"], another]):
-        found = declared_points({**some, "tests": pd.concat(both)}).iloc[0]
-        assert (found["point"], found["test"]) == ("published", "perm_inputs")
-        assert (found["low"], found["high"]) == pytest.approx((0.08, 0.12))
-    assert declared_points({**some, "tests": another})["low"].isna().all()
+        found = declared_points(Given({**some, "tests": pd.concat(both)}))[0]
+        assert (found.point, found.test) == ("published", "perm_inputs")
+        assert (found.low, found.high) == pytest.approx((0.08, 0.12))
+    assert all(np.isnan(row.low) for row in declared_points(Given({**some, "tests": another})))
     whole = analyse(table({NAMES: peaked(0.5)}), **AT, frames={**some, "tests": another})
     assert plain(whole)["single_gains"] == {"tested": 0, "survive": 0}
     twice = pd.concat([some["points"], some["points"].assign(gain=9.0)])  # by the primary judgement and another one
-    assert declared_points({**some, "points": twice})["gain"].max() == 0.1
+    assert max(row.gain for row in declared_points(Given({**some, "points": twice}))) == 0.1
 
 
 def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
     same, other = analysis(), analysis({"fixed": {"lime": Point(0.6, 0.5)}})
-    assert same.ask(at_points)["fixed_gain_low"].notna().all()
-    assert other.ask(at_points)["fixed_gain_low"].isna().all()
-    assert not other.ask(at_points)["survives"].any()
+    assert not any(np.isnan(row.fixed_gain.low) for row in same.ask(at_points))
+    assert all(np.isnan(row.fixed_gain.low) and not row.survives for row in other.ask(at_points))
     found = plain(same)["settings"]["d · a · m · lime"]
     assert (found["fixed_gain_low"], found["fixed_gain_high"]) == pytest.approx((0.09, 0.11))
     assert (found["fixed_gain_p"], found["fixed_gain_p_holm"]) == pytest.approx((0.001, 0.01))
@@ -139,7 +137,7 @@ def test_the_power_matters_unless_it_is_the_metric_alone():
     points = frames(GAINS)["points"].assign(p=-7.0)
     for w, same in ((1.0, True), (0.5, False)):
         found = analysis({"fixed": {"lime": Point(0.5, 1.0)}}, points=points.assign(w=w))
-        assert found.ask(at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
+        assert [not np.isnan(row.fixed_gain.low) for row in found.ask(at_points)] == [same] * len(GAINS)
 
 
 def rows_of(analysis, stem):

@@ -4,6 +4,7 @@ import gzip
 import re
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -199,8 +200,10 @@ def beside(folder, table):
     good = pa.table({name: [{"text": "x", "number": 0.5, "count": 1}[kind]] for name, kind in kinds.items()})
     pq.write_table(table(good), folder / "correlations.parquet")
     pq.write_table(ARROW, folder / "grid.parquet")
-    settings = load_table(folder).frame[[*NAMES, "baseline"]]
-    settings = settings.assign(correlation="pearson", aggregation="PowerMean", n_used=9)
+    made = load_table(folder)
+    settings = pd.DataFrame(made.settings).assign(
+        baseline=made.baseline, correlation="pearson", aggregation="PowerMean", n_used=9
+    )
     settings = settings.assign(repeat_deviation=np.nan, constructed=False)
     settings.to_parquet(folder / "settings.parquet")
     return folder
@@ -245,4 +248,4 @@ def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, said):
 def test_a_table_beside_it_without_rows_is_read(tmp_path):
     frames = tables_beside(load_table(beside(tmp_path, lambda table: table.slice(0, 0))))
     assert len(frames["correlations"]) == 0
-    assert correlations.compute(Given(frames))["correlations"].empty
+    assert correlations.compute(Given(frames)).correlations == []

@@ -57,8 +57,8 @@ GIVEN = "given (what it was chosen on is not known here)"
 )
 def test_where_points_come_from(surfaces, options, words):
     analysis = analyse(table(surfaces), **options)
-    assert analysis.ask(chosen_points)["origin"]["lime"].endswith(words)
-    assert words in " ".join(analysis.ask(headline.compute)["headline"])
+    assert analysis.ask(chosen_points)["lime"].origin.endswith(words)
+    assert words in " ".join(analysis.ask(headline.compute).headline)
     said = " ".join(text for made in analysis.tables() for text in (made.title, *made.notes))
     assert ("Points, held out" in said) is False and ("held out (no data set" in said) is ("held out (" in words)
 
@@ -105,13 +105,14 @@ def changed(p, w, value, surface):
     ],
 )
 def test_of_equal_points_the_first_is_best(surface, first, plateau, tied):
-    best = best_points(lime([surface])).iloc[0]
-    assert (best["best_p"], best["best_w"], best["best"]) == (*first, np.nanmax(surface))
-    assert (best["plateau"], best["ties_baseline"]) == (plateau, tied)
+    (best,) = best_points(lime([surface]))
+    assert (best.best_p, best.best_w, best.best) == (*first, np.nanmax(surface))
+    assert (best.plateau, best.ties_baseline) == (plateau, tied)
 
 
 def median(found):
-    return tuple(medians(best_points(found)).loc["lime", ["p", "w", "n"]])
+    of_lime = medians(best_points(found))["lime"]
+    return of_lime.p, of_lime.w, of_lime.n
 
 
 def test_medians_are_written_in_the_digits_of_the_grid():
@@ -126,13 +127,13 @@ def test_medians_are_written_in_the_digits_of_the_grid():
 
 def test_the_selection_has_the_medians_and_the_point_that_is_used():
     surfaces = {**one(pair="a", p=-1.0), **one(pair="b", p=0.0, gain=-0.1)}
-    (row,) = analyse(table(surfaces), **AS_PUBLISHED).ask(selection).to_dict("records")
-    assert (row["explainer"], row["n"], row["strict_n"]) == ("lime", 2, 1), "nothing improves the second setting"
-    assert (row["p"], row["w"]) == median(table(surfaces))[:2]
-    assert (row["strict_p"], row["strict_w"]) == (-1.0, 0.5)
+    (row,) = analyse(table(surfaces), **AS_PUBLISHED).ask(selection)
+    assert (row.explainer, row.n, row.strict_n) == ("lime", 2, 1), "nothing improves the second setting"
+    assert (row.p, row.w) == median(table(surfaces))[:2]
+    assert (row.strict_p, row.strict_w) == (-1.0, 0.5)
     used = grid_point(table(surfaces), PUBLISHED["lime"])
-    assert (row["used_p"], row["used_w"]) == pytest.approx((used.p, used.w), nan_ok=True)
-    assert row["origin"].startswith("as published")
+    assert (row.used_p, row.used_w) == pytest.approx((used.p, used.w), nan_ok=True)
+    assert row.origin.startswith("as published")
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,15 @@ SURFACES = random_surfaces(0, explainers=("lime", "random"), metrics=("m1", "ran
 SPREAD = '''
 """How far apart the gains of an explainer lie."""
 
+import pandas as pd
+
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import real_at_points
 
 
 def compute(given):
-    settings = given.ask(real_at_points)
-    return {"gain_spread": settings.groupby("explainer")["fixed_gain"].std(ddof=0).to_frame("deviation")}
+    gains = pd.DataFrame([(row.explainer, row.fixed_gain.value) for row in given.ask(real_at_points)])
+    return {"gain_spread": gains.groupby(0)[1].std(ddof=0).to_frame("deviation").rename_axis("explainer")}
 
 
 def tables(result):
@@ -55,7 +57,7 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     asked = [str(tmp_path), "questions=elsewhere.spread"]
     assert main([*asked, "format=json"]) == 0
     found = json.loads(capsys.readouterr().out)["gain_spread"]
-    gains = analyse(table(SURFACES)).ask(real_at_points)["fixed_gain"]
+    gains = [row.fixed_gain.value for row in analyse(table(SURFACES)).ask(real_at_points)]
     assert found == {"lime": {"deviation": pytest.approx(float(np.std(gains)))}}
     for form, digits in (("text", ".4f"), ("markdown", ".4f"), ("latex", ".4f"), ("csv", "")):
         assert main([*asked, f"format={form}"]) == 0

@@ -6,10 +6,9 @@ import pytest
 from sklearn.linear_model import Ridge
 from some_tables import flat, lime, peaked, random_surfaces, table
 
-from bmx_grid.analysis.base import FACTORS
-from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.gains import real_gains
 from bmx_grid.analysis.questions import analyse
-from bmx_grid.analysis.regression import cluster_errors, coefficients, compute, fit_table
+from bmx_grid.analysis.regression import cluster_errors, compute, fit_rows
 from bmx_grid.measures.grid import Point
 
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))
@@ -21,25 +20,25 @@ HOLED = {names: np.where(names[1] == "a", one + HOLE, one) for names, one in SUR
 @pytest.mark.parametrize("surfaces", [SURFACES, HOLED], ids=["all defined", "some undefined"])
 def test_ridge_is_scikit_learns(surfaces):
     analysis = analyse(table(surfaces), **AT)
-    real = analysis.ask(real_at_points).dropna(subset="fixed_gain")
-    columns = pd.get_dummies(real[list(FACTORS)], prefix_sep=" ").astype(float)
-    oracle = Ridge(alpha=1).fit(columns, real["fixed_gain"])
-    found = analysis.ask(coefficients)
-    named = dict(zip(found["factor"] + " " + found["name"], found["coefficient"], strict=True))
+    real = [row for row in analysis.ask(real_gains) if not np.isnan(row.gain)]
+    gains = np.array([row.gain for row in real])
+    columns = pd.get_dummies(pd.DataFrame([row.setting for row in real]), prefix_sep=" ").astype(float)
+    oracle = Ridge(alpha=1).fit(columns, gains)
+    found, fit = analysis.ask(compute).ridge_coefficients, analysis.ask(compute).ridge
+    named = {f"{row.factor} {row.name}": row.coefficient for row in found}
     assert named == pytest.approx(dict(zip(columns.columns, oracle.coef_, strict=True)), abs=1e-14)
-    assert found.attrs["intercept"] == pytest.approx(oracle.intercept_, abs=1e-14)
-    assert found.attrs["r2"] == pytest.approx(oracle.score(columns, real["fixed_gain"]), abs=1e-12)
-    assert found["coefficient"].is_monotonic_decreasing
-    assert found.attrs["n"] == len(real)
+    assert fit.intercept == pytest.approx(oracle.intercept_, abs=1e-14)
+    assert fit.r2 == pytest.approx(oracle.score(columns, gains), abs=1e-12)
+    assert list(named.values()) == sorted(named.values(), reverse=True)
+    assert fit.n == len(real)
 
 
 def test_the_table_of_the_fit_has_all_of_it():
     analysis = analyse(table(SURFACES), **AT)
-    fit, found = analysis.ask(compute)["ridge"], analysis.ask(fit_table)
-    assert found["name"].to_list() == analysis.ask(coefficients)["name"].to_list()
-    assert dict(zip(found["name"], found["coefficient"], strict=True)) == fit["coefficients"]
+    fit, found = analysis.ask(compute).ridge, analysis.ask(fit_rows)
+    assert {row.name: row.coefficient for row in found} == fit.coefficients
     for name in ("intercept", "r2", "n", "clusters", "alpha"):
-        assert set(found[name]) == {fit[name]}
+        assert {getattr(row, name) for row in found} == {getattr(fit, name)}
 
 
 def test_standard_errors_are_those_of_refits_on_drawn_clusters():
@@ -48,7 +47,7 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
     some = table(SURFACES)
     gain = np.random.default_rng(3).normal(0.01, 0.02, len(some))
     x = pd.get_dummies(pd.DataFrame(some.settings)).astype(float).to_numpy()
-    cluster = codes(some.frame["cluster"])
+    cluster = codes([setting.cluster for setting in some.settings])
     found = cluster_errors(x, gain, cluster, seed=5, resamples=40)
     fits = []
     for counts in draws(np.random.default_rng(5), cluster.max() + 1, 40):
@@ -60,15 +59,16 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
 
 def test_names_that_two_factors_share_are_told_apart():
     analysis = analyse(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
-    named = analysis.ask(compute)["ridge"]["coefficients"]
+    named = analysis.ask(compute).ridge.coefficients
     assert set(named) == {"d", "language_pair:same", "b", "m", "explainer:same"}
     assert list(named.values()) == sorted(named.values(), reverse=True)
 
 
 def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
-    one = analyse(lime([peaked(0.5, gain=0.03)]), **AT).ask(coefficients)
-    assert one.attrs["intercept"] == pytest.approx(0.03)
-    assert set(one["coefficient"]) == {0.0} and np.isnan(one.attrs["r2"])
-    assert one["factor"].tolist() == sorted(one["factor"]), "equal coefficients stand in alphabetical order"
-    nothing = analyse(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).ask(coefficients)
-    assert (len(nothing), nothing.attrs["n"]) == (0, 0) and np.isnan(nothing.attrs["intercept"])
+    one = analyse(lime([peaked(0.5, gain=0.03)]), **AT).ask(compute)
+    assert one.ridge.intercept == pytest.approx(0.03)
+    assert {row.coefficient for row in one.ridge_coefficients} == {0.0} and np.isnan(one.ridge.r2)
+    factors = [row.factor for row in one.ridge_coefficients]
+    assert factors == sorted(factors), "equal coefficients stand in alphabetical order"
+    nothing = analyse(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).ask(compute)
+    assert (len(nothing.ridge_coefficients), nothing.ridge.n) == (0, 0) and np.isnan(nothing.ridge.intercept)

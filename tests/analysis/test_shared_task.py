@@ -49,7 +49,7 @@ def test_what_beats_no_placebo_is_named(rows, said):
     others = [row_of("chrf", "bleu", -0.1, 0.9, family="segment: metric against metric")]
     tests = [*(row_of(*row) for row in rows), *(row_of(*row, test="williams") for row in rows), *others]
     found = compute(Given({"tests": as_table(tests)}))
-    assert found["unbeaten"] == said
+    assert found.unbeaten == said
     (table,) = tables(found)
     assert len(table.rows) == len(rows)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bmx_grid.analysis import regression, side_by_side, words
+from bmx_grid.analysis import marked_words, regression, side_by_side
 from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
@@ -77,7 +77,7 @@ INTERVALS = {
     ],
     "alpha": lambda count: annotators.krippendorff_alpha(GRADES[:count], "interval", **DRAWN).low,
     "kappa": lambda count: annotators.uniform_kappa(GRADES[:count], 9, **DRAWN).low,
-    "a mean of settings": lambda count: resampling.cluster_mean(X, clusters(count))["low"],
+    "a mean of settings": lambda count: resampling.cluster_mean(X, clusters(count)).low,
     "its kind": lambda count: float(resampling.interval_kind(count) != "") or math.nan,
     "correlations of segments": lambda count: levels.grouped_correlations(
         ["pearson"], X[:, None], HUMAN, *grouped(count)
@@ -97,7 +97,7 @@ INTERVALS = {
     "a boost": lambda count: of_a_boost(count)[0][0].gain.low,
     "a boost, over pairs": lambda count: first_sample([one[0] for one in of_a_boost(count)[1]]),
     "a mean of language pairs": lambda count: boost_evidence.over_pairs(X[:count].tolist(), Estimate(0, 0, 0, 0)).p,
-    "explanations and gains, of pairs": lambda count: words.relation(X, Y, clusters(count), 1)["low"],
+    "explanations and gains, of pairs": lambda count: marked_words.relation(X, Y, clusters(count), 1).low,
 }
 
 
@@ -108,5 +108,5 @@ def test_three_clusters_have_an_interval_and_two_have_none(interval):
 
 
 def test_three_points_have_a_correlation_and_two_have_none():
-    found = [words.relation(X[:count], Y[:count], clusters(3)[:count], 1)["rho"] for count in (3, 2)]
+    found = [marked_words.relation(X[:count], Y[:count], clusters(3)[:count], 1).rho for count in (3, 2)]
     assert math.isfinite(found[0]) and math.isnan(found[1])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from some_frames import verdicts
 from some_results import GRID, make_result
@@ -16,7 +17,7 @@ from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, Setting, Table
-from bmx_grid.analysis.examples import Example, Scored, Side
+from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.datasets.tabular import Sample
@@ -26,7 +27,7 @@ from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
 from bmx_grid.report.canvas import Drawing, save
-from bmx_grid.report.html import LEVELS, UNDEFINED, heat_maps, write_metrics_report, write_report
+from bmx_grid.report.html import LEVELS, NO_GAIN_HERE, heat_maps, write_metrics_report, write_report
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.output import OutputFolder
 from bmx_grid.sweep.plan import make_plan
@@ -97,10 +98,10 @@ def written(tmp_path, analysis=None, **parts):
 def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
     marked = tuple(place == 0 for place in range(len(words)))
     sides = (
-        Side("source", words, np.linspace(-1.0, 0.5, len(words)), marked),
-        Side("hypothesis", (), np.empty(0), ()),
+        ExampleSide("source", words, np.linspace(-1.0, 0.5, len(words)), marked),
+        ExampleSide("hypothesis", (), np.empty(0), ()),
     )
-    scores = {"metric": Scored(0.5, 3.0), "boosted": Scored(0.25, 2.0), "human": Scored(70.0, 2.0)}
+    scores = {"metric": RankedScore(0.5, 3.0), "boosted": RankedScore(0.25, 2.0), "human": RankedScore(70.0, 2.0)}
     return Example(segment, names, 0.4, -1.4, 9, sides, **scores)
 
 
@@ -214,7 +215,7 @@ def decoded(grids, place):
     changes = (low + 256 * high.astype(np.int64)).reshape(-1, len(grids["p"]))
     whole = (np.cumsum(changes, axis=1) % 65536).astype(np.uint16).view(np.int16).T
     found = np.zeros((len(grids["p"]), len(grids["w"])))
-    found[:, np.array(grids["w"]) != 1] = np.where(whole == UNDEFINED, np.nan, whole * setting["step"])
+    found[:, np.array(grids["w"]) != 1] = np.where(whole == NO_GAIN_HERE, np.nan, whole * setting["step"])
     return found
 
 
@@ -223,13 +224,13 @@ def test_the_heat_map_holds_every_gain_to_half_a_step():
     holed[3, 0] = np.nan
     analysis = analyse(table({**random_surfaces(1), ("d9", "a", "m1", "lime"): holed}))
     grids = heat_maps(analysis)
-    best = analysis.ask(at_points)[["best_w", "best_p", "best"]]
+    best = analysis.ask(at_points)
     assert (grids["p"], grids["w"]) == (P.tolist(), W.tolist())
     for place, setting in enumerate(grids["settings"]):
         gains = analysis.table.gains[place]
         np.testing.assert_allclose(decoded(grids, place), gains, rtol=0, atol=setting["step"] / 2 + 1e-12)
         assert setting["step"] <= np.nanmax(np.abs(gains)) / LEVELS + 1e-18
-        assert setting["best"] == best.iloc[place].tolist()
+        assert setting["best"] == [best[place].best_w, best[place].best_p, best[place].best]
 
 
 def test_points_of_the_heat_map_where_there_is_none():
@@ -249,7 +250,9 @@ def test_points_of_the_heat_map_where_there_is_none():
 
 def test_the_page_says_what_is_shown(tmp_path):
     of_grid = table({("d", pair, "m", "lime"): peaked(0.5) for pair in "abc"})
-    known = of_grid.frame.assign(correlation="spearman", aggregation="LehmerMean", n_segments=600, n_used=500)
+    known = pd.DataFrame(of_grid.settings).assign(
+        baseline=of_grid.baseline, correlation="spearman", aggregation="LehmerMean", n_segments=600, n_used=500
+    )
     known = known.assign(repeat_deviation=np.nan, constructed=False)
     told = written(tmp_path, analyse(of_grid, frames={"settings": known})).told("p")
     for words in ("w = 1 is the metric alone", "p runs from −2 to 1.9", "is Spearman's ρ", "M is Lehmer"):

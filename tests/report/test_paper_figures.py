@@ -19,7 +19,7 @@ from bmx_grid.core.wording import WRITTEN, label, written
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.canvas import BLUE, COLUMN, PAGE, save, style
-from bmx_grid.report.figures import LENGTH, MOST_ROWS, REASSIGNED, boosts, declared_gains, setting_drawing
+from bmx_grid.report.figures import LENGTH, MOST_GAINS, REASSIGNED, boosts, declared_gains, setting_drawing
 from bmx_grid.report.paper_figures import better_and_worse, gains_by
 
 HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"
@@ -187,7 +187,7 @@ def test_many_settings_go_on_in_a_second_figure():
     first, second = declared_gains(analysis)
     assert (first.stem, second.stem) == ("gains_with_intervals_lime", "gains_with_intervals_lime_2")
     assert second.title.endswith("part 2")
-    assert len(spans(drawn(second).axes[0])) == len(gains) - MOST_ROWS
+    assert len(spans(drawn(second).axes[0])) == len(gains) - MOST_GAINS
 
 
 def test_without_tests_and_verdicts_there_is_no_figure_of_the_page():

@@ -10,8 +10,8 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.models.files import check_model
-from bmx_grid.report.table import columns_of
-from bmx_grid.report.terminal import WIDEST, cautions, failures, sentences, setting_line
+from bmx_grid.report.table import width_of
+from bmx_grid.report.terminal_lines import WIDEST, cautions, failures, sentences, setting_line
 from bmx_grid.sweep.evaluation import Outcome
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions, Refused
@@ -75,7 +75,7 @@ def test_every_line_fits_the_terminal(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = sentences(["LIME on chrF: " + "word " * 60, "短い " * 60])
     told = f"{lines}\n{failures([Refused('d', 'the reason of it ' * 20)])}"
-    assert max(map(columns_of, told.splitlines())) <= 2 * min(width, WIDEST)
+    assert max(map(width_of, told.splitlines())) <= 2 * min(width, WIDEST)
 
 
 def test_the_line_of_a_setting_has_correlations_and_no_gain():

@@ -10,7 +10,7 @@ from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.words import Ter
-from bmx_grid.report.terminal import cautions
+from bmx_grid.report.terminal_lines import cautions
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions
 

@@ -8,7 +8,7 @@ from scipy import stats
 from some_frames import NAMES, frames
 from some_tables import peaked, table
 
-from bmx_grid.analysis import words
+from bmx_grid.analysis import marked_words
 from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.questions import analyse
 
@@ -21,8 +21,8 @@ def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metr
 
 def asked(*rows):
     given = Given({"words": pd.DataFrame(rows)} if rows else {})
-    result = words.compute(given)
-    return result, list(words.tables(result))
+    result = marked_words.compute(given)
+    return result, list(marked_words.tables(result))
 
 
 def pairs(explainer, *values, **options):
@@ -31,9 +31,9 @@ def pairs(explainer, *values, **options):
 
 def test_without_tags_nothing_is_said_or_shown():
     result, made = asked()
-    assert (len(result["words"]), result["words_in_words"], made) == (0, [], [])
-    of_grid = analysis(auc=None).ask(words.compute)
-    assert (of_grid["plausibility_in_words"], list(words.tables(of_grid))) == ([], [])
+    assert (result.words, result.words_in_words, made) == ([], [], [])
+    of_grid = analysis(auc=None).ask(marked_words.compute)
+    assert (of_grid.plausibility_in_words, list(marked_words.tables(of_grid))) == ([], [])
 
 
 def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributions_reach():
@@ -45,7 +45,7 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
         *pairs("lime", 0.9, 0.9, side="source"),
         *pairs("lime", 0.1, 0.1, metric="random"),
     )
-    (said,) = result["words_in_words"]
+    (said,) = result.words_in_words
     assert said.startswith("Do explanations find the words people marked? AUC on the target of 4 language pairs")
     better, worse, open_, random = said.partition("(chance 0.5), ")[2].split("; ")
     assert better.startswith("better than chance: lime 0.630 [")
@@ -56,15 +56,15 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
 
 def test_a_single_setting_has_its_own_interval_and_two_pairs_none():
     result, _ = asked(*pairs("lime", 0.6), *pairs("shap", 0.6, 0.7), *pairs("shap", 0.6, 0.7, metric="other"))
-    found = result["words"].set_index("explainer")
-    assert found.loc["lime", ["auc_low", "auc_high"]].tolist() == pytest.approx([0.58, 0.62])
-    assert math.isnan(found.loc["shap", "auc_low"])
-    assert found.loc["shap", "auc"] == pytest.approx(0.65)
+    found = {row.explainer: row.measures["auc"] for row in result.words}
+    assert (found["lime"].low, found["lime"].high) == pytest.approx((0.58, 0.62))
+    assert math.isnan(found["shap"].low)
+    assert found["shap"].value == pytest.approx(0.65)
 
 
 def test_labels_are_ranked_by_mcc():
     result, made = asked(*pairs("x", 0.2, measure="mcc"), *pairs("y", 0.4, measure="mcc"))
-    assert result["words_in_words"] == [
+    assert result.words_in_words == [
         "Do explanations find the words people marked? MCC on the target of 1 language pair (chance 0), better than "
         "chance: y 0.400 [0.380, 0.420], x 0.200 [0.180, 0.220]."
     ]
@@ -73,7 +73,7 @@ def test_labels_are_ranked_by_mcc():
 
 def test_what_is_undefined_stands_below_what_is_worse_than_nothing():
     result, _ = asked(*pairs("a", math.nan), *pairs("b", -0.2, measure="mcc"), *pairs("c", 0.1))
-    assert result["words"]["explainer"].tolist() == ["c", "b", "a"]
+    assert [row.explainer for row in result.words] == ["c", "b", "a"]
 
 
 SETTINGS = [("d", pair, "m", explainer) for pair in "abcdef" for explainer in ("lime", "random")]
@@ -91,20 +91,20 @@ def analysis(auc=AUC, gains=GAIN):
 
 def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():
     found = analysis()
-    relations = found.ask(words.plausibility)
-    one = relations.loc["all"]
+    relations = found.ask(marked_words.plausibility)
+    one = relations["all"]
     expected = stats.spearmanr(list(AUC.values()), list(GAIN.values())).statistic
-    assert one["rho"] == pytest.approx(expected)
-    assert one["low"] <= one["rho"] <= one["high"]
-    assert one[["n", "clusters", "undefined"]].tolist() == [6, 6, 0]
-    assert relations.loc["lime"].equals(one)
-    assert "random" not in relations.index
+    assert one.rho == pytest.approx(expected)
+    assert one.low <= one.rho <= one.high
+    assert (one.n, one.clusters, one.undefined) == (6, 6, 0)
+    assert relations["lime"] == one
+    assert "random" not in relations
 
 
 def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
-    counts = analysis({**AUC, "a": math.nan}).ask(words.plausibility).loc["all", ["n", "undefined"]]
-    assert counts.tolist() == [5, 1]
-    (said,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(words.compute)["plausibility_in_words"]
+    of_all = analysis({**AUC, "a": math.nan}).ask(marked_words.plausibility)["all"]
+    assert (of_all.n, of_all.undefined) == (5, 1)
+    (said,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(marked_words.compute).plausibility_in_words
     assert "no correlation of AUC and gain at the declared point is defined" in said
 
 
@@ -118,4 +118,4 @@ def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
 )
 def test_the_sentence_says_what_the_interval_allows(gains, said):
     scaled = {pair: gain / 100 for pair, gain in gains.items()}
-    assert said in analysis(gains=scaled).ask(words.compute)["plausibility_in_words"][0]
+    assert said in analysis(gains=scaled).ask(marked_words.compute).plausibility_in_words[0]

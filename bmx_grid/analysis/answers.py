@@ -7,16 +7,14 @@ said instead, and that nothing was tested.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bmx_grid.analysis import gains
-from bmx_grid.analysis.base import Column, Given, Table, highest_first, interval
-from bmx_grid.analysis.gains import MEAN
-from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table, first_by, highest_first, rows_by
+from bmx_grid.analysis.gains import gains_by_explainer
+from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
 from bmx_grid.datasets.segments import NO_PAIR
-from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
     ADDS_NOTHING,
@@ -40,7 +38,7 @@ DECLARED = "declared"
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 KEEP = "keep the metric as it is"
 RATE_MORE = "rate more segments: these are too few to judge a boost"
-COLUMNS = {  # the estimates of a verdict, and their headers
+ESTIMATED = {  # the estimates of a verdict, and their headers
     "gain": "gain",
     "beyond": "beyond score, length and text",
     "over_reassigned": "over reassigned",
@@ -51,7 +49,7 @@ COLUMNS = {  # the estimates of a verdict, and their headers
     "combined_gain": "average of metrics",
     "over_metrics": "over the metrics",
 }
-NOTES = (
+OF_VERDICTS = (
     "Each boost is chosen on some segments, not boosting among the choices, and judged on others. Data set or language "
     "pair all: the mean over language pairs. In brackets 95 % intervals: of one pair by a bootstrap of clusters of "
     "segments; of several the wider of Student's t over the pairs and the bootstrap of all their clusters.",
@@ -108,25 +106,23 @@ class ShownVerdict(Verdict):
         return (self.dataset == ALL) + (self.language_pair == ALL)
 
 
-Rows = Sequence[ShownVerdict]
+Verdicts = Sequence[ShownVerdict]
 
 
 def shown_verdicts(given: Given) -> list[ShownVerdict]:
     """The verdicts on metrics and explainers that are no controls, on the widest scope of each boost.
 
-    What helps first, then by the other verdicts, the largest gain first; questions about declared, published and other
-    points after each other, and what could not be judged at the end.
+    By question, what could not be judged at the end; what helps first, then by the other verdicts, by the gain.
     """
     metrics, explainers = (given.real.factor_levels(factor) for factor in ("metric", "explainer"))
     known = [row for row in given.rows("verdicts", Verdict) if row.metric in metrics and row.explainer in explainers]
-    boosts = list(dict.fromkeys([PAPERS_BOOST, *(row.boost for row in known)]))
+    boosts = _different([PAPERS_BOOST, *(row.boost for row in known)])
+    labels: list[str] = [*LEGEND]
     deviations: dict[str, float] = {}
     for setting in given.settings:
         if math.isfinite(setting.repeat_deviation):
-            most = max(setting.repeat_deviation, deviations.get(setting.metric, 0.0))
-            deviations[setting.metric] = most
+            deviations[setting.metric] = max(setting.repeat_deviation, deviations.get(setting.metric, 0.0))
     unknown = math.nan if deviations else None
-    labels: list[str] = list(LEGEND)
     rows = [
         ShownVerdict(
             **vars(row),
@@ -140,11 +136,9 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
         for row in known
     ]
     rows.sort(key=_order)
-    widest: dict[tuple[str, ...], int] = {}
-    for row in rows:
-        boost = (row.question, *row.of_boost)
-        widest[boost] = max(row.width, widest.get(boost, 0))
-    return [row for row in rows if row.question == NOT_JUDGED or row.width == widest[row.question, *row.of_boost]]
+    by_boost = rows_by(rows, lambda row: (row.question, row.of_boost))
+    widest = {boost: max(row.width for row in of_boost) for boost, of_boost in by_boost.items()}
+    return [row for row in rows if row.question == NOT_JUDGED or row.width == widest[row.question, row.of_boost]]
 
 
 def _order(row: ShownVerdict) -> tuple[Any, ...]:
@@ -153,61 +147,61 @@ def _order(row: ShownVerdict) -> tuple[Any, ...]:
 
 
 def of_settings(given: Given) -> list[Verdict]:
-    """The verdicts on single settings, controls among them, of the boost that was declared first, at declared points.
-
-    None where no boost was judged.
-    """
-    rows = given.rows("verdicts", Verdict)
-    boosts = list(dict.fromkeys([PAPERS_BOOST, *(row.boost for row in rows)]))
-    first: dict[tuple[str, ...], Verdict] = {}
-    for row in rows:
-        if row.language_pair == ALL or row.point in FURTHER:
-            continue
-        known = first.get(row.setting_names)
-        if known is None or boosts.index(row.boost) < boosts.index(known.boost):
-            first[row.setting_names] = row
-    return list(first.values())
+    """The verdicts on single settings, also on controls, of the boost that was declared first, at declared points."""
+    rows = [row for row in given.rows("verdicts", Verdict) if row.language_pair != ALL and row.point not in FURTHER]
+    rows.sort(key=lambda row: row.boost != PAPERS_BOOST)  # the others stand in the order in which they were declared
+    return list(first_by(rows, lambda row: row.setting_names).values())
 
 
-def compute(given: Given) -> dict[str, Any]:
-    """verdicts: see `shown_verdicts`; answers: per metric and explainer a line of the boost that was declared first,
+@dataclass(frozen=True)
+class Answers:
+    """What is said of each boost.
+
+    verdicts: see `shown_verdicts`; answers: per metric and explainer a line of the boost that was declared first,
     whatever others gain, and one of its published point, where there is one.
-
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
     constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: of SHARED_LEVELS,
     what no data set of the sweep names, in a sentence.
     """
+
+    verdicts: Verdicts
+    answers: Sequence[str]
+    legend: Sequence[str] = ()
+    next_steps: str = ""
+    not_judged: Sequence[str] = ()
+    unnamed: str = ""
+
+
+def compute(given: Given) -> Answers:
+    """The answer of a sweep, without verdicts that of its table."""
     every = given.ask(shown_verdicts)
     if not every:
-        nothing: dict[str, Any] = {"legend": [], "next_steps": "", "not_judged": [], "unnamed": ""}
-        return {"verdicts": every, "answers": _untested(given), **nothing}
-    rows = [row for row in every if row.question == DECLARED]
-    left = [row for row in every if row.question == NOT_JUDGED]
-    published = [row for row in every if row.question == PUBLISHED]
+        return Answers(every, _untested(given))
+    by_question = rows_by(every, lambda row: row.question)
+    rows, published = by_question.get(DECLARED, []), by_question.get(PUBLISHED, [])
     labels = {row.verdict for row in [*rows, *published]}
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
-    return {
-        "verdicts": every,
-        "answers": list(_answers(rows, published)),
-        "legend": [f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
-        "next_steps": next_steps([row for row in rows if row.dataset not in no_evidence]),
-        "not_judged": _not_judged(left, rows),
-        "unnamed": "" if given.constructed else _unnamed(rows),
-    }
+    return Answers(
+        verdicts=every,
+        answers=list(_answers(rows, published)),
+        legend=[f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
+        next_steps=next_steps([row for row in rows if row.dataset not in no_evidence]),
+        not_judged=_not_judged(by_question.get(NOT_JUDGED, []), rows),
+        unnamed="" if given.constructed else _unnamed(rows),
+    )
 
 
-def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+def tables(result: Answers) -> Iterator[Table]:
     """One row per metric, explainer and boost; no table without verdicts."""
-    judged = [row for row in result["verdicts"] if row.question != NOT_JUDGED]
+    judged = [row for row in result.verdicts if row.question != NOT_JUDGED]
     if not judged:
         return
     repeated = any(row.repeat_deviation is not None for row in judged)
-    # most sweeps have no shuffled models, and the column would be empty
-    of_placebos = any(math.isfinite(row.over_shuffled.value) for row in judged)
-    shown = [name for name in COLUMNS if of_placebos or name != "over_shuffled"]
+    of_placebos = any(math.isfinite(row.over_shuffled.value) for row in judged)  # most sweeps have no shuffled models
+    shown = [name for name in ESTIMATED if of_placebos or name != "over_shuffled"]
     columns = (
-        *("dataset", "language_pair", "metric", "explainer", "boost", "verdict"),
-        *(Column(name, COLUMNS[name], "+.4f") for name in shown),
+        *(*FACTORS, "boost", "verdict"),
+        *(Column(name, ESTIMATED[name], "+.4f") for name in shown),
         Column("best_looks_better", "best point looks better by", "+.4f"),
         Column("p_helps_holm", "p (Holm)", P_VALUE),
         Column("tried", "corrected for"),
@@ -216,11 +210,11 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         Column("n", "segments"),
         *([Column("repeat_deviation", "varies when repeated", ".4f")] if repeated else []),
     )
-    notes = [*NOTES, *filter(None, [result["unnamed"]])]
+    notes = [*OF_VERDICTS, result.unnamed] if result.unnamed else OF_VERDICTS
     yield Table.of("verdicts", "What each boost is worth", judged, columns, notes, by=["question"], names=6)
 
 
-def _unnamed(rows: Rows) -> str:
+def _unnamed(rows: Verdicts) -> str:
     """What could explain a gain and is not named; "" where all is."""
     named_ones = {name for row in rows for name in row.named.split(", ")}
     missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
@@ -231,29 +225,17 @@ def _unnamed(rows: Rows) -> str:
     return f"These data name no {kinds}: effects of these are not taken off, and may look like a gain."
 
 
-def grouped(rows: Rows, key: Callable[[ShownVerdict], Any]) -> list[list[ShownVerdict]]:
-    """Rows of one key together, in the order of the first of each."""
-    groups: dict[Any, list[ShownVerdict]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return list(groups.values())
-
-
-def _boost(row: ShownVerdict, among: Rows) -> str:
+def _boost(row: ShownVerdict, among: Verdicts) -> str:
     """Explainer and metric, with the boost where there is another than the paper's."""
     boost = f" ({row.boost})" if any(other.boost != PAPERS_BOOST for other in among) else ""
     return f"{written(row.explainer)} on {written(row.metric)}{boost}"
 
 
-def _place(row: ShownVerdict, among: Rows) -> str:
+def _place(row: ShownVerdict, among: Verdicts) -> str:
     """The language pair, with its data set where there are several."""
     pair = "" if row.language_pair in (ALL, NO_PAIR) else row.language_pair
     several = len({other.dataset for other in among}) > 1 or row.language_pair == ALL
     return " ".join(part for part in (written(row.dataset) if several else "", pair) if part)
-
-
-def _interval(estimate: Estimate) -> str:
-    return with_interval(estimate.value, estimate.low, estimate.high, "+.3f")
 
 
 def _doubt(row: ShownVerdict) -> str:
@@ -262,111 +244,109 @@ def _doubt(row: ShownVerdict) -> str:
         return ""
     if row.p_gain_holm <= 1 - CONFIDENCE:
         return "too small"
-    looks = "a gain" if row.gain.low > 0 else "a loss"
-    return f"looks like {looks}, but not after the correction for {row.tried} verdicts"
+    return (
+        f"looks like a {'gain' if row.gain.low > 0 else 'loss'}, but not after the correction for {row.tried} verdicts"
+    )
 
 
-def _answers(declared: Rows, published: Rows) -> Iterator[str]:
+def _answers(declared: Verdicts, published: Verdicts) -> Iterator[str]:
     """The lines of each metric and explainer, those with the best verdict of a first boost first."""
-    by_both: dict[tuple[str, str], list[ShownVerdict]] = {}
-    for row in declared:
-        by_both.setdefault((row.metric, row.explainer), []).append(row)
-    first = [row for row in declared if row.boost == _first(by_both[row.metric, row.explainer])]
-    for lines in grouped(first, lambda row: (row.metric, row.explainer)):
-        both = lines[0].metric, lines[0].explainer
+    by_both = rows_by(declared, lambda row: row.of_boost[:2])
+    for both, lines in _of_first_boost(declared).items():
         yield _answer(_boost(lines[0], declared), lines, declared, _others(lines, by_both[both]))
-        at_point = [row for row in published if (row.metric, row.explainer) == both]
-        if at_point:
-            lines = [row for row in at_point if row.boost == _first(at_point)]
-            yield _answer(f"{_boost(lines[0], declared)} at the published point", lines, declared, [])
+        for at_point in _of_first_boost([row for row in published if row.of_boost[:2] == both]).values():
+            yield _answer(f"{_boost(at_point[0], declared)} at the published point", at_point, declared, [])
 
 
-def _first(rows: Rows) -> str:
-    """The boost that was declared first."""
-    return min(rows, key=lambda row: row.place).boost
+def _of_first_boost(rows: Verdicts) -> dict[Any, list[ShownVerdict]]:
+    """By metric and explainer the verdicts of the boost that was declared first."""
+    first = first_by(sorted(rows, key=lambda row: row.place), lambda row: row.of_boost[:2])
+    return rows_by([row for row in rows if row.boost == first[row.of_boost[:2]].boost], lambda row: row.of_boost[:2])
 
 
-def _others(lines: Rows, rows: Rows) -> list[str]:
+def _others(lines: Verdicts, rows: Verdicts) -> list[str]:
     """What other boosts have another verdict than those of these lines, with it."""
     said = {row.verdict for row in lines}
-    by_label: dict[str, dict[str, None]] = {}
-    for row in sorted(rows, key=lambda row: row.place):
-        if row.boost != lines[0].boost and row.verdict not in said:
-            by_label.setdefault(row.verdict, {})[row.boost] = None
-    return [f"{label} by {named(list(boosts))}" for label, boosts in by_label.items()]
+    others = [row for row in rows if row.boost != lines[0].boost and row.verdict not in said]
+    by_label = rows_by(sorted(others, key=lambda row: row.place), lambda row: row.verdict)
+    return [f"{label} by {named(_different(row.boost for row in same))}" for label, same in by_label.items()]
 
 
-def _answer(head: str, lines: Rows, among: Rows, remarks: Sequence[str]) -> str:
-    """A line of a boost of a metric and explainer, on each verdict where language pairs differ.
+def _different(names: Iterable[str]) -> list[str]:
+    """Each name once, in the order of the first."""
+    return list(dict.fromkeys(names))
 
-    among: whose data sets are named where there are several; remarks: further ones.
-    """
-    parts = [_part(same, among) for same in grouped(lines, lambda row: row.in_words)]
+
+def _answer(head: str, lines: Verdicts, among: Verdicts, remarks: Sequence[str]) -> str:
+    """A line of a boost, on each verdict where language pairs differ. among: as for `_place`; remarks: further ones."""
+    parts = [_part(same, among) for same in rows_by(lines, lambda row: row.in_words).values()]
     length, varies = lines[0].length_gain, lines[0].repeat_deviation
     beside = []
     if len(lines) == 1 and math.isfinite(length.value):
-        beside.append(f"length alone {_interval(length)}")
+        beside.append(f"length alone {length:+.3f}")
     if varies is not None and math.isfinite(varies):
         beside.append(f"the correlation varies by {number(varies, '.3f')} when repeated")
-    beside += remarks
-    end = f" ({', '.join(beside)})" if beside else ""
-    return f"{head}: {'; '.join(parts)}{end}"
+    end = _joined(*beside, *remarks)
+    return f"{head}: {'; '.join(parts)}{f' ({end})' if end else ''}"
 
 
-def _part(same: Rows, among: Rows) -> str:
+def _part(same: Verdicts, among: Verdicts) -> str:
     """A verdict with its gain, the largest of several language pairs, and what it rests on."""
     first = same[0]
     if math.isnan(first.gain.value):
-        return ", ".join(filter(None, (first.in_words, named([_place(row, among) for row in same]))))
+        return _joined(first.in_words, named([_place(row, among) for row in same]))
     several = len(same) > 1
-    remarks = [text for text in (_place(first, same) if several else "", _doubt(first)) if text]
-    remark = f" ({', '.join(remarks)})" if remarks else ""
-    pairs = counted(max(first.pairs, len(same)), "language pair")
-    where = pairs if first.pairs > 1 or several else _place(first, among)
+    remarks = _joined(_place(first, same) if several else "", _doubt(first))
+    across = first.pairs > 1 or several
+    where = counted(max(first.pairs, len(same)), "language pair") if across else _place(first, among)
     segments = counted(sum(row.n for row in same), "segment")
-    gain = f"{'at most ' if several else ''}{_interval(first.gain)}{remark}"
-    return ", ".join(filter(None, (first.in_words, gain, where, segments)))
+    gain = f"{'at most ' if several else ''}{first.gain:+.3f}{f' ({remarks})' if remarks else ''}"
+    return _joined(first.in_words, gain, where, segments)
 
 
-def _not_judged(rows: Rows, declared: Rows) -> list[str]:
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _not_judged(rows: Verdicts, declared: Verdicts) -> list[str]:
     """The boosts that cannot be made, and the language pairs, a sentence per reason."""
     sentences = []
-    for alike in grouped(rows, lambda row: row.because):
-        boosts = dict.fromkeys(_boost(row, [*rows, *declared]) for row in alike)
-        places = dict.fromkeys(_place(row, rows) for row in alike)
-        where = f" for {named(list(places))}" if any(places) else ""
-        sentences.append(f"{named(list(boosts))}{where}: {alike[0].because.rstrip('.')}.")
+    for alike in rows_by(rows, lambda row: row.because).values():
+        boosts = _different(_boost(row, [*rows, *declared]) for row in alike)
+        places = _different(_place(row, rows) for row in alike)
+        where = f" for {named(places)}" if any(places) else ""
+        sentences.append(f"{named(boosts)}{where}: {alike[0].because.rstrip('.')}.")
     return sentences
 
 
 def _untested(given: Given) -> list[str]:
     """Mean gains at the fixed points, and why there are no verdicts."""
-    fixed = given.ask(gains.compute)["fixed"]
+    fixed = given.ask(gains_by_explainer)
     lines = [
-        f"{written(str(name))} at {point_in_words(row['used_w'], row['used_p'])}, {row['origin']}: the mean gain over "
-        f"{counted(row['n'], 'setting')} is {interval(row, MEAN, '+.4f')}"
-        for name, row in fixed[fixed["n"] > 0].iterrows()
+        f"{written(name)} at {point_in_words(row.used_w, row.used_p)}, {row.origin}: the mean gain over "
+        f"{counted(row.n, 'setting')} is {row.mean}"
+        for name, row in fixed.items()
+        if row.n > 0
     ]
     why = "No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so."
-    return [*lines, why] if len(fixed) else []
+    return [*lines, why] if fixed else []
 
 
-def next_steps(rows: Rows) -> str:
+def next_steps(rows: Verdicts) -> str:
     """What to do with each metric, in a sentence; "" without verdicts. rows: what helps first."""
-    steps: dict[str, list[str]] = {}
-    for group in grouped(rows, lambda row: row.metric):
-        steps.setdefault(_step(group), []).append(written(group[0].metric))
-    lines = [f"{step} ({named(metrics, most=MOST_METRICS)})" for step, metrics in steps.items()]
+    by_metric = rows_by(rows, lambda row: row.metric)
+    steps = rows_by(by_metric, lambda metric: _step(by_metric[metric]))
+    lines = [f"{step} ({named(list(map(written, same)), most=MOST_METRICS)})" for step, same in steps.items()]
     return f"Next: {named(lines, most=MOST_STEPS, separator='; ')}." if lines else ""
 
 
-def _step(rows: Rows) -> str:
+def _step(rows: Verdicts) -> str:
     """The next step with one metric."""
     first = rows[0]
     averages = [row for row in rows if _average_is_better(row)]
     if averages and len(averages) == sum(math.isfinite(row.combined_gain.value) for row in rows):
         least = min(averages, key=lambda row: row.combined_gain.value)
-        return f"use an average of the metrics instead, {_interval(least.combined_gain)}"
+        return f"use an average of the metrics instead, {least.combined_gain:+.3f}"
     if first.verdict == HELPS:
         same = [row for row in rows if row.of_boost == first.of_boost]
         helped = [_place(row, same) for row in same if row.verdict == HELPS]
@@ -383,22 +363,20 @@ def _average_is_better(row: ShownVerdict) -> bool:
     return established and row.combined_gain.value > (row.gain.value if row.verdict == HELPS else 0.0)
 
 
-def _more_data(rows: Rows) -> str:
+def _more_data(rows: Verdicts) -> str:
     """How much more to rate so that the whole rule finds a gain of PRECISE; no more where that is there already."""
     known = [row for row in rows if math.isfinite(row.gain.low)]
-    if not known:
+    row = max(known, key=lambda row: row.gain.value, default=None)
+    if row is None:
         return RATE_MORE
-    row = max(known, key=lambda row: row.gain.value)
-    units = row.pairs if row.pairs > 1 else row.n
-    more = units_needed(row) - units
+    needed = units_needed(row)
+    more = needed - (row.pairs if row.pairs > 1 else row.n)
     if more <= 0:
         return KEEP if row.verdict == NO_GAIN else RATE_MORE
     goal = f"a gain of {PRECISE:g} with probability {POWER:g}"
     if row.pairs > 1:  # nobody makes language pairs: each can be judged by itself, by its segments
-        return (
-            f"judge language pairs one by one (dataset.NAME.language_pairs=[PAIR]), as to see {goal} across them takes "
-            f"about {units + more:,}"
-        )
+        one_by_one = "judge language pairs one by one (dataset.NAME.language_pairs=[PAIR])"
+        return f"{one_by_one}, as to see {goal} across them takes about {needed:,}"
     return f"rate about {counted(math.ceil(more / 100) * 100, 'more segment')} to see {goal}"
 
 
@@ -413,9 +391,8 @@ def units_needed(row: ShownVerdict) -> int:
     from scipy.special import stdtr, stdtrit
 
     units = row.pairs if row.pairs > 1 else row.n
-    degrees = row.units[0] - 1
-    width = 2 * stdtrit(degrees, (1 + CONFIDENCE) / 2)
-    error = (row.gain.high - row.gain.low) / width * math.sqrt(units)
+    reach = stdtrit(row.units[0] - 1, (1 + CONFIDENCE) / 2)
+    error = (row.gain.high - row.gain.low) / (2 * reach) * math.sqrt(units)
     if error == 0:
         return FEWEST_UNITS
     level = 1 - (1 - CONFIDENCE) / 2 / max(row.tried, 1)

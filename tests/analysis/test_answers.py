@@ -8,7 +8,7 @@ from some_frames import settings as settings_of
 from some_frames import verdicts as rows_of
 from some_tables import peaked, table
 
-from bmx_grid.analysis import headline, verdicts
+from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.questions import analyse, plain
 from bmx_grid.core.errors import DataError
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
@@ -30,7 +30,7 @@ def analysis(*rows, **frames):
 
 
 def asked(*rows, **frames):
-    return analysis(*rows, **frames).ask(verdicts.compute)
+    return analysis(*rows, **frames).ask(answers.compute)
 
 
 def sentences(*rows, **frames):
@@ -211,7 +211,7 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
         {"explainer": "random", "gain": 0.07},
         {"metric": "random", "gain": 0.06},
     )
-    kept = [(row.boost, row.dataset, row.language_pair) for row in found["verdicts"]]
+    kept = [(row.boost, row.dataset, row.language_pair) for row in found.verdicts]
     assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
 
 
@@ -224,12 +224,12 @@ def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_poi
         pair("b", boost="second", gain=0.07, verdict=HELPS),
         pair("b", explainer="random", gain=0.06),
     )
-    found = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(verdicts.of_settings)}
+    found = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(answers.of_settings)}
     gains = {names: row.gain.value for names, row in found.items()}
     assert gains == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
     first = found["a", "lime"]
     assert (first.verdict, first.gain.low, first.gain.high) == (NO_GAIN, -0.02, 0.03)
-    assert not analysis().ask(verdicts.of_settings)
+    assert not analysis().ask(answers.of_settings)
 
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
@@ -238,13 +238,13 @@ def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
         (first, _, last) = plain(whole)["answers"]
         assert first.startswith("LIME at w 0.5, p 0.5, given (what")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
-        assert not list(verdicts.tables(whole.ask(verdicts.compute)))
+        assert not list(answers.tables(whole.ask(answers.compute)))
 
 
 @pytest.mark.parametrize("column", ["boost", "named", "over_shuffled_low"])
 def test_verdicts_of_an_earlier_version_are_refused(column):
     with pytest.raises(DataError, match=f"the table verdicts: no column {column}; it is of another version"):
-        analysis(verdicts=rows_of({}).drop(columns=column)).ask(verdicts.compute)
+        analysis(verdicts=rows_of({}).drop(columns=column)).ask(answers.compute)
 
 
 def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
@@ -252,6 +252,6 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     at = {"fixed": {"lime": Point(0.5, 0.5)}}
     for frames, counts in (({}, {"overview", "gains_by_factor"}), ({"verdicts": rows_of({})}, set())):
         whole = analyse(TABLE, **at, frames=frames)
-        assert bool(whole.ask(headline.compute)["headline"]) == bool(counts)
+        assert bool(whole.ask(headline.compute).headline) == bool(counts)
         assert {"overview", "gains_by_factor"} & {made.stem for made in whole.tables()} == counts
         assert plain(whole)["fixed"]["lime"]["better"] == 4, "analysis.json has them"

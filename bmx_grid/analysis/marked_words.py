@@ -1,0 +1,263 @@
+"""Do explanations blame the words that people marked, and does a better explanation boost more?
+
+Measures of words per explainer with intervals; over settings the rank correlation of the AUC and of the gain at the
+declared point. The numbers are those of words.parquet; without it nothing is said or shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmx_grid.analysis.base import CONTROL, CONTROLS, FACTORS, Column, Given, Table, WideRow, highest_first, rows_by
+from bmx_grid.analysis.gains import declared
+from bmx_grid.core.ragged import Floats
+from bmx_grid.core.wording import counted, named, with_interval
+from bmx_grid.evaluations.base import NOTHING, Estimate
+from bmx_grid.evaluations.boost_evidence import ALL
+from bmx_grid.evaluations.words import Row as WordsRow
+from bmx_grid.measures.correlation import FEWEST, correlate
+from bmx_grid.measures.resampling import cluster_mean, codes, number_of, resampled_correlations
+from bmx_grid.measures.resampling import interval as ends_of
+
+TARGET = "target"
+CHANCE = {"auc": 0.5, "mcc": 0.0}  # of attributions that know nothing; the first that is there is said
+KINDS_OF_EXPLAINERS = ("better than chance", "worse than chance", "not distinguishable from chance", "control")
+# Measures of words.parquet, and the names of their columns.
+MEASURES_OF_WORDS = {
+    "auc": "AUC",
+    "ap": "AP",
+    "recall_at_k": "R@K",
+    "mcc": "MCC",
+    "f1_ok": "F1-OK",
+    "f1_bad": "F1-BAD",
+    "f1_mult": "F1-mult",
+    "phrase_f1_ok": "phrase F1-OK",
+    "phrase_f1_bad": "phrase F1-BAD",
+    "phrase_f1_mult": "phrase F1-mult",
+    "seqcor": "SeqCor",
+    "seqcor_max": "SeqCor max",
+    "spearman_sum": "sum with human",
+}
+BRIEF_MEASURES = ("auc", "recall_at_k", "mcc", "f1_mult")
+MOST_BRIEF_ROWS = 12  # of a table that fits a screen
+MOST_SETTINGS = 400  # rows of a table that is read; more are written as CSV only
+FORM, RHO = ".3f", "+.2f"
+RESAMPLES = 1000
+INTERVALS = (
+    "In brackets: 95 % intervals, of means by a bootstrap of language pairs (none with fewer than 3), of a single "
+    "setting by a bootstrap of clusters of segments."
+)
+OF_MEASURES = (
+    "AUC: probability that a marked word has a lower attribution than another one of its segment (.5: chance); AP: "
+    "average precision; R@K: share of the K marked words among the K lowest attributions, ties by their expectation "
+    "unless evaluation.words.ties says otherwise; these leave out segments whose words are all OK or all BAD.",
+    "MCC, F1, phrase F1, SeqCor: of labels; attributions become labels at a threshold chosen on other segments. SeqCor "
+    "max: what a perfect labelling would reach.",
+    "Sum with human: Spearman's rho of the summed attributions of a text with its human score.",
+    INTERVALS,
+)
+
+
+@dataclass(frozen=True)
+class WordMeans(WideRow):
+    """What measures of words are over the settings of an explainer, or in one setting, on one side of the text.
+
+    names: the columns that these share. measures: the mean of each, of a single setting with its own interval, of
+    several with that of their mean over language pairs; NOTHING where it was not computed. pairs, settings: how many
+    language pairs and settings.
+    """
+
+    names: Mapping[str, str]
+    explainer: str
+    side: str
+    measures: Mapping[str, Estimate]
+    pairs: int
+    settings: int
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The names, each measure with the ends of its interval, and counts."""
+        columns: dict[str, Any] = dict(self.names)
+        for name, mean in self.measures.items():
+            columns |= {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
+        return {**columns, "pairs": self.pairs, "settings": self.settings}
+
+    def value(self, name: str) -> float:
+        """The mean of a measure; NaN where it is not defined."""
+        return self.measures.get(name, NOTHING).value
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Spearman's rho of AUC and gain over n settings, with its 95 % interval by a bootstrap of clusters.
+
+    The interval is NaN with fewer than 3 clusters; undefined: settings without an AUC or a gain.
+    """
+
+    rho: float
+    low: float
+    high: float
+    n: int
+    undefined: int
+    clusters: int
+
+
+@dataclass(frozen=True)
+class WordFindings:
+    """words: means over the settings of each explainer and side, the target first, the highest AUC (of labels MCC)
+    first; metrics that are controls are left out. words_by_setting: of each setting. words_in_words: one sentence.
+
+    plausibility: the relation of AUC and gain by explainer and of all. All empty without tags.
+    """
+
+    words: Sequence[WordMeans]
+    words_by_setting: Sequence[WordMeans]
+    words_in_words: Sequence[str]
+    plausibility: Mapping[str, Relation]
+    plausibility_in_words: Sequence[str]
+
+
+def compute(given: Given) -> WordFindings:
+    """What explanations find of the words that people marked."""
+    words, plausible = given.ask(means_by_explainer), given.ask(plausibility)
+    return WordFindings(
+        words=words,
+        words_by_setting=_means(_rows(given), (*FACTORS, "side")),
+        words_in_words=_sentence(words),
+        plausibility=plausible,
+        plausibility_in_words=[_relation_in_words(plausible[ALL])] if plausible else [],
+    )
+
+
+def tables(result: WordFindings) -> Iterator[Table]:
+    """The means per explainer, and every setting; no table without tags."""
+    words, by_setting = result.words, result.words_by_setting
+    if not words:
+        return
+    known = [name for name in MEASURES_OF_WORDS if any(not math.isnan(row.value(name)) for row in words)]
+    shown = [name for name in BRIEF_MEASURES if name in known] or known
+    columns: tuple[Any, ...] = ("explainer", "side", *map(_measure, shown), "pairs", "settings")
+    title, brief = "Do explanations blame the words people marked", len(words) <= MOST_BRIEF_ROWS
+    yield Table.of("words", title, words, columns, OF_MEASURES, by=["side"], names=2, brief=brief)
+    columns = (*FACTORS, "side", *map(_measure, known))
+    title, long = "Measures of words by setting", len(by_setting) > MOST_SETTINGS
+    yield Table.of("words_by_setting", title, by_setting, columns, OF_MEASURES, names=5, data=long)
+
+
+def _measure(name: str) -> Column:
+    return Column(name, MEASURES_OF_WORDS[name], FORM, (f"{name}_low", f"{name}_high"))
+
+
+def _rows(given: Given) -> list[WordsRow]:
+    """The rows of words.parquet, without the random metric."""
+    return [row for row in given.rows("words", WordsRow) if row.metric != CONTROL]
+
+
+def means_by_explainer(given: Given) -> list[WordMeans]:
+    """The means over the settings of each explainer, the random one among them, by side."""
+
+    def order(row: WordMeans) -> tuple[Any, ...]:
+        value = row.value("mcc") if math.isnan(row.value("auc")) else row.value("auc")
+        return row.side != TARGET, highest_first(value), row.explainer
+
+    return sorted(_means(_rows(given), ("explainer", "side")), key=order)
+
+
+def _means(rows: Sequence[WordsRow], by: Sequence[str]) -> list[WordMeans]:
+    """The means over the rows that share these names."""
+    means = []
+    known = sorted({row.measure for row in rows})
+    for names, group in rows_by(rows, lambda row: tuple(getattr(row, name) for name in by)).items():
+        by_measure = rows_by(group, lambda row: row.measure)
+        measures = {measure: _mean(by_measure.get(measure, [])) for measure in known}
+        settings = {row.setting_names for row in group}
+        pairs = {setting[:2] for setting in settings}
+        shared = dict(zip(by, names, strict=True))
+        means.append(WordMeans(shared, group[0].explainer, group[0].side, measures, len(pairs), len(settings)))
+    return means
+
+
+def _mean(rows: Sequence[WordsRow]) -> Estimate:
+    known = [row for row in rows if not math.isnan(row.value.value)]
+    if len(known) == 1:
+        return known[0].value
+    mean = cluster_mean([row.value.value for row in known], [f"{row.dataset} {row.language_pair}" for row in known])
+    return Estimate(mean.mean, mean.low, mean.high)
+
+
+def _sentence(words: Sequence[WordMeans]) -> list[str]:
+    """Who finds the marked words of the target, by AUC, of labels by MCC, against chance."""
+    sides = [row.side for row in words]
+    side = TARGET if TARGET in sides else next(iter(sides), TARGET)
+    words = [row for row in words if row.side == side]
+    measure = next((name for name in CHANCE if any(not math.isnan(row.value(name)) for row in words)), None)
+    if measure is None:
+        return []
+    ranked, chance = [row for row in words if not math.isnan(row.value(measure))], CHANCE[measure]
+    by_kind: dict[str, list[str]] = {}
+    for row in ranked:
+        estimate = row.measures[measure]
+        kind = KINDS_OF_EXPLAINERS[2]
+        if row.explainer in CONTROLS:
+            kind = KINDS_OF_EXPLAINERS[3]
+        elif estimate.low > chance:
+            kind = KINDS_OF_EXPLAINERS[0]
+        elif estimate.high < chance:
+            kind = KINDS_OF_EXPLAINERS[1]
+        by_kind.setdefault(kind, []).append(f"{row.explainer} {estimate:{FORM}}")
+    parts = [f"{kind}: {named(by_kind[kind])}" for kind in KINDS_OF_EXPLAINERS if kind in by_kind]
+    over = counted(max(row.pairs for row in ranked), "language pair")
+    lead = f"Do explanations find the words people marked? {MEASURES_OF_WORDS[measure]} on the {side} of {over}"
+    return [f"{lead} (chance {chance:g}), {'; '.join(parts)}."]
+
+
+def plausibility(given: Given) -> dict[str, Relation]:
+    """The relation of the AUC on the target and of the gain at the declared point by explainer, and of all settings.
+
+    Empty without an AUC.
+    """
+    of_target = [row for row in _rows(given) if row.measure == "auc" and row.side == TARGET]
+    auc = {row.setting_names: row.value.value for row in of_target}
+    settings = [setting for setting in given.real.settings if setting in auc]
+    if all(math.isnan(auc[setting]) for setting in settings):
+        return {}
+    gains = {row.setting: row.gain for row in given.ask(declared)}
+    groups = {**dict(sorted(rows_by(settings, lambda setting: setting.explainer).items())), ALL: settings}
+    relations = {}
+    for name, group in groups.items():
+        values = np.array([(auc[setting], gains.get(setting, math.nan)) for setting in group])
+        clusters = np.array([setting.cluster for setting in group])
+        relations[name] = relation(values[:, 0], values[:, 1], clusters, given.seed)
+    return relations
+
+
+def relation(auc: Floats, gain: Floats, clusters: NDArray[Any], seed: int) -> Relation:
+    """The relation of float64[S] AUC and gains of settings in S clusters. seed: of the bootstrap."""
+    used = np.isfinite(auc) & np.isfinite(gain)
+    x, y, group = auc[used], gain[used], codes(clusters[used])
+    n, count = len(x), number_of(group)
+    rho = correlate("spearman", x, y) if n >= FEWEST else math.nan
+    resamples = RESAMPLES if math.isfinite(rho) else 0
+    (samples,) = resampled_correlations("spearman", x[:, None], y, group, resamples, seed)
+    low, high = ends_of(samples, count)
+    return Relation(rho, low, high, n, len(auc) - n, count)
+
+
+def _relation_in_words(of_all: Relation) -> str:
+    """Whether a better explanation boosts more, in a sentence."""
+    over = f"over {counted(of_all.n, 'setting')} in {counted(of_all.clusters, 'language pair')}"
+    if not math.isfinite(of_all.rho):
+        undefined = "no correlation of AUC and gain at the declared point is defined"
+        return f"Whether a better explanation boosts more is open: {over} {undefined}."
+    lead = "Whether a better explanation boosts more is not established"
+    if of_all.low > 0 or of_all.high < 0:
+        lead = "Explanations that find more of the words people marked boost "
+        lead += "more" if of_all.low > 0 else "less"
+    rho = with_interval(of_all.rho, of_all.low, of_all.high, RHO, without="(too few for an interval)")
+    return f"{lead}: Spearman's rho of AUC and gain at the declared point {over} is {rho}."
