@@ -96,11 +96,12 @@ def printable(text: str) -> str:
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
-    """The message for an unknown name: the closest match, then the list of what exists."""
+    """The message for an unknown name: the closest match, then the list of what exists, signs in quotation marks."""
     name, names = printable(str(name)), sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
-    return f"unknown {kind} '{name}'.{hint} Available: {', '.join(names) or 'none'}."
+    available = [known_name if any(map(str.isalnum, known_name)) else f"'{known_name}'" for known_name in names]
+    return f"unknown {kind} '{name}'.{hint} Available: {', '.join(available) or 'none'}."
 
 
 def close_match(name: str, known: Iterable[str | None]) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from bmx_grid.core.configure import ALLOWED_PACKAGES, build, folder_path, load_option
+from bmx_grid.core.configure import ALLOWED_PACKAGES, build, convert, folder_path, load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.metrics.base import Metric
@@ -59,6 +59,11 @@ def test_values_are_converted_to_their_fields(values, name, expected):
     made = getattr(make(**values), name)
     assert made == expected
     assert type(made) is type(expected)
+
+
+def test_signs_among_what_is_available_are_quoted():
+    with pytest.raises(ConfigError, match=r"decimal: unknown value ';'\. Available: ',', '\.'\.$"):
+        convert(";", Literal[".", ","], "decimal")
 
 
 @pytest.mark.parametrize(
