@@ -176,7 +176,8 @@ def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
     try:
         values = np.asarray(table.column(column).cast(pa.float64()).to_numpy(), dtype=np.float64)
     except pa.ArrowException as error:
-        raise DataError(f"{origin}: column {column} holds {table.column(column).type}, not numbers.") from error
+        kind = table.column(column).type
+        raise DataError(f"{origin}: column {column} holds {kind}, not numbers; correct the table.") from error
     if column == "correlation":
         _refuse(np.abs(values) > 1 + 1e-9, "has a correlation outside [-1, 1]", origin, values)
         return values

@@ -66,6 +66,12 @@ def test_signs_among_what_is_available_are_quoted():
         convert(";", Literal[".", ","], "decimal")
 
 
+def test_a_long_value_leaves_the_way_out_in_the_message():
+    with pytest.raises(ConfigError, match=r"^mode: unknown value 'x+ … x+'\. Available: a, b\.$") as caught:
+        convert("x" * 6_000, Literal["a", "b"], "mode")
+    assert len(str(caught.value)) == 1_003
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
