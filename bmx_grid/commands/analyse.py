@@ -3,10 +3,10 @@
 What a sweep found: the answer, and the main tables. Nothing is written unless
 output_dir or format says so.
 
-  PATH                  the output folder of a sweep, or a
-                        table of correlations: any Parquet or CSV file of the
-                        columns dataset, language_pair, metric, explainer, side,
-                        w, p, correlation. Several sweeps: gains of each pair of
+  PATH                  the output folder of a sweep, or a table of
+                        correlations: any Parquet or CSV file with the columns
+                        dataset, language_pair, metric, explainer, side, w, p,
+                        correlation. Several sweeps: the gains of every two of
                         them, and their difference with its interval
   format=FORMAT         every table as latex, markdown, csv or text, or json:
                         all numbers; on standard output, or below output_dir
@@ -15,10 +15,10 @@ output_dir or format says so.
                         figures/
   figures=all           below output_dir also the figures of the BMX paper, and
                         one of each setting; page, the default: report.html's
-  select.from=PATH      evaluate at the medians of another table, which shares
-                        no setting with this one
-  fixed.EXPLAINER.w=W   evaluate an explainer at this point, the nearest of the
-  fixed.EXPLAINER.p=P   grid; both w and p are needed
+  select.from=PATH      give gains at the median best points of another table,
+                        which shares no setting with this one
+  fixed.EXPLAINER.w=W   give gains of an explainer at this point (the nearest of
+  fixed.EXPLAINER.p=P   the grid); both w and p are needed
   questions=MODULE,...  further questions: modules with `compute` and `tables`,
                         of packages that BMX_ALLOWED_PACKAGES names
 
