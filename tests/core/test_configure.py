@@ -105,7 +105,7 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
             id="a class of two rooms",
         ),
         pytest.param("bmx_grid.core.identity.digest", "there is no class", id="a function is no class"),
-        pytest.param("bmx_grid.core.errors.BmxError", "is not a Component", id="wrong kind"),
+        pytest.param("bmx_grid.core.errors.BmxError", "is not a dataclass made of Component; name", id="wrong kind"),
         pytest.param("bmx_grid.metrics.base.Metric", "is abstract.*with reads, score, signature", id="abstract"),
     ],
 )
