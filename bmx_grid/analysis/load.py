@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.tables import Tables
 from bmx_grid.measures.grid import Words
 from bmx_grid.sweep.output import table_files, table_path
-from bmx_grid.sweep.results import SettingResult, SettingsRow, in_order
+from bmx_grid.sweep.results import SettingResult, SettingsRow, in_order, version_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,21 +37,28 @@ NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
 def tables_beside(table: GridTable) -> Tables:
     """The tables of the sweep in the folder of its results table; none where they are of another table.
 
-    Raises DataError where the table of settings is damaged.
+    A warning says when those of another version are not read. Raises DataError where the table of settings is damaged.
     """
     path = Path(table.origin)
     folder = path if path.is_dir() else path.parent
     files = table_files(folder)
     tables = Tables(files)
-    if "settings" not in files or not _is_of(table, tables):
+    if "settings" not in files:
         return Tables({})
-    return tables
+    known = set(tables["settings"].columns)
+    missing = [name for name in (*FACTORS, *columns_of(SettingsRow)) if name not in known]
+    if missing:
+        warnings.warn(
+            f"{files['settings']}: no column {', '.join(missing)}; it was written by {version_of(files['settings'])}, "
+            "or edited. It and the tables beside it are not read: run the sweep again (what was scored is kept).",
+            stacklevel=2,
+        )
+        return Tables({})
+    return tables if _is_of(table, tables) else Tables({})
 
 
 def _is_of(table: GridTable, tables: Tables) -> bool:
     """Whether the tables of a sweep know every setting of the table, with the same correlation of the metric alone."""
-    if not {*FACTORS, *columns_of(SettingsRow)} <= set(tables["settings"].columns):
-        return False
     baselines = {row.setting_names: row.baseline for row in tables.rows("settings", SettingsRow)}
     beside = np.array([baselines.get(setting, np.nan) for setting in table.settings])
     return bool((np.abs(table.baseline - beside) <= EQUAL).all())
@@ -169,7 +177,8 @@ def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
     try:
         values = np.asarray(table.column(column).cast(pa.float64()).to_numpy(), dtype=np.float64)
     except pa.ArrowException as error:
-        raise DataError(f"{origin}: column {column} holds {table.column(column).type}, not numbers.") from error
+        kind = table.column(column).type
+        raise DataError(f"{origin}: column {column} holds {kind}, not numbers; correct the table.") from error
     if column == "correlation":
         _refuse(np.abs(values) > 1 + 1e-9, "has a correlation outside [-1, 1]", origin, values)
         return values

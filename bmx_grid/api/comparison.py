@@ -29,7 +29,7 @@ from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
-from bmx_grid.evaluations.verdicts import HELPS, LEGEND, evidence_on, judged
+from bmx_grid.evaluations.verdicts import CAUSE_NOT_SHOWN, HELPS, LEGEND, evidence_on, judged
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.levels import within_groups
@@ -54,6 +54,17 @@ BEYOND = (
     "Beyond score, length and text: what the metric adds to all that the other one's score and the numbers of words "
     "jointly, the texts where there are any, and named systems, raters and domains tell of the human scores."
 )
+MEANINGS = {  # of the verdicts that speak of explanations elsewhere
+    **LEGEND,
+    HELPS: "an established gain, also over the other one's score and length",
+    CAUSE_NOT_SHOWN: "an established gain, but not shown to be more than the other one's score, length and text give",
+}
+AGREEMENT = {  # how people agree with a metric, beside correlations
+    "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties where they do; what "
+    "counts as a tie of scores is calibrated on these data (Deutsch et al. 2023).",
+    "pairwise_accuracy": "Pairwise accuracy: share of pairs of systems that the metric orders as people do.",
+    "spa": "spa: soft pairwise accuracy, which also asks how sure both are of the order (Thompson et al. 2024).",
+}
 NO_LENGTHS = (
     "Length is not taken off, as the table has neither texts nor a column of lengths (lengths, --lengths): what of a "
     "gain is beyond it is not known, and no metric is said to help."
@@ -100,9 +111,10 @@ class Compared:
             f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {counted(self.n_clusters, 'cluster')} of "
             f"segments (of one id, source, reference or document), {self.resamples:,} resamples."
         ]
+        notes += [AGREEMENT[kind] for kind in others if kind in AGREEMENT]
         if frame["value"].isna().any():
             per_group = "system" if self.level == "segment" and self.grouping == "item" else unit.removesuffix("s")
-            notes.append(f"n/a: a correlation needs {FEWEST} {per_group}s that differ, in scores and by people.")
+            notes.append(f"n/a: a correlation needs {FEWEST} {per_group}s that differ in metric and human scores.")
         title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
         shown = [*pair, Column("metric"), *columns]
         tables = [Table.of("agreement", title, frame, shown, notes, by=["language_pair"], names=len(pair) + 1)]
@@ -119,16 +131,16 @@ class Compared:
             tables.append(Table.of("differences", title, marked, shown, notes, names=len(pair) + 2))
         if len(self.verdicts):
             parts = [(name, name.replace("_", " "), (f"{name}_low", f"{name}_high")) for name in SHOWN_ESTIMATES]
-            columns = [Column(name, header, "+.3f", ends) for name, header, ends in parts]
-            meanings = {**LEGEND, HELPS: "an established gain, also over the other one's score and length"}
+            known = [part for part in parts if part[0] == "gain" or self.verdicts[part[0]].notna().any()]
+            columns = [Column(name, header, "+.3f", ends) for name, header, ends in known]
             labels = set(self.verdicts["verdict"])
             notes = [BEYOND if self.has_lengths else NO_LENGTHS]
             if self.correlations["n_segments"].max() > MOST_JUDGED:
                 notes.append(
                     f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly."
                 )
-            notes += [f"{label}: {meaning}." for label, meaning in meanings.items() if label in labels]
-            title = "Is the better metric more than the other one's score and the length?"
+            notes += [f"{label}: {meaning}." for label, meaning in MEANINGS.items() if label in labels]
+            title = "Does the better metric add anything to the other one's score and the length?"
             shown = [*pair, Column("compared", "metric"), Column("against"), *columns, Column("verdict")]
             tables.append(Table.of("verdicts", title, self.verdicts, shown, notes, names=len(pair) + 2))
         return tables

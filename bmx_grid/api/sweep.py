@@ -69,16 +69,16 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     sweep = plan_sweep(config)
     plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
     spec = None if sweep.grid is None else sweep.grid.spec
+    if not plan.settings:
+        left = [Refused(one.label, f"left out: {one.reason}") for one in plan.left_out]
+        say(failures([*plan.failed, *left], "no setting to run; failed or left out"))
+        return Ended(len(plan.failed) + len(left), failed=(*plan.failed, *left))
     if settings.dry_run:
         from bmx_grid.api.dry_run import time_and_downloads
 
         ends, closing = time_and_downloads(plan, sweep.evaluations)
         say("\n".join([plan_table(plan, sweep.evaluations, spec, ends), *closing]))
         return Ended(len(plan.failed))
-    if not plan.settings:
-        left = [Refused(one.label, f"left out: {one.reason}") for one in plan.left_out]
-        say(failures([*plan.failed, *left]) or "no setting was run")
-        return Ended(len(plan.failed) + len(left), failed=(*plan.failed, *left))
     start = time.perf_counter()
     lines, warnings = announcement(settings.name, plan, spec, sweep.left_out)
     for line in lines:

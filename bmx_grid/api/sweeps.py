@@ -7,7 +7,9 @@ import html
 import io
 import itertools
 import math
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
@@ -86,7 +88,7 @@ def swept(
             values[group] = [name for name, part in parts.items() if part is None]
             objects[group] = {name: part for name, part in parts.items() if part is not None}
     by_function = any(isinstance(part, Function) for part in objects.get("metric", {}).values())
-    folder = tempfile.TemporaryDirectory(prefix="bmx_grid-") if temporary or by_function else None
+    folder = _Temporary() if temporary or by_function else None
     if folder is not None and temporary:
         values = {"analysis": False, **values, "output_dir": f"{folder.name}/out"}
     if folder is not None and by_function:
@@ -108,6 +110,14 @@ def swept(
         reasons = named([f"{refused.label}: {refused.reason}" for refused in ended.failed], separator="; ")
         raise DataError(f"no setting could be run: {reasons}")
     return Run(Path(config["output_dir"]), ended.n_failed, folder, config)
+
+
+class _Temporary:
+    """A folder that goes with this object, without the warning that `tempfile.TemporaryDirectory` gives then."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="bmx_grid-")
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +190,7 @@ class Run:
 
     folder: Path
     n_failed: int = 0
-    _temporary: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    _temporary: _Temporary | None = field(default=None, repr=False)
     _config: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

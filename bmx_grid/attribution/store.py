@@ -255,7 +255,7 @@ class Slot:
             raise StoreError(
                 f"cannot read {path}: {error.strerror}. Fix its permissions or choose another cache_dir."
             ) from error
-        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as error:
             _warn(str(path), error)
 
     def _checked(self, table: Any, group_digest: str) -> Any:

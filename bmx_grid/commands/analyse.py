@@ -3,20 +3,22 @@
 What a sweep found: the answer, and the main tables. Nothing is written unless
 output_dir or format says so.
 
-  PATH                  the output folder of a sweep, or a
-                        table of correlations: any Parquet or CSV file of the
-                        columns dataset, language_pair, metric, explainer, side,
-                        w, p, correlation. Several sweeps: gains of each pair of
+  PATH                  the output folder of a sweep, or a table of
+                        correlations: any Parquet or CSV file with the columns
+                        dataset, language_pair, metric, explainer, side, w, p,
+                        correlation. Several sweeps: the gains of every two of
                         them, and their difference with its interval
   format=FORMAT         every table as latex, markdown, csv or text, or json:
                         all numbers; on standard output, or below output_dir
   output_dir=DIR        write DIR/tables/NAME.tex (.md, .csv, .txt) or
                         DIR/analysis.json; without format report.html and
                         figures/
-  select.from=PATH      evaluate at the medians of another table, which shares
-                        no setting with this one
-  fixed.EXPLAINER.w=W   evaluate an explainer at this point, the nearest of the
-  fixed.EXPLAINER.p=P   grid; both w and p are needed
+  figures=all           below output_dir also the figures of the BMX paper, and
+                        one of each setting; page, the default: report.html's
+  select.from=PATH      give gains at the median best points of another table,
+                        which shares no setting with this one
+  fixed.EXPLAINER.w=W   give gains of an explainer at this point (the nearest of
+  fixed.EXPLAINER.p=P   the grid); both w and p are needed
   questions=MODULE,...  further questions: modules with `compute` and `tables`,
                         of packages that BMX_ALLOWED_PACKAGES names
 
@@ -44,7 +46,7 @@ from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.storage import write_text
-from bmx_grid.core.terminal import command
+from bmx_grid.core.terminal import command, working
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.measures.grid import Point, check_points
 from bmx_grid.report.table import FORMATS, as_text, table_file, write_table
@@ -52,8 +54,9 @@ from bmx_grid.report.terminal_lines import sentences, terminal_width
 from bmx_grid.sweep.output import TABLES, OutputFolder
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
+Figures = Literal["page", "all"]
 OF_SEVERAL = ("format", "output_dir")
-KEYS = (*OF_SEVERAL, "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions")
+KEYS = (*OF_SEVERAL, "figures", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions")
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
@@ -116,6 +119,9 @@ def _main(arguments: list[str]) -> int:
 
 def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder: Path | None) -> None:
     """Analyse one sweep, or one table of correlations."""
+    figures = convert(values.get("figures", "page"), Figures, "figures")
+    if "figures" in values and (folder is None or form is not None):
+        raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
     questions = with_others(name for name in values.get("questions", "").split(",") if name)
     table = load_table(path)
     fixed, source = _fixed(values, table.factor_levels("explainer")), values.get("select.from")
@@ -128,8 +134,9 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
     if folder is not None:
         from bmx_grid.report.analysis_files import write_analysis
 
-        files = write_analysis(analysis, folder, OutputFolder(folder).claim)
-        _say_written([file for file in files if file.parent == folder])
+        with working("figures and report"):
+            files = write_analysis(analysis, folder, OutputFolder(folder).claim, every_figure=figures == "all")
+        _say_written(sorted({file if file.parent == folder else file.parent for file in files}))
 
 
 def _summary(analysis: Analysis) -> str:

@@ -5,10 +5,12 @@ The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system: a
 column per metric, higher is better, one of human scores, and where there are
 any, columns for id, system, source, reference, document and language pair:
 segments that share an id, source, reference or document are drawn and swapped
-together. Usual names
-(DA, seg_id, sys, lp, src, ref, ...) are recognised. A verdict takes off the
-numbers of words, of the hypothesis and its reference (or source), or of the
-columns of --lengths; without either no metric is said to help.
+together. Usual names (DA, seg_id, sys, lp, src, ref, ...) are recognised.
+
+A verdict says whether the better of two metrics adds anything to the score of
+the other one and the numbers of words: those of the hypothesis and its
+reference (or source), or the columns of --lengths. Without either no metric is
+said to help.
 
 exit status: 0 done; 2 a mistake in the command or its table.
 
@@ -40,20 +42,23 @@ from bmx_grid.report.terminal_lines import fitted, terminal_width
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare the columns of a file; the exit status (see above)."""
     cli = parser("compare", __doc__)
-    cli.add_argument("table", metavar="TABLE", help="the file")
-    cli.add_argument("--metrics", nargs="+", metavar="COLUMN", help="columns of scores")
-    cli.add_argument("--human", metavar="COLUMN", help="the column of human scores")
-    cli.add_argument("--by", choices=get_args(Grouping), default="none", help="grouping of segments")
-    cli.add_argument("--level", choices=get_args(Level), default="segment", help="default: segment")
-    cli.add_argument("--statistic", choices=KINDS, default="pearson", help="what tests compare")
-    cli.add_argument(
-        "--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=f"roles: {', '.join(COLUMN_ROLES)}"
-    )
-    cli.add_argument("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns of numbers of words")
-    cli.add_argument("--language-pair", metavar="LP", help="of a table without a column for it")
+    cli.add_argument("table", metavar="TABLE", help="a file with columns of scores (below)")
+    cli.add_argument("--metrics", nargs="+", metavar="COLUMN", help="needed: the columns of the metrics' scores")
+    cli.add_argument("--human", metavar="COLUMN", help="the column of human scores, where its name is not usual")
+    groupings = "the mean of the correlations within items, or within systems; none (default): all segments together"
+    cli.add_argument("--by", choices=get_args(Grouping), default="none", help=groupings)
+    levels = "correlate the scores of segments (default), or the systems' means"
+    cli.add_argument("--level", choices=get_args(Level), default="segment", help=levels)
+    statistics = "the correlation that tests compare (default: pearson)"
+    cli.add_argument("--statistic", choices=KINDS, default="pearson", help=statistics)
+    roles = f"columns whose names are not usual, by role: {', '.join(COLUMN_ROLES)}"
+    cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=roles)
+    cli.add_argument("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns with numbers of words")
+    pair = "the language pair of a table without such a column, as de-en"
+    cli.add_argument("--language-pair", metavar="LP", help=pair)
     cli.add_argument("--decimal", default=".", metavar="SIGN", help="the decimal sign of numbers: . (default) or ,")
-    cli.add_argument("--resamples", type=int, default=1000, help="of intervals and tests (default: 1000)")
-    cli.add_argument("--seed", type=int, default=0, help="of intervals and tests (default: 0)")
+    cli.add_argument("--resamples", type=int, default=1000, help="draws for intervals and tests (default: 1000)")
+    cli.add_argument("--seed", type=int, default=0, help="every random draw comes from it (default: 0)")
     cli.add_argument("--json", action="store_true", help="print JSON")
     parsed = cli.parse_args(arguments)
     return command(lambda: print(_printed(parsed)))
@@ -76,7 +81,7 @@ def _printed(parsed: argparse.Namespace) -> str:
         }
         rows = {name: json.loads(of.to_json(orient="records", double_precision=15)) for name, of in frames.items()}
         return json.dumps({"table": parsed.table, "read": read, **arguments, **rows}, ensure_ascii=False, indent=1)
-    parts = [f"{kind} {visible(', '.join(names))}" for kind, names in read.items() if names]
+    parts = [f"{kind}: {visible(', '.join(names))}" for kind, names in read.items() if names]
     head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {'; '.join(parts)}")
     return f"{head}\n\n{compared.summary(terminal_width())}"
 

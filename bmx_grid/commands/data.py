@@ -5,8 +5,9 @@ settings:
                          data)
   language_pair=LP[,LP]  only these language pairs
   limit=N                show: how many segments of each pair (default 3)
-  KEY=VALUE              any other key of the data set's YAML file:
-                         columns.score=quality
+  KEY=VALUE              any other key of the data set's YAML file; of a table:
+                         columns.score=quality (score is the role, quality
+                         its column) or decimal=,
 
 exit status: 0 done; 1 something is missing or differs; 2 a mistake in the
   command or its file, or a publisher that cannot be reached.
@@ -72,7 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME | KEY=VALUE",
         help="data sets, and settings (below); show: also a table, or a folder of mt-metrics-eval",
     )
-    cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN")
+    cli.add_argument(
+        "--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN (below)"
+    )
     parsed = cli.parse_args(arguments)
 
     return command(lambda: _run(parsed.command, parsed.settings, named_roles(parsed.columns)), RESUMES)

@@ -1,8 +1,8 @@
 """Score translations with a metric: alone, boosted by a recipe, or by
 s1 = w * s0 + (1 - w) * M_p.
 
-One segment per line, in UTF-8, split at line feeds only; - is standard input,
-gzip is recognised.
+A file holds one segment per line, in UTF-8, split at line feeds only. The file
+- is standard input; gzip is recognised.
 
 Scores of BLEU, chrF and TER are printed on sacreBLEU's scale, 0 to 100; in
 sweeps, tables and Python they are divided by 100, as in the paper.
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     cli = parser("score", __doc__)
     metrics = ", ".join(name for name in options("metric") if name != READ_FROM_FILES)
-    cli.add_argument("--metric", metavar="NAME", help=f"{metrics}; needed without a recipe")
+    cli.add_argument("--metric", metavar="NAME", help=f"needed unless a recipe is given: {metrics}")
     explainers = ", ".join(name for name in options("explainer") if name != READ_FROM_FILES)
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
     cli.add_argument("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
@@ -72,10 +72,10 @@ def _parser() -> argparse.ArgumentParser:
     cli.add_argument(
         "-p",
         type=float,
-        help="boost by the power mean with this power, -p=-inf for the smallest (default with -w: the paper's median)",
+        help="boost by the power mean with this power; -p=-inf: the minimum (default with -w: the paper's median)",
     )
     cli.add_argument(
-        "-w", type=float, help="share of the metric itself in that boost, 0 to 1 (default with -p: likewise)"
+        "-w", type=float, help="share of the metric itself in that boost, 0 to 1 (default with -p: the paper's median)"
     )
     needed = "; needed where the metric reads it"
     several = f"one reference per line{needed}; several files are several references of each segment"
@@ -87,12 +87,15 @@ def _parser() -> argparse.ArgumentParser:
         "--language-pair", metavar="LP", help="of the texts, such as de-en; for metrics that need to know it"
     )
     cli.add_argument("--json", action="store_true", help="print JSON, with all digits")
-    cli.add_argument("--only-system", action="store_true", help="the systems' scores and tests, no segments")
-    of_thresholds = "of a sweep with evaluation=[levels]: how often people agree with a difference of two systems"
+    cli.add_argument("--only-system", action="store_true", help="scores and tests of systems, not of segments")
+    of_thresholds = (
+        "the output folder of a sweep with evaluation=[levels]: also say how often people agree with a difference of "
+        "two systems of that size"
+    )
     cli.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
     cli.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
     cli.add_argument("--words", action="store_true", help="add the attribution of each word")
-    cli.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (below)")
+    cli.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option of a component (below)")
     return cli
 
 

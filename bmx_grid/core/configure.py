@@ -95,7 +95,8 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
         raise ConfigError(f"{where}: expected an option with a `_target_`, got {shown(node)}.")
     cls = _allowed_class(str(node["_target_"]), where)
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
-        raise ConfigError(f"{where}._target_: {cls.__name__} is not a {expected.__name__}.")
+        kind = expected.__name__
+        raise ConfigError(f"{where}._target_: {cls.__name__} is not a dataclass made of {kind}; name one that is.")
     missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
     if missing:
         raise ConfigError(f"{where}._target_: {cls.__name__} is abstract; name one with {', '.join(missing)}.")

@@ -21,12 +21,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 MOST_OF_LINE = 500  # signs of what an exception says; all of it is in the traceback, in a sweep's log.txt
+MOST_OF_MESSAGE = 1_000  # signs
 
 
 class BmxError(Exception):
     """Base of every error that the user can fix. details: a traceback for the report, where there is one."""
 
     details: str = ""
+
+    def __str__(self) -> str:
+        """The message; of one that quotes something long the start and the end, which says the way out."""
+        message, half = super().__str__(), MOST_OF_MESSAGE // 2
+        return message if len(message) <= MOST_OF_MESSAGE else f"{message[:half]} … {message[-half:]}"
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows in place of a traceback: the message, as on the command line."""
@@ -96,11 +102,12 @@ def printable(text: str) -> str:
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
-    """The message for an unknown name: the closest match, then the list of what exists."""
+    """The message for an unknown name: the closest match, then the list of what exists, signs in quotation marks."""
     name, names = printable(str(name)), sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
-    return f"unknown {kind} '{name}'.{hint} Available: {', '.join(names) or 'none'}."
+    available = [known_name if any(map(str.isalnum, known_name)) else f"'{known_name}'" for known_name in names]
+    return f"unknown {kind} '{name}'.{hint} Available: {', '.join(available) or 'none'}."
 
 
 def close_match(name: str, known: Iterable[str | None]) -> str:

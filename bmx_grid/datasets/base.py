@@ -184,7 +184,7 @@ class Published(DatasetReader):
         self.check_pair(language_pair)
         try:
             return self._read(Path(data_dir), language_pair)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             entries = {Path(data_dir) / path: manifest().get(path) for path in self.needs(language_pair)}
             wrong = [str(path) for path, entry in entries.items() if entry is None or verify(path, entry) == "differs"]
             raise DataError(

@@ -176,8 +176,8 @@ class MtMetricsEval(DatasetReader):
         kept = [name for name in names if name not in people and name not in self.leave_out]
         if not kept:
             raise ConfigError(
-                f"dataset.{self.name}: none of the systems {', '.join(names)} in {root} is left to judge; see "
-                "leave_out and human_systems."
+                f"dataset.{self.name}: none of the systems {', '.join(names)} in {root} is left to judge; take some "
+                "of them out of leave_out, or set human_systems=true if they are references."
             )
         return kept
 

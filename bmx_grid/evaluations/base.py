@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, ClassVar, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -331,9 +331,10 @@ def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
         name = field_.name
         if field_ is SettingRow.__dataclass_fields__.get(name):
             continue
-        before = "" if hints[name] == Measured else f"{name}_"
-        ends = () if hints[name] in COLUMN_KINDS else (f"{before}low", f"{before}high")
-        made[name] = (hints[name], (name, *ends))
+        hint = str if get_origin(hints[name]) is Literal else hints[name]
+        before = "" if hint == Measured else f"{name}_"
+        ends = () if hint in COLUMN_KINDS else (f"{before}low", f"{before}high")
+        made[name] = (hint, (name, *ends))
     return made
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from bmx_grid.core.errors import DataError, DataMissingError
+from bmx_grid.core.errors import DataError, DataMissingError, shown
 from bmx_grid.core.wording import first_line, visible
 from bmx_grid.evaluations.base import COLUMN_KINDS, NAMES, Estimate, Kind, SettingRow, columns_of, fields_of
 
@@ -91,6 +91,9 @@ def check(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
     kinds: dict[str, Kind] = {**dict.fromkeys(names, "text"), **columns_of(row)}
     check_columns(table, kinds, origin)
     cells = {name: _values(table, name, kind) for name, kind in kinds.items()}
+    for name, hint in get_type_hints(row, include_extras=True).items():
+        if get_origin(hint) is Literal:
+            _check_labels(cells[name], name, get_args(hint), origin)
     of_setting = getattr(row, "KEY", None)
     key = list(kinds) if of_setting is None else [*names, *of_setting]
     _check_once(list(zip(*(cells[name] for name in key), strict=True)), origin)
@@ -145,6 +148,14 @@ def _values(table: pa.Table, name: str, kind: Kind) -> list[Any]:
         return numbers
     values: list[Any] = column.to_pylist()
     return values
+
+
+def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origin: str) -> None:
+    """Raise DataError for a value that is none of the labels of a column."""
+    for place, value in enumerate(values):
+        if value not in labels:
+            there_are = ", ".join(map(repr, labels))
+            raise DataError(f"{origin}: row {place + 1}: the {name} {shown(value)} is none of {there_are}; {EDITED}.")
 
 
 def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:

@@ -117,7 +117,7 @@ class Verdict(SettingRow):
     explainer: str = ""
     boost: str = ""
     point: str = ""
-    verdict: str = TOO_LITTLE
+    verdict: Label = TOO_LITTLE
     because: str = ""
     gain: Estimate = NOTHING
     beyond: Estimate = NOTHING

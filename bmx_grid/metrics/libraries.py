@@ -61,7 +61,10 @@ class Comet(_OfLibrary):
 
     LIBRARY: ClassVar[str] = "comet"
     PACKAGE: ClassVar[str] = "unbabel-comet"
-    LIMITS: ClassVar[str] = "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what is needed here."
+    LIMITS: ClassVar[str] = (
+        "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what is needed here: score in an "
+        "environment of its own, and read the scores with metric=[imported]."
+    )
 
     model: str = identity("Unbabel/wmt20-comet-qe-da")
     batch_size: int = runtime(32, least=1)
@@ -78,7 +81,10 @@ class TransQuest(_OfLibrary):
 
     LIBRARY: ClassVar[str] = "transquest"
     PACKAGE: ClassVar[str] = "transquest"
-    LIMITS: ClassVar[str] = "Its release 1.1.1 is for transformers 4, older than what is needed here: it may not run."
+    LIMITS: ClassVar[str] = (
+        "Its release 1.1.1 is for transformers 4, older than what is needed here: if it does not run, score in an "
+        "environment of its own, and read the scores with metric=[imported]."
+    )
 
     model: str = identity("TransQuest/monotransquest-da-multilingual")
     cuda: bool = runtime(False)

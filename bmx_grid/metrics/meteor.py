@@ -120,20 +120,30 @@ def _counts(program: subprocess.Popen[str], references: Sequence[str], hypothesi
     line = _ask(program, "SCORE ||| " + " ||| ".join(map(_plain, [*references, hypothesis])))
     numbers = line.split()
     if len(numbers) != _NUMBERS or not all(number.replace(".", "", 1).isdigit() for number in numbers):
-        raise BmxError(f"METEOR 1.5 answered {line[:80]!r} in place of {_NUMBERS} counts for {hypothesis[:60]!r}.")
+        raise BmxError(
+            f"METEOR 1.5 answered {line[:80]!r} in place of {_NUMBERS} counts for {hypothesis[:60]!r}; leave this "
+            "segment out, or choose another metric."
+        )
     return [float(number) for number in numbers]
 
 
 def _ask(program: subprocess.Popen[str], line: str) -> str:
-    """The next line that the program writes."""
+    """The next line that the program writes. Raises BmxError where it has ended."""
     assert program.stdin is not None and program.stdout is not None
+    why = "it writes no more"
     with _LOCK:
         try:
             program.stdin.write(line + "\n")
             program.stdin.flush()
+            answer = program.stdout.readline()
         except OSError as error:
-            raise BmxError(f"METEOR 1.5 ended with status {program.poll()} ({error}).") from error
-        return program.stdout.readline()
+            answer, why = "", str(error)
+    if not answer:
+        raise BmxError(
+            f"METEOR 1.5 ended with status {program.poll()} ({why}); run again, with more memory if it lacked some "
+            "(metric.meteor.memory)."
+        )
+    return answer
 
 
 def _plain(text: str) -> str:

@@ -75,7 +75,7 @@ class Sentinel(SentenceEmbedding):
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         """float64[n] predicted human scores. Raises ConfigError where it was fitted to no set."""
         if not self.judged:
-            raise ConfigError("a sentinel is fitted to the human scores of a whole set: use it in a sweep.")
+            raise ConfigError("metric 'sentinel' is fitted to the human scores of a whole data set: use it in a sweep.")
         if not items:
             return np.empty(0)
         weights, fold_of = _fit(self)

@@ -212,6 +212,6 @@ def _scorer(variant: str, stemmed: bool) -> Any:
         from rouge_score.rouge_scorer import RougeScorer
     except ModuleNotFoundError as error:
         raise UnavailableError(
-            "metric rouge needs the package rouge-score: in a checkout, pip install '.[rouge]'."
+            "rouge_1, rouge_2 and rouge_l need the package rouge-score: in a checkout, pip install '.[rouge]'."
         ) from error
     return RougeScorer([variant], use_stemmer=stemmed)

@@ -55,9 +55,9 @@ def read_object(model: str, path: Path) -> dict[str, Any]:
     try:
         content = read_json(path)
     except (OSError, ValueError) as error:
-        raise UnavailableError(f"model '{model}': {path} cannot be read ({error}); get the model again.") from error
+        raise UnavailableError(f"model '{model}': {path} cannot be read ({error}); download it again.") from error
     if not isinstance(content, dict):
-        raise UnavailableError(f"model '{model}': {path} is not a JSON object; get the model again.")
+        raise UnavailableError(f"model '{model}': {path} is not a JSON object; download the model again.")
     return content
 
 
@@ -173,7 +173,7 @@ def check_files(model: str, revision: str | None) -> None:
         if "layer" in key and isinstance(value, int | float) and value > MOST_LAYERS:
             raise UnavailableError(
                 f"model '{model}': {key} of its config.json is {shown(value)}, and no model has more than "
-                f"{MOST_LAYERS:,} layers; get the model again."
+                f"{MOST_LAYERS:,} layers; download the model again."
             )
     explicit = settings.get("transformers_weights")
     if explicit is not None:
@@ -197,7 +197,7 @@ def _indexed(model: str, index: Path) -> list[str]:
         return []
     names = read_object(model, index).get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise UnavailableError(f"model '{model}': {index} has no weight_map of file names; get the model again.")
+        raise UnavailableError(f"model '{model}': {index} has no weight_map of file names; download the model again.")
     for name in names.values():
         if not name.endswith(".safetensors") or Path(name).is_absolute() or ".." in Path(name).parts:
             raise UnavailableError(

@@ -136,7 +136,7 @@ def _chosen_device(device: Device) -> str:
         if not there[kind] or (kind == "cuda" and int(index) >= torch.cuda.device_count()):
             raise UnavailableError(
                 f"executor.devices: {of_worker} was given to this worker, and PyTorch sees no such device here; name "
-                "those that it sees, or run without: executor.devices=[]."
+                "devices that it sees, or none: executor.devices=[]."
             )
         return of_worker
     if device == "auto":
@@ -177,7 +177,7 @@ def _load(
     try:
         limit = _text_limit(tokenizer, network.config)
     except (TypeError, ValueError, OverflowError) as error:
-        why = f"its limit of tokens cannot be computed ({exception_line(error)}); get its configuration again"
+        why = f"its limit of tokens cannot be computed ({exception_line(error)}); download its config.json again"
         raise UnavailableError(f"model '{model}': {why}.") from error
     return LoadedModel(model, tokenizer, network.to(device), torch.device(device), limit)
 
@@ -205,8 +205,8 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
             why = exception_line(error)
             if place != model or model_folder(model) is not None:
                 raise UnavailableError(
-                    f"model '{model}' cannot be loaded from {place}: {why.rstrip('.:')}. Get the model again, or name "
-                    "another."
+                    f"model '{model}' cannot be loaded from {place}: {why.rstrip('.:')}. Download the model "
+                    "again, or name another."
                 ) from error
             raise UnavailableError(absent(model, revision, why)) from error
     # once more for a hub model: check_model lets pass what is still on the hub

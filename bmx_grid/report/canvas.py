@@ -56,13 +56,14 @@ class Drawing:
     """A figure that can be drawn.
 
     stem: its file name without suffix; title: what it shows, in a few words; caption: what it rests on, in sentences;
-    draw: makes it, called inside `style`.
+    draw: makes it, called inside `style`. signature: of the results it shows, for the metadata of its file.
     """
 
     stem: str
     title: str
     caption: str
     draw: Callable[[], Figure]
+    signature: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("title", "caption"):  # names in them may hold line breaks
@@ -124,15 +125,15 @@ def save(drawing: Drawing, folder: Path) -> Path:
     No date is inside: the same figure gives the same bytes.
     """
     file = figure_file(drawing, folder)
-    metadata = {"Title": drawing.title, "Description": drawing.caption, "Date": None}
+    metadata = {"Title": drawing.title, "Description": drawing.caption, "Source": drawing.signature, "Date": None}
     with style(), replacing(file) as part:
         drawing.draw().savefig(part, format="svg", metadata=metadata)
     return file
 
 
 def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
-    """A figure of an analysis, whose signature ends the caption."""
-    return Drawing(stem, title, f"{caption.rstrip()} {analysis.ask(signature)}", draw)
+    """A figure of an analysis, with its signature."""
+    return Drawing(stem, title, caption.rstrip(), draw, analysis.ask(signature))
 
 
 def correlation_of(analysis: Analysis) -> str:

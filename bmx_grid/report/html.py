@@ -67,7 +67,7 @@ def write_report(
     """
     of_boosts = analysis.ask(answers.compute).answers
     signed = analysis.ask(signature)
-    pictures = [_picture(drawing, file, signed) for drawing, file in figures]
+    pictures = [_picture(drawing, file) for drawing, file in figures]
     first = next((picture for picture in pictures if picture["name"] == FIRST), None)
     parts = {table.stem: _table(table, signed) for table in tables}
     of_verdicts = [table for table in tables if table.stem == "verdicts"]
@@ -126,11 +126,10 @@ def _with_minus(sentence: str) -> str:
     return re.sub(r"(?<=[ (\[])-(?=\d)", MINUS, sentence)
 
 
-def _picture(drawing: Drawing, file: Path, signed: str) -> Mapping[str, str]:
-    """A figure as an image in the page, without its signature: scripts in it never run there, it can load nothing."""
+def _picture(drawing: Drawing, file: Path) -> Mapping[str, str]:
+    """A figure as an image in the page: scripts in it never run there, it can load nothing."""
     source = f"data:image/svg+xml;base64,{base64.b64encode(file.read_bytes()).decode('ascii')}"
-    caption = drawing.caption.removesuffix(signed)
-    return {"name": drawing.stem, "title": drawing.title, "caption": caption, "source": source}
+    return {"name": drawing.stem, "title": drawing.title, "caption": drawing.caption, "source": source}
 
 
 def _introduction(analysis: Analysis) -> list[str]:

@@ -74,12 +74,12 @@ def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
     return causes
 
 
-def failures(failed: Sequence[Refused]) -> str:
+def failures(failed: Sequence[Refused], title: str = "failed") -> str:
     """How many parts of a sweep failed, then each reason once, with how many failed for it; "" where none did."""
     if not failed:
         return ""
     lines = [f"  {named(labels, 1)}: {reason}" for labels, reason in _by_cause(failed)]
-    return "\n".join([f"failed: {len(failed)}", *(wrapped(line, terminal_width(), "    ") for line in lines)])
+    return "\n".join([f"{title}: {len(failed)}", *(wrapped(line, terminal_width(), "    ") for line in lines)])
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:

@@ -21,16 +21,20 @@ def members(
 ) -> dict[str, Part]:
     """The parts by name, where an option may stand for several; adds to `failed` those that break their contract.
 
-    Raises ConfigError for a name that occurs twice.
+    Raises ConfigError for a name that occurs twice, BmxError for options that stand for nothing, such as a file that
+    names no metric.
     """
     known: dict[str, Part] = {}
     for option, part in parts.items():
+        members: Mapping[str, Part] = {}
         try:
             with component_errors():
                 members = part.members(option, sets)
                 for member in members.values():
                     check_metric(member) if isinstance(member, Metric) else check_explainer(member)
-        except ComponentError as error:
+        except BmxError as error:
+            if not members and not isinstance(error, ComponentError):
+                raise
             failed.append(Refused(f"{group} {option}", str(error)))
             continue
         for name in members:

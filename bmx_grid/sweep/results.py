@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bmx_grid._version import __version__
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import replacing
-from bmx_grid.core.wording import setting_label
+from bmx_grid.core.wording import setting_label, visible
 from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, SettingRow, columns_of
 from bmx_grid.evaluations.grid import NO_POINT, GridOfSetting, PointRow
 from bmx_grid.measures.annotators import reliability
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bmx_grid.datasets.segments import SegmentSet
+
+VERSION = b"bmx_grid"  # in the metadata of a table: the version that wrote it
 
 
 @dataclass(frozen=True)
@@ -224,11 +227,20 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write a table in one step, compressed and with checksums of its pages. Raises StoreError."""
+    """Write a table in one step, compressed, with checksums of its pages and this version. Raises StoreError."""
     import pyarrow.parquet as pq
 
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), VERSION: __version__})
     with replacing(path) as part:
         pq.write_table(table, part, compression="zstd", write_page_checksum=True)
+
+
+def version_of(path: Path) -> str:
+    """The version that wrote a table, in words. Raises OSError for a file that cannot be read."""
+    import pyarrow.parquet as pq
+
+    written_by = (pq.read_schema(path).metadata or {}).get(VERSION)
+    return "an earlier version" if written_by is None else f"bmx-grid {visible(written_by.decode(errors='replace'))}"
 
 
 def write_csv(table: pa.Table, path: Path) -> None:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import ConfigError
@@ -114,12 +114,15 @@ class MlflowTracker(Tracker):
 
     uri: None for `mlflow.db` beside the output folder, `sqlite:///FILE`, or the http(s) address of a tracking server;
     experiment: the name under which runs are gathered; timeout: seconds that a request to a server may take, which is
-    tried twice. Raises ConfigError for a time outside (0, 3600].
+    tried twice; curves: whether every correlation of a grid is sent, or those at whole p ("thin"): a tenth of the
+    paper's, of which all are in grid.parquet, an artifact of the sweep's run.
+    Raises ConfigError for a time outside (0, 3600].
     """
 
     uri: str | None = field(default=None, repr=False, metadata={"role": RUNTIME})  # it may hold a password
     experiment: str = runtime("bmx_grid")
     timeout: float = runtime(30.0)
+    curves: Literal["all", "thin"] = runtime("all")
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= LONGEST_WAIT:
@@ -197,7 +200,7 @@ class MlflowTracker(Tracker):
             return
         self._client.log_batch(run.info.run_id, params=[Param(*item) for item in parameters(result).items()])
         # Times follow from the run's, so that what is repeated after an interrupt is an exact duplicate.
-        self._send(run, points(result), run.info.start_time)
+        self._send(run, points(result, thin=self.curves == "thin"), run.info.start_time)
         self._client.set_terminated(run.info.run_id)
 
     def judge(self, result: SettingResult, verdict: str, gain: Estimate) -> None:
@@ -328,8 +331,8 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
     return digest([LAYOUT, name, yaml.safe_dump(kept, sort_keys=True)]), params
 
 
-def points(result: SettingResult) -> list[Entry]:
-    """What is sent of a result; values that are not finite are left out.
+def points(result: SettingResult, *, thin: bool = False) -> list[Entry]:
+    """What is sent of a result; values that are not finite are left out. thin: of the grid only whole p.
 
     The grid is one series for each w, `pearson/w0.4`, with p in tenths as its step, which must be a whole number: of a
     finer grid only whole tenths are sent. The numbers about the grid are logged at step 0 and have no `/` in their
@@ -354,7 +357,8 @@ def points(result: SettingResult) -> list[Entry]:
         for weight, curve in zip(result.spec.w, grid.correlation[::-1].T.tolist(), strict=True):
             entries += [(f"{kind}/w{weight:.12g}", value, step) for value, step in zip(curve, steps, strict=True)]
     finite = [entry for entry in entries if math.isfinite(entry[1]) and math.isfinite(entry[2])]
-    return [(name, value, round(step)) for name, value, step in finite if abs(step - round(step)) < 1e-6]
+    apart = 10 if thin else 1
+    return [(name, value, round(step)) for name, value, step in finite if abs(math.remainder(step, apart)) < 1e-6]
 
 
 def _legal(name: str) -> str:

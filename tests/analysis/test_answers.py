@@ -247,6 +247,11 @@ def test_verdicts_of_an_earlier_version_are_refused(column):
         analysis(verdicts=rows_of({}).drop(columns=column)).ask(answers.compute)
 
 
+def test_a_label_that_is_no_verdict_is_named_with_its_row():
+    with pytest.raises(DataError, match=r"the table verdicts: row 2: the verdict 'it helps' is none of 'helps', .*run"):
+        analysis(verdicts=rows_of({}, {"metric": "n", "verdict": "it helps"})).ask(verdicts.compute)
+
+
 def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     """Four of four settings gain at the published point, and no gain is shown: two answers to one question."""
     at = {"fixed": {"lime": Point(0.5, 0.5)}}

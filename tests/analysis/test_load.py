@@ -20,6 +20,7 @@ from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.levels import Row
 from bmx_grid.evaluations.words import Row as WordsRow
+from bmx_grid.sweep import results
 
 SURFACES = random_surfaces(0)
 ONE = ("d1", "a", "m1", "lime")
@@ -89,7 +90,7 @@ REFUSED = {
     "a path": (replaced("explainer", first("x", "x", "x/../../../tmp/evil", then="x")), "row 3: the explainer "),
     "a line break": (replaced("explainer", first("x", "x", "l\n\\input{/etc}", then="x")), "row 3: the explainer "),
     "an empty name": (replaced("explainer", first("x", "x", "", then="x")), "row 3: the explainer "),
-    "words": (replaced("correlation", first(then="high")), "holds string, not numbers"),
+    "words": (replaced("correlation", first(then="high")), "holds string, not numbers; correct"),
     "1.5": (replaced("correlation", first(0.1, 1.5, then=0.0)), "row 2 has a correlation outside [-1, 1]: 1.5"),
     "infinite p": (replaced("p", first(0.0, float("inf"), then=0.0)), "row 2 has no finite p"),
     "no w": (replaced("w", first(0.0, 1.0, None, then=0.0)), "row 3 has no finite w"),
@@ -243,6 +244,19 @@ def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, said):
         tables_beside(load_table(beside(tmp_path, edit))).rows("correlations", Row)
     with pytest.raises(DataError, match=re.escape(said)):
         Given(tables_beside(load_table(tmp_path))).ask(correlations.compute)
+
+
+@pytest.mark.parametrize("version", ["an earlier version", "bmx-grid 0.1.0"])
+def test_settings_of_an_earlier_version_are_not_read_and_that_is_said(tmp_path, version, monkeypatch):
+    file = beside(tmp_path, lambda table: table) / "settings.parquet"
+    older = pq.read_table(file).drop_columns(["constructed"])
+    if version == "an earlier version":
+        pq.write_table(older, file)
+    else:
+        monkeypatch.setattr(results, "__version__", "0.1.0")
+        results.write_parquet(older, file)
+    with pytest.warns(UserWarning, match=rf"settings\.parquet: no column constructed; it was written by {version}, or"):
+        assert not tables_beside(load_table(tmp_path))
 
 
 def test_a_table_beside_it_without_rows_is_read(tmp_path):

@@ -142,7 +142,7 @@ def texts() -> pd.DataFrame:
     return pd.DataFrame({"ref": refs, "mt": hyps, "DA": rng.normal(size=10), "remark": "unused"})
 
 
-def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures):
+def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures, recwarn):
     quick = {"executor": "sequential", "settings": STEP, "cache_dir": tmp_path}
     found = bmx.grid(texts, "chrf", "erasure", **quick)
     base = [bmx.load("chrf", None).score([r], [h])[0] for r, h in zip(texts["ref"], texts["mt"], strict=True)]
@@ -155,6 +155,7 @@ def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures):
     assert (kept.folder / "report.html").is_file()
     del found
     assert not folder.exists(), "a temporary folder goes with the result"
+    assert not [warning for warning in recwarn if warning.category is ResourceWarning]
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,15 @@ def test_given_points(results, read, capsys):
     assert read(results, *point)["fixed"]["lime"]["undefined"] == 9
 
 
+def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main([str(results), f"output_dir={out}", "figures=all"]) == 0
+    stems = [file.stem for file in (out / "figures").iterdir()]
+    assert {"ridge", "gain_density_by_explainer", "best_w_and_p_by_explainer"} <= set(stems)
+    assert sum(stem.startswith("correlation_over_p_") for stem in stems) == 25
+    assert f"written: {out / 'figures'}\n         {out / 'report.html'}" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -104,6 +113,8 @@ def test_given_points(results, read, capsys):
         pytest.param(["HERE", "outputdir=x"], "unknown key 'outputdir'. Did you mean 'output_dir'?", id="key"),
         pytest.param(["results=HERE"], "unknown key 'results'", id="no key for paths"),
         pytest.param(["HERE", "format=pdf"], "format: unknown value 'pdf'", id="format"),
+        pytest.param(["HERE", "figures=all"], "give output_dir=DIR, no format", id="figures without a folder"),
+        pytest.param(["HERE", "figures=al"], "figures: unknown value 'al'. Did you mean 'all'?", id="which figures"),
         pytest.param(["HERE", "HERE", "questions=x"], "questions: several sweeps are compared with", id="of one sweep"),
         pytest.param(["HERE", "fixed.lime.p=-1"], "fixed.lime: w must be given, as fixed.lime.w=VALUE", id="half"),
         pytest.param(["HERE", f"output_dir={__file__}"], "is a file; name a folder", id="a file"),

@@ -243,7 +243,7 @@ def test_a_password_is_shown_nowhere(folder, call):
     [
         pytest.param(["seed=1,2", "limit=choice(3,4)"], 4, id="each with each"),
         pytest.param(["seed=range(0,3)"], 3, id="a range"),
-        pytest.param(["metric=[chrf],[ter]"], 2, id="lists"),
+        pytest.param(["metric=[chrf],[random]"], 2, id="lists"),
     ],
 )
 def test_a_multirun_is_a_sweep_per_combination_of_values(values, n_jobs, folder, capsys):

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from bmx_grid.core.configure import ALLOWED_PACKAGES, build, folder_path, load_option
+from bmx_grid.core.configure import ALLOWED_PACKAGES, build, convert, folder_path, load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.metrics.base import Metric
@@ -61,6 +61,17 @@ def test_values_are_converted_to_their_fields(values, name, expected):
     assert type(made) is type(expected)
 
 
+def test_signs_among_what_is_available_are_quoted():
+    with pytest.raises(ConfigError, match=r"decimal: unknown value ';'\. Available: ',', '\.'\.$"):
+        convert(";", Literal[".", ","], "decimal")
+
+
+def test_a_long_value_leaves_the_way_out_in_the_message():
+    with pytest.raises(ConfigError, match=r"^mode: unknown value 'x+ … x+'\. Available: a, b\.$") as caught:
+        convert("x" * 6_000, Literal["a", "b"], "mode")
+    assert len(str(caught.value)) == 1_003
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -94,7 +105,7 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
             id="a class of two rooms",
         ),
         pytest.param("bmx_grid.core.identity.digest", "there is no class", id="a function is no class"),
-        pytest.param("bmx_grid.core.errors.BmxError", "is not a Component", id="wrong kind"),
+        pytest.param("bmx_grid.core.errors.BmxError", "is not a dataclass made of Component; name", id="wrong kind"),
         pytest.param("bmx_grid.metrics.base.Metric", "is abstract.*with reads, score, signature", id="abstract"),
     ],
 )

@@ -256,6 +256,7 @@ MISFITS = {
     "mlqe-other-numbers-of-tags": ("mlqe_pe", {"test20.tags": "OK BAD\nOK OK OK\n"}, ["same numbers of words"]),
     "mlqe-other-partition": ("mlqe_pe", {"short.tsv": None}, ["holds no test20.ende"]),
     "mlqe-not-an-archive": ("mlqe_pe", {MLQE: b"not an archive"}, ["damaged archive"]),
+    "mlqe-nested-ratings": ("mlqe_pe", mlqe(f"0\ta\tb\t{'[' * 9999}\t1\t[1]\t1\t1\n"), [MLQE, "as published"]),
     "eval4nlp-another-tag": ("eval4nlp21", {"src-tags": "0 1\nBAD\n"}, ["cannot be read as published"]),
     "summeval-broken-json": ("summeval", {"documents.jsonl": "{"}, ["documents.jsonl, line 1: not a JSON object"]),
     "summeval-no-article": ("summeval", {"documents.jsonl": '{"id": "a"}'}, ["the column 'source' is needed"]),

@@ -90,7 +90,9 @@ BROKEN = [
     pytest.param(partial(change_config, hidden_size="x"), "cannot be loaded", id="a text for a number"),
     pytest.param(partial(change_config, num_hidden_layers=10**9), "no model has more than 1,000", id="layers"),
     pytest.param(
-        lambda folder: (folder / "tokenizer.json").write_text("[]"), r"[^.]\. Get the model again, or name", id="a list"
+        lambda folder: (folder / "tokenizer.json").write_text("[]"),
+        r"[^.]\. Download the model again, or name",
+        id="a list",
     ),
     pytest.param(partial(change_config, model_type="no_such", architectures=["X"]), "no_such", id="an architecture"),
 ]

@@ -70,7 +70,7 @@ def test_every_figure_is_drawn_at_a_column_or_page_width_and_nothing_leaves_it(s
             figure.draw_without_rendering()
             box = figure.get_tightbbox()
         stems.add(drawing.stem)
-        assert drawing.caption.endswith(signature(analysis)), drawing.stem
+        assert drawing.signature == signature(analysis) and "sha256" not in drawing.caption, drawing.stem
         assert figure.get_figwidth() in (COLUMN, PAGE)
         assert not any(signature(analysis)[:20] in text.get_text() for text in figure.texts)  # no caption in it
         places = (box.x0, box.y0, figure.get_figwidth() - box.x1, figure.get_figheight() - box.y1)
@@ -83,7 +83,8 @@ def test_a_figure_is_a_file_with_its_words_and_the_same_for_the_same_analysis(tm
     first, second = (save(drawing, tmp_path / name) for name in "ab")
     assert first == tmp_path / "a" / "better_and_worse_by_explainer.svg"
     assert first.read_bytes() == second.read_bytes()
-    assert drawing.caption in "".join(ElementTree.parse(first).getroot().itertext())
+    told = [*ElementTree.parse(first).getroot().itertext()]  # the metadata, too
+    assert drawing.caption in told and drawing.signature in told
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file"):
         save(drawing, tmp_path / "file")

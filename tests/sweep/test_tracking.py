@@ -84,6 +84,14 @@ def test_the_papers_grid_has_all_of_its_points(folder):
     assert n_points(folder) == 3600 + SCALARS + HEADLINE
 
 
+def test_thin_curves_are_those_at_whole_p(folder):
+    track(folder, [make_result(**PAPER)], curves="thin")
+    assert n_points(folder) == 360 + SCALARS + HEADLINE
+    sent = points(make_result(**PAPER), thin=True)
+    assert {step for name, _, step in sent if name == "pearson/w0"} == {10 * p for p in range(-30, 30)}
+    assert set(sent) <= set(points(make_result(**PAPER)))
+
+
 @pytest.mark.parametrize(
     ("p", "steps"),
     [((-1.0, 0.0, 1.0), [-10, 0, 10]), ((-0.25, 0.0, 0.25), [0]), ((0.1 + 0.2, 0.4), [3, 4]), ((0.1, np.inf), [1])],

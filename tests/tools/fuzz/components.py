@@ -142,7 +142,12 @@ def answer(group: str, hook: str, way: str, folder: Path) -> list[str]:
     reader = build({**load_option("dataset", "sample"), "language_pairs": ["de-en"]}, DatasetReader, "dataset.sample")
     levels = build({**load_option("evaluation", "levels", 0), "resamples": 3}, Evaluation, "evaluation.levels")
     options = PlanOptions(data_dir=folder, cache_dir=folder, limit=4)
-    plan = make_plan({"sample": reader}, parts["metric"], parts["explainer"], options)
+    try:
+        plan = make_plan({"sample": reader}, parts["metric"], parts["explainer"], options)
+    except DataError as error:
+        if hook != "members":
+            raise
+        return [str(error)]  # a mistake in its options, which stops the sweep
     run = run_plan(plan, {"levels": levels}, executor=Sequential(), stop_on_error=False, progress=lambda *_: None)
     outcomes = list(run)
     results, incomplete = complete(outcomes, {"levels": levels})

@@ -184,7 +184,7 @@ def _commanded(work: Callable[[], int], given, folder: Path) -> str:
     if status != 2:
         return ""
     answer = said.partition("error: ")[2].removesuffix("\n")
-    words = [word for one in given for word in (one, *re.split(r"\W+", one)) if word]
+    words = [word for one in given for word in (one, repr(one)[1:-1], *re.split(r"\W+", one)) if word]
     if len(words) and {"-m", "--multirun"} & set(given):  # one sentence for each of its runs
         return "\n".join(_sentence(line.removeprefix("error: "), words) for line in answer.split("\n"))
     # A part that is missing, an empty name and the model behind an explainer are named in other words.

@@ -71,7 +71,7 @@ def answer(path: Path) -> str:
 def _edited(rng: random.Random, table: pa.Table) -> tuple[str, pa.Table]:
     name = rng.choice(table.column_names)
     at = table.column_names.index(name)
-    kind = rng.randrange(6)
+    kind = rng.randrange(7)
     if kind == 0:
         return f"no column {name}", table.drop_columns([name])
     if kind == 1:
@@ -82,6 +82,10 @@ def _edited(rng: random.Random, table: pa.Table) -> tuple[str, pa.Table]:
         return "no rows", table.slice(0, 0)
     if kind == 4:
         return f"{name} is empty", table.set_column(at, name, pa.nulls(len(table)))
+    if kind == 5 and len(table) and pa.types.is_string(table.schema.field(at).type):
+        cells = table.column(at).to_pylist()
+        cells[rng.randrange(len(cells))] = "x"
+        return f"one cell of {name} is 'x'", table.set_column(at, name, pa.array(cells))
     value = rng.choice(VALUES)
     values = pa.array([str(value) if value == 10**30 else value] * len(table))
     return f"{name} is {value!r}", table.set_column(at, name, values)
