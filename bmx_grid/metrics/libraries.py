@@ -8,6 +8,7 @@ import importlib.util
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics.base import Cost, Metric, pairs_of
+from bmx_grid.models.files import check_revision
 from bmx_grid.words.perturbation import Item, Role
 
 
@@ -57,7 +59,10 @@ class _OfLibrary(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class Comet(_OfLibrary):
-    """A COMET model (Rei et al., 2020). Its checkpoints are pickled: load only models whose publisher you trust."""
+    """A COMET model (Rei et al., 2020). Its checkpoints are pickled: load only models whose publisher you trust.
+
+    revision: of the model on the hub; None for its newest.
+    """
 
     LIBRARY: ClassVar[str] = "comet"
     PACKAGE: ClassVar[str] = "unbabel-comet"
@@ -67,12 +72,22 @@ class Comet(_OfLibrary):
     )
 
     model: str = identity("Unbabel/wmt20-comet-qe-da")
+    revision: str | None = identity(None, later=True)
     batch_size: int = runtime(32, least=1)
     gpus: int = runtime(0, least=0)
 
+    @property
+    def signature(self) -> str:
+        return super().signature + (f"|revision:{self.revision}" if self.revision is not None else "")
+
+    def check(self) -> None:
+        check_revision(self.model, self.revision)
+        super().check()
+
     def _predict(self, pairs: Sequence[tuple[str, str]]) -> Any:
         rows = [{"src": source, "mt": hypothesis} for source, hypothesis in pairs]
-        return _comet(self.model).predict(rows, batch_size=self.batch_size, gpus=self.gpus, progress_bar=False).scores
+        model = _comet(self.model, self.revision)
+        return model.predict(rows, batch_size=self.batch_size, gpus=self.gpus, progress_bar=False).scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +109,14 @@ class TransQuest(_OfLibrary):
 
 
 @functools.lru_cache(maxsize=1)
-def _comet(model: str) -> Any:
+def _comet(model: str, revision: str | None) -> Any:
     import comet
+    from huggingface_hub import snapshot_download
 
-    return comet.load_from_checkpoint(comet.download_model(model))
+    if revision is None:
+        return comet.load_from_checkpoint(comet.download_model(model))
+    folder = Path(snapshot_download(model, revision=revision))  # as download_model, which takes no revision
+    return comet.load_from_checkpoint(str(folder / "checkpoints" / "model.ckpt"))
 
 
 @functools.lru_cache(maxsize=1)

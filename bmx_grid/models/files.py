@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import UnavailableError, shown
 from bmx_grid.core.storage import read_json
 from bmx_grid.models.packed import check_packed, file_digest, is_packed, packed_content, unpacked_folder
@@ -29,7 +30,12 @@ LOWER_CASED_BY_DEFAULT = (
     *("albert", "bert", "convbert", "distilbert", "electra", "ernie", "funnel", "layoutlm", "megatron-bert"),
     *("mobilebert", "mpnet", "nezha", "nomic_bert", "retribert", "roformer", "splinter", "squeezebert", "yoso"),
 )
-_READ_FROM_JSON = ("TokenizersBackend", "PreTrainedTokenizerFast")  # classes that take tokenizer.json as it is
+# Classes of tokenizers that keep the case of texts, whatever the network: multilingual-e5 is a BERT with that of XLM-R.
+# The first two take tokenizer.json as it is.
+KEEP_CASE = (
+    *("TokenizersBackend", "PreTrainedTokenizerFast"),
+    *("RobertaTokenizer", "RobertaTokenizerFast", "XLMRobertaTokenizer", "XLMRobertaTokenizerFast"),
+)
 
 
 def check_casing(model: str, revision: str | None, model_type: object) -> None:
@@ -40,7 +46,7 @@ def check_casing(model: str, revision: str | None, model_type: object) -> None:
     """
     path = find_file(model, revision, "tokenizer_config.json")
     settings = {} if path is None else read_object(model, path)
-    if "do_lower_case" in settings or settings.get("tokenizer_class") in _READ_FROM_JSON:
+    if "do_lower_case" in settings or settings.get("tokenizer_class") in KEEP_CASE:
         return
     if model_type in LOWER_CASED_BY_DEFAULT:
         raise UnavailableError(
@@ -218,6 +224,10 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
     if folder is not None and is_packed(folder):
         _check_layers(model, layers, check_packed(folder).config)
         return
+    if folder is not None:
+        _refuse_gguf(model, folder)
+    else:
+        check_revision(model, revision)
     if folder is not None and not folder.is_dir():
         raise UnavailableError(f"model '{model}': there is no folder {folder}. {_REMEDY}")
     lacking = _lacking(model, revision)
@@ -236,6 +246,34 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
     _check_layers(model, layers, settings)
     if find_file(model, revision, "tokenizer_config.json") is not None or folder is not None or hub_is_closed():
         check_casing(model, revision, settings.get("model_type"))  # else the hub may have it: checked when it is loaded
+
+
+def _refuse_gguf(model: str, path: Path) -> None:
+    """Raise UnavailableError for a GGUF file, and for a folder that has one in place of a model."""
+    if path.is_dir() and not (path / "config.json").is_file():
+        path = next(iter(sorted(path.glob("*.gguf"))), path)
+    if path.suffix == ".gguf":
+        raise UnavailableError(
+            f"model '{model}': {path.name} is a GGUF file, and those are not read. {_REMEDY} A language model that is "
+            "served as it is, by llama.cpp for example, can be asked with metric=[judge]."
+        )
+
+
+def check_revision(model: str, revision: str | None) -> None:
+    """Raise UnavailableError for a commit that an option of this package names for another model.
+
+    Who names another model in an option, and no revision, would look for a commit that it does not have.
+    """
+    if revision is None or not _COMMIT.fullmatch(revision):
+        return
+    pinned = re.compile(rf"^ *(\w*)model: (\S+).*\n *\1(?:model_)?revision: {revision}\b", re.MULTILINE)
+    models = {named for file in CONFIGS.glob("*/*.yaml") for _, named in pinned.findall(file.read_text("utf-8"))}
+    repositories = {named.rpartition("/")[2] for named in models}  # gpt2 is openai-community/gpt2, too
+    if models and model.rpartition("/")[2] not in repositories:
+        raise UnavailableError(
+            f"model '{model}': revision {revision} is a commit of {' and '.join(sorted(models))}. A revision belongs "
+            f"to the model beside it: name one of '{model}', too (revision=COMMIT, or revision=null for its newest)."
+        )
 
 
 def _check_layers(model: str, layers: int | None, config: dict[str, Any]) -> None:

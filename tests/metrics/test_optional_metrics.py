@@ -36,9 +36,16 @@ def test_comet_is_asked_with_source_and_translation(monkeypatch):
             asked.update(rows=rows, options=options)
             return types.SimpleNamespace(scores=[0.25, -0.5])
 
-    library = stand_in("comet", download_model=lambda name: f"at {name}", load_from_checkpoint=lambda path: Model())
+    def load(path):
+        asked.setdefault("paths", []).append(path)
+        return Model()
+
+    library = stand_in("comet", download_model=lambda name: f"at {name}", load_from_checkpoint=load)
     monkeypatch.setitem(sys.modules, "comet", library)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, revision: f"{name}/{revision}")
+    assert score(Comet(model="fake/model", revision="abc", batch_size=3), PAIRS).tolist() == [0.25, -0.5]
     assert score(Comet(model="fake/model", batch_size=3), PAIRS).tolist() == [0.25, -0.5]
+    assert asked["paths"] == ["fake/model/abc/checkpoints/model.ckpt", "at fake/model"]
     assert asked["rows"] == [{"src": "a source", "mt": "a hypothesis"}, {"src": "another", "mt": ""}]
     assert asked["options"] == {"batch_size": 3, "gpus": 0, "progress_bar": False}
 

