@@ -249,7 +249,7 @@ def test_verdicts_of_an_earlier_version_are_refused(column):
 
 def test_a_label_that_is_no_verdict_is_named_with_its_row():
     with pytest.raises(DataError, match=r"the table verdicts: row 2: the verdict 'it helps' is none of 'helps', .*run"):
-        analysis(verdicts=rows_of({}, {"metric": "n", "verdict": "it helps"})).ask(verdicts.compute)
+        analysis(verdicts=rows_of({}, {"metric": "n", "verdict": "it helps"})).ask(answers.compute)
 
 
 def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
