@@ -98,7 +98,9 @@ def edited(good, *path_and_value):
         pytest.param(("metric", []), "recipe.metric: expected keys below it", id="no identity"),
         pytest.param(("chosen_on", 0, "segments", 1.5), "expected a whole number, got 1.5", id="half a segment"),
         pytest.param(("boost", "_target_", "os.system"), "is outside the packages", id="foreign code"),
-        pytest.param(("boost", "_target_", "bmx_grid.metrics.chrf.Chrf"), "Chrf is not a dataclass made of Boost", id="no boost"),
+        pytest.param(
+            ("boost", "_target_", "bmx_grid.metrics.chrf.Chrf"), "Chrf is not a dataclass made of Boost", id="no boost"
+        ),
         pytest.param(("colour", "red"), "unknown key 'colour'", id="an unknown key"),
     ],
 )
