@@ -27,7 +27,7 @@ from bmx_grid.models.encoding import (
     windows,
 )
 from bmx_grid.models.files import check_model, model_identity
-from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
+from bmx_grid.models.loading import Device, Dtype, Kind, LoadedModel, load_model
 from bmx_grid.words.perturbation import Item, Role
 
 Pair = tuple[str, str]
@@ -153,7 +153,7 @@ class ModelMetric(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralMetric(ModelMetric):
-    """A metric on one pretrained encoder.
+    """A metric on one pretrained network: an encoder, if KIND does not say another.
 
     model: a hub id, a folder, or package:NAME/FOLDER (bmx_grid.models.files). revision: of a hub model.
     ground_truth: which text it reads.
@@ -162,8 +162,10 @@ class NeuralMetric(ModelMetric):
         are English on both sides; LIME's attributions by 0.0001 and 0.0002, where they spread by 0.04 and 0.06.
     max_length: the most tokens per text, special tokens included; None for the model's own limit.
     device: auto takes a GPU where there is one. batch_tokens: padded tokens per batch; None for what suits the device.
-    shuffled: seed of a permutation of the encoder's weights, which makes a placebo of the metric; None for none.
+    shuffled: seed of a permutation of the network's weights, which makes a placebo of the metric; None for none.
     """
+
+    KIND: ClassVar[Kind] = "encoder"
 
     ground_truth: GroundTruth = identity("source")
     dtype: Dtype = identity("float32")
@@ -189,7 +191,7 @@ class NeuralMetric(ModelMetric):
 
     def _loaded(self) -> LoadedModel:
         options: dict[str, Any] = {"dtype": self.dtype, "device": self.device, "shuffled": self.shuffled}
-        return load_model("encoder", self.model, self.revision, layers=self._layers, **options)
+        return load_model(self.KIND, self.model, self.revision, layers=self._layers, **options)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,13 +18,13 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.metrics.base import pairs_of
 from bmx_grid.metrics.encoders import NeuralMetric, TokenVectors, for_token_pairs
-from bmx_grid.models.encoding import in_batches, lengths_of, tensors, token_budget, tokenize
+from bmx_grid.models.causal import log_likelihoods
+from bmx_grid.models.encoding import lengths_of, tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import LoadedModel, load_model
 from bmx_grid.words.perturbation import Item
 
 MOST_WEIGHT = 1_000_000
-_LOGITS = 8  # a token's logits are that many times larger than its hidden states, or more
 
 
 def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_tokens: int | None) -> Floats:
@@ -33,23 +33,12 @@ def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_token
     That is one over the perplexity, drawn to 1 by the length, as the authors of BMX add it to XMoverScore (the
     original XMoverScore adds l itself). A text of less than two tokens scores 0, as there.
     """
-    import torch
-
     ids = tokenize(loaded, texts, None, specials=False)
     lengths = lengths_of(ids)
-    scored = np.flatnonzero(lengths >= 2)
+    total = log_likelihoods(loaded, ids, np.ones_like(lengths), batch_tokens)
+    scored = lengths >= 2
     likelihoods = np.zeros(len(texts))
-
-    def score(batch: Ints) -> None:
-        tokens, there = tensors(loaded, [ids[row] for row in scored[batch]], 0)
-        with torch.inference_mode():
-            logits = loaded.network(input_ids=tokens, attention_mask=there.long()).logits[:, :-1].float()
-        likely = logits.gather(2, tokens[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
-        total = (likely.double() * there[:, 1:]).sum(dim=1).cpu().numpy()
-        mean = total / (lengths[scored[batch]] - 1)
-        likelihoods[scored[batch]] = np.exp(mean / lengths[scored[batch]])
-
-    in_batches(score, lengths[scored], loaded, max(token_budget(loaded, batch_tokens) // _LOGITS, 1))
+    likelihoods[scored] = np.exp(total[scored] / (lengths[scored] - 1) / lengths[scored])
     return likelihoods
 
 

@@ -36,9 +36,9 @@ def tokenize(
     Truncated texts are counted (`truncated`); the first ones of a model are warned of.
     """
     limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
-    tokens = _ids(loaded, texts, specials, target, truncation=True, max_length=limit)
+    tokens = token_ids(loaded, texts, specials=specials, target=target, truncation=True, max_length=limit)
     full = [text for text, ids in zip(texts, tokens, strict=True) if len(ids) == limit]
-    too_long = sum(len(ids) > limit for ids in _ids(loaded, full, specials, target, truncation=False))
+    too_long = sum(len(ids) > limit for ids in token_ids(loaded, full, specials=specials, target=target))
     if note_truncated(too_long, loaded.name):
         warnings.warn(
             f"model '{loaded.name}': {too_long} of {len(texts)} texts have more than {limit} tokens and are truncated, "
@@ -48,7 +48,10 @@ def tokenize(
     return tokens
 
 
-def _ids(loaded: LoadedModel, texts: Sequence[str], specials: bool, target: bool, **options: Any) -> TokenIds:
+def token_ids(
+    loaded: LoadedModel, texts: Sequence[str], *, specials: bool, target: bool = False, **options: Any
+) -> TokenIds:
+    """int32[L] token ids of each whole text; `options` are further ones of its tokenizer."""
     found: TokenIds = []
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         encoded = loaded.tokenizer(

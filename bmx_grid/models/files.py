@@ -98,6 +98,8 @@ def model_path(model: str) -> Path | None:
 
     Raises UnavailableError when the package of "package:NAME/SUB" is not installed.
     """
+    if not model:
+        raise UnavailableError(f"no model is named. {_REMEDY}")
     if model.startswith(_PACKAGE):
         package, _, inside = model.removeprefix(_PACKAGE).partition("/")
         spec = importlib.util.find_spec(package) if package.isidentifier() else None

@@ -57,6 +57,8 @@ def metric(request) -> Metric:
     if name == "judge":
         server = request.getfixturevalue("chat_server")
         node |= {"model": "m", "base_url": server.url, "prompt": "gemba_da_noref"}
+    if name == "likelihood":
+        node |= {"model": request.getfixturevalue("tiny_model")("gpt2")}
     made = build(node, Metric, f"metric.{name}")
     if fitted:
         made = made.fitted(SEGMENTS)

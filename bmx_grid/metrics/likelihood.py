@@ -1,0 +1,109 @@
+"""GPTScore (Fu et al., 2023): how likely a causal language model finds a translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bmx_grid.core.errors import ConfigError, UnavailableError, shown
+from bmx_grid.core.identity import identity
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.metrics.base import pairs_of
+from bmx_grid.metrics.encoders import NeuralMetric, Pair
+from bmx_grid.models.causal import log_likelihoods
+from bmx_grid.models.encoding import TokenIds, lengths_of, token_ids, tokenize
+from bmx_grid.models.loading import Kind, LoadedModel
+from bmx_grid.words.perturbation import Item
+
+TEXT = "{text}"  # in a prompt: the place of the source or the reference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Likelihood(NeuralMetric):
+    """The mean of log P(token | prompt, tokens before it) over the hypothesis' tokens (GPTScore, eq. 1, equal weights).
+
+    Natural logarithms, of any causal language model, which reads its first token of a text, the prompt, the hypothesis.
+    prompt: with {text} where the source or the reference goes. Blanks at its end are part of the hypothesis' first
+        token, as language models have them.
+    minus_prior: less the same mean without the prompt, so that what is likely anyway earns nothing.
+    A hypothesis without tokens, as the empty text, scores what a model that knows nothing gives a token,
+    -log(size of the vocabulary), and 0 with minus_prior. Where prompt and hypothesis are too long for the model, the
+    end is truncated.
+    """
+
+    KIND: ClassVar[Kind] = "causal_lm"
+
+    model: str = identity("")
+    prompt: str = identity("Source: {text}\nTranslation: ")
+    minus_prior: bool = identity(False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prompt.count(TEXT) != 1:
+            raise ConfigError(
+                f"prompt: {shown(self.prompt)} has {TEXT} {self.prompt.count(TEXT)} times; write it once, where the "
+                f"{self.ground_truth} goes."
+            )
+
+    @property
+    def signature(self) -> str:
+        return super().signature.replace("\n", "\\n")
+
+    def check(self) -> None:
+        if not self.model:
+            raise UnavailableError(
+                "metric 'likelihood' has no model: name a causal language model, by its hub id and a commit "
+                "(metric.likelihood.model=gpt2 metric.likelihood.revision=607a30d783dfa663caf39e06633721c8d4cfcd7e), "
+                "or by its folder (metric.likelihood.model=DIR)."
+            )
+        super().check()
+
+    def score(self, items: Sequence[Item]) -> Floats:
+        self.check()
+        if not items:
+            return np.empty(0)
+        loaded = self._loaded()
+        ids, first = self._tokens(loaded, pairs_of(items, self.ground_truth))
+        counts = lengths_of(ids) - first
+        likely = log_likelihoods(loaded, ids, first, self.batch_tokens)
+        if self.minus_prior:
+            alone = [np.concatenate([text[:1], text[start:]]) for text, start in zip(ids, first, strict=True)]
+            likely -= log_likelihoods(loaded, alone, np.ones_like(first), self.batch_tokens)
+        size = loaded.network.get_input_embeddings().num_embeddings
+        scores = np.full(len(items), 0.0 if self.minus_prior else -np.log(size))
+        np.divide(likely, counts, out=scores, where=counts > 0)
+        return scores
+
+    def _tokens(self, loaded: LoadedModel, pairs: Sequence[Pair]) -> tuple[TokenIds, Ints]:
+        """Ids of begin, prompt and hypothesis of n pairs, and int64[n] where the hypothesis begins in them."""
+        begin = _begin(loaded)
+        before, _, after = self.prompt.partition(TEXT)
+        prompts = {truth: f"{before}{truth}{after}" for truth, _ in pairs}
+        without_blanks = [prompt.rstrip(" ") for prompt in prompts.values()]
+        ids_of_prompts = dict(zip(prompts, token_ids(loaded, without_blanks, specials=False), strict=True))
+        limit = loaded.max_length if self.max_length is None else min(self.max_length, loaded.max_length)
+        texts = [
+            prompts[truth] + hypothesis if hypothesis.strip() else prompts[truth].rstrip(" ")
+            for truth, hypothesis in pairs
+        ]
+        wholes = tokenize(loaded, texts, limit - 1, specials=False)
+        ids: TokenIds = []
+        first = np.empty(len(pairs), dtype=np.int64)
+        for row, ((truth, _), whole) in enumerate(zip(pairs, wholes, strict=True)):
+            # a token that prompt and hypothesis share, as the blank between them, counts as the hypothesis'
+            prompt = ids_of_prompts[truth][: len(whole)]
+            differ = np.flatnonzero(prompt != whole[: len(prompt)])
+            first[row] = 1 + (differ[0] if len(differ) else len(prompt))
+            ids.append(np.concatenate([[begin], whole]).astype(np.int32))
+        return ids, first
+
+
+def _begin(loaded: LoadedModel) -> int:
+    """The id of the token before a text: what begins texts in training, or what ends the one before."""
+    for token in (loaded.tokenizer.bos_token_id, loaded.tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    raise UnavailableError(f"model '{loaded.name}': its tokenizer names no bos_token and no eos_token; name another.")
