@@ -82,13 +82,10 @@ class Likelihood(NeuralMetric):
         begin = _begin(loaded)
         before, _, after = self.prompt.partition(TEXT)
         prompts = {truth: f"{before}{truth}{after}" for truth, _ in pairs}
-        without_blanks = [prompt.rstrip(" ") for prompt in prompts.values()]
-        ids_of_prompts = dict(zip(prompts, token_ids(loaded, without_blanks, specials=False), strict=True))
+        bare = {truth: prompt.rstrip(" ") for truth, prompt in prompts.items()}
+        ids_of_prompts = dict(zip(bare, token_ids(loaded, list(bare.values()), specials=False), strict=True))
         limit = loaded.max_length if self.max_length is None else min(self.max_length, loaded.max_length)
-        texts = [
-            prompts[truth] + hypothesis if hypothesis.strip() else prompts[truth].rstrip(" ")
-            for truth, hypothesis in pairs
-        ]
+        texts = [prompts[truth] + hypothesis if hypothesis.strip() else bare[truth] for truth, hypothesis in pairs]
         wholes = tokenize(loaded, texts, limit - 1, specials=False)
         ids: TokenIds = []
         first = np.empty(len(pairs), dtype=np.int64)
