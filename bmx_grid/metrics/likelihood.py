@@ -57,7 +57,7 @@ class Likelihood(NeuralMetric):
             raise UnavailableError(
                 "metric 'likelihood' has no model: name a causal language model, by its hub id and a commit "
                 "(metric.likelihood.model=gpt2 metric.likelihood.revision=607a30d783dfa663caf39e06633721c8d4cfcd7e), "
-                "or by its folder (metric.likelihood.model=DIR)."
+                "or by its folder (metric.likelihood.model=DIR; in score --set metric.model=DIR)."
             )
         super().check()
 
