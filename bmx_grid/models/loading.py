@@ -77,9 +77,6 @@ def load_model(
     shuffled: seed of a permutation of each weight matrix, which leaves nothing of what was learnt; None for none.
     Raises UnavailableError naming model, revision, the place searched and how to get it.
     """
-    check_model(model, revision, layers)
-    if model_folder(model) is None:
-        revision = commit(model, revision)  # of the model whose identity is part of the results
     return _load(kind, model, revision, layers, dtype, _chosen_device(device), shuffled)
 
 
@@ -158,11 +155,15 @@ def _load(
 ) -> LoadedModel:
     import torch
 
+    check_model(model, revision, layers)
     path = model_path(model)
     if path is not None and is_packed(path):
         unpack(path)
     folder = model_folder(model)
-    place, revision = (model, revision) if folder is None else (str(folder), None)
+    if folder is None:
+        place, revision = model, commit(model, revision)  # of the model whose identity is part of the results
+    else:
+        place, revision = str(folder), None
     try:
         tokenizer, network = _read(kind, model, place, revision, dtype, offline=True)
     except UnavailableError:
