@@ -66,12 +66,16 @@ class MlqePe(Published):
     Each has its raters, six per segment and three in ru-en, in the published order. Ids are the first column. Words of
     source and translation have tags, derived from post-edits, where the archive of post-editing is there.
 
+    skip: the first so many segments of each pair are left out, because something was chosen on them.
+
     Fields are not quoted although texts may begin with a quotation mark: read as quoted csv, every
     pair still has 1000 rows, but in twelve of them `z_mean` would silently be the model's score.
     """
 
     VERSION: ClassVar[int] = 2  # the raw scores and the individual raters were added
     PAIRS: ClassVar[tuple[str, ...]] = ("en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en")
+
+    skip: int = identity(0, later=True, least=0, most=997)  # of 1000: a correlation needs three
 
     def needs(self, language_pair: str) -> list[str]:
         """The archive of the pair, and that of its post-edits, without which the words have no tags."""
@@ -89,7 +93,8 @@ class MlqePe(Published):
             tags=mlqe_pe_test20_tags(data_dir / of_tags) if (data_dir / of_tags).is_file() else {},
         )
         segments = tuple(map(Segment, ids, rows.translation, rows.original))
-        return SegmentSet(self.name, language_pair, segments, judgements, where)
+        everything = SegmentSet(self.name, language_pair, segments, judgements, where)
+        return everything.take(range(self.skip, len(everything))) if self.skip else everything
 
 
 @dataclass(frozen=True, kw_only=True)

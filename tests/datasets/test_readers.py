@@ -172,6 +172,8 @@ def test_mlqe_pe_does_not_interpret_quotes_and_takes_the_words_between_the_gaps(
     np.testing.assert_array_equal(found.judgements.raters["mean"], [[50, np.nan], [1, 2]])
     assert tagged(found) == ["x/BAD y/OK", "z/OK"]
     assert tagged(found, "source") == ["Open/BAD", "a/OK b/BAD"]
+    without_the_first = read("mlqe_pe", skip=1)
+    assert rows(without_the_first) == rows(found)[1:] and tagged(without_the_first) == ["z/OK"]
 
 
 def test_eval4nlp_with_and_without_tags(read):
