@@ -13,9 +13,11 @@ from typing import Any
 
 from bmx_grid.analysis.base import FACTORS, Column, Given, Table, first_by, highest_first, rows_by
 from bmx_grid.analysis.gains import gains_by_explainer
+from bmx_grid.analysis.points import point_name
 from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
+from bmx_grid.evaluations.grid import PointRow
 from bmx_grid.evaluations.verdicts import (
     ADDS_NOTHING,
     DISTANCE,
@@ -183,7 +185,7 @@ def compute(given: Given) -> Answers:
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
     return Answers(
         verdicts=every,
-        answers=list(_answers(rows, published)),
+        answers=list(_answers(rows, published, given.rows("points", PointRow))),
         legend=[f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
         next_steps=next_steps([row for row in rows if row.dataset not in no_evidence]),
         not_judged=_not_judged(by_question.get(NOT_JUDGED, []), rows),
@@ -249,13 +251,15 @@ def _doubt(row: ShownVerdict) -> str:
     )
 
 
-def _answers(declared: Verdicts, published: Verdicts) -> Iterator[str]:
+def _answers(declared: Verdicts, published: Verdicts, points: Sequence[PointRow]) -> Iterator[str]:
     """The lines of each metric and explainer, those with the best verdict of a first boost first."""
+    fixed = {row.explainer: point_name(row.explainer, row.w, row.p) for row in points if row.point == PUBLISHED}
     by_both = rows_by(declared, lambda row: row.of_boost[:2])
     for both, lines in _of_first_boost(declared).items():
         yield _answer(_boost(lines[0], declared), lines, declared, _others(lines, by_both[both]))
         for at_point in _of_first_boost([row for row in published if row.of_boost[:2] == both]).values():
-            yield _answer(f"{_boost(at_point[0], declared)} at the published point", at_point, declared, [])
+            where = fixed.get(both[1], "its fixed point")
+            yield _answer(f"{_boost(at_point[0], declared)} at {where}", at_point, declared, [])
 
 
 def _of_first_boost(rows: Verdicts) -> dict[Any, list[ShownVerdict]]:

@@ -173,7 +173,8 @@ def chosen_points(given: Given) -> dict[str, ChosenPoint]:
     points = {}
     for name in real.factor_levels("explainer"):
         if name in given.fixed:
-            asked, origin = given.fixed[name], _given(name, given.fixed[name], datasets)
+            asked = given.fixed[name]
+            origin = _given(name, asked, grid_point(real, asked), datasets)
         elif name not in known:
             asked, origin = NOWHERE, f"none: {source} has no {name}"
         else:
@@ -271,9 +272,16 @@ def _elsewhere(table: GridTable, other: GridTable) -> str:
     return f"chosen elsewhere (on the same segments: {named(shared)})"
 
 
-def _given(explainer: str, point: Point, datasets: Sequence[str]) -> str:
+def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -> str:
     """How a point may be described that was given: the paper's own is in-sample on the paper's data sets."""
+    is_there = used in (point, NO_BOOST, NOWHERE)  # else its nearest neighbour is used
     if PUBLISHED.get(explainer) != point:
-        return "given (what it was chosen on is not known here)"
+        return f"{'given' if is_there else 'nearest to the given one'} (what it was chosen on is not known here)"
     papers = [name for name in datasets if name in PAPERS_DATASETS]
-    return f"as published ({f'in-sample on {named(papers)}' if papers else 'chosen on other data'})"
+    source = f"in-sample on {named(papers)}" if papers else "chosen on other data"
+    return f"{'as published' if is_there else 'nearest to the published one'} ({source})"
+
+
+def point_name(explainer: str, w: float, p: float) -> str:
+    """The point at which an explainer was evaluated: "the published point", or "w 0.3, p -1" for any other."""
+    return "the published point" if PUBLISHED.get(explainer) == Point(p=p, w=w) else point_in_words(w, p)

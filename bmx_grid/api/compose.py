@@ -26,6 +26,7 @@ GROUPS_OF_SEVERAL = (
     "boost",
     "evaluation",
 )  # groups of which several options can be chosen
+POWERS = "grid.p"  # a range, or a list
 OPTION_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
 # Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
 UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
@@ -152,6 +153,10 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
     if "hydra" in keys or any("hydra" in str(entry) for entry in keys.get("defaults", [])):
         raise ConfigError(f"{file}: hydra: files of options cannot configure Hydra; leave it out.")
+    if group == "sweep" and isinstance(keys.get("grid"), dict) and isinstance(keys["grid"].get("p"), list):
+        raise ConfigError(
+            f"{file}: {POWERS}: a list cannot replace a range in a file; write {POWERS}=[…] as an argument."
+        )
     check_references(keys, str(file))
     for entry in keys.get("defaults", []):
         _check_choice(group, entry, file)
@@ -232,9 +237,9 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mappin
 
     try:
         with _hydra(folder):
-            tree = compose("config", overrides=list(map(_line, overrides)))
+            tree = compose("config", overrides=[line for override in overrides for line in _lines(override)])
         for key, value in values.items():
-            OmegaConf.update(tree, key, value, force_add=True)
+            OmegaConf.update(tree, key, value, merge=isinstance(value, Mapping), force_add=True)
         config: Any = OmegaConf.to_container(tree)
     except MissingConfigException as error:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
@@ -258,13 +263,17 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mappin
     return {str(key): value for key, value in config.items()}
 
 
-def _line(override: Override) -> str:
+def _lines(override: Override) -> Iterator[str]:
     """An override in which options of a group are chosen, and keys are set whether they are there or not."""
     line = override.input_line or ""
+    key = override.key_or_group
     if override.is_delete():
-        return line
-    sign = "+" if override.key_or_group == "sweep" else "" if override.key_or_group in groups() else "++"
-    return f"{sign}{line.lstrip('+')}"
+        yield line
+        return
+    if key == POWERS and isinstance(override.value(), list):
+        yield f"~{POWERS}"  # Hydra cannot put a list where a range was
+    sign = "+" if key == "sweep" else "" if key in groups() else "++"
+    yield f"{sign}{line.lstrip('+')}"
 
 
 @contextmanager

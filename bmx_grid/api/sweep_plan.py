@@ -141,14 +141,12 @@ def _check_names(datasets: Mapping[str, DatasetReader]) -> None:
 
 
 def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> None:
-    """Refuse two evaluations that write one table, and what lacks the grid or its metric alone. Raises ConfigError."""
+    """Refuse two evaluations that write one table, and what lacks the grid. Raises ConfigError."""
     tables = [*OF_THE_SWEEP, *(table for evaluation in evaluations.values() for table in evaluation.ROWS)]
     for table in tables:
         if tables.count(table) > 1:
             raise ConfigError(f"two evaluations, or one and the sweep itself, write the table {table}; leave one out.")
     grid = _grid_among(evaluations)
-    if settings.analysis and grid is not None and 1 not in grid.w:
-        raise ConfigError("grid.w: gains are relative to w = 1, the metric alone; add 1, or write analysis=false.")
     if settings.seeds and grid is None:
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
 

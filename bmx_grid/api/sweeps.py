@@ -334,11 +334,12 @@ class Run:
         return "".join([*map(_paragraph, lines), table, _paragraph(names)])
 
     def _answer(self) -> tuple[Sequence[str], pd.DataFrame]:
-        """The answer, and a table with the gains at the published points and their intervals."""
+        """The answer, and a table with the gains at the fixed points and their intervals."""
         import pandas as pd
 
         from bmx_grid.analysis.gains import declared_points
         from bmx_grid.analysis.headline import answer
+        from bmx_grid.analysis.points import point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
         lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
@@ -348,7 +349,9 @@ class Run:
             tested = [(*row.setting, row.gain, row.low, row.high) for row in rows if not math.isnan(row.low)]
             gains = pd.DataFrame(tested, columns=[*FACTORS, "gain", "low", "high"])
             frame = self.settings.merge(gains, on=list(FACTORS), how="left")
-            columns = {"n_used": "segments", "baseline": "metric alone", "gain": "gain at the published point"}
+            where = {point_name(row.explainer, row.w, row.p) for row in rows}
+            gain = f"gain at {where.pop() if len(where) == 1 else 'the fixed point'}"
+            columns = {"n_used": "segments", "baseline": "metric alone", "gain": gain}
             columns |= {"low": "low", "high": "high", "best": "in-sample best"}
             lines = [*answer(self.analysis), *lines]
         elif "correlations" in self.names:

@@ -16,7 +16,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point_that_gains
-from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, means_of, words_of
+from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, means_of, powers_of, words_of
 
 Shift = Literal["paper", "none"]
 SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "both": "two sides"}
@@ -52,14 +52,15 @@ class AtPoint(Fitted):
 class PowerMeanGrid(Boost):
     """The point (w, p) with the highest mean gain, of all p and w; of equal ones the first, p ascending, w fastest.
 
-    p: the powers; w: the weights of the metric; side: whose words are aggregated; aggregation: the mean.
+    p: the powers, a range or a list; w: the weights of the metric; side: whose words are aggregated; aggregation:
+    the mean.
     shift: "paper" makes the attributions of a segment positive as section 3.4 of the paper does; "none" takes word
     scores as they are, which have to be positive (token probabilities).
     The features are the means M_p for every p, bit for bit those of the evaluation `grid`.
     Raises ConfigError for an empty or too large grid, and for an aggregation other than the power mean without shift.
     """
 
-    p: PowerRange = identity(PAPER_P)
+    p: tuple[float, ...] | PowerRange = identity(PAPER_P)
     w: tuple[float, ...] = identity(PAPER_W)
     side: Words = identity("both")
     shift: Shift = identity("paper")
@@ -73,8 +74,7 @@ class PowerMeanGrid(Boost):
     @cached_property
     def spec(self) -> GridSpec:
         """The grid as numbers."""
-        powers = self.p.values()
-        return GridSpec(powers, self.w, self.side, self.aggregation)
+        return GridSpec(powers_of(self.p), self.w, self.side, self.aggregation)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the numbers of the grid, which are larger than what they are made of."""
@@ -107,8 +107,10 @@ class PowerMeanGrid(Boost):
         if point.abstains:
             return AtPoint(1.0, math.nan, -1)
         if point.p not in self.spec.p:
-            raise ConfigError(f"constants.p: {point.p} is not on the grid of this boost, {self.spec.p[0]:g} to "
-                              f"{self.spec.p[-1]:g} in steps of {self.p.step:g}.")  # fmt: skip
+            ends = f"{self.spec.p[0]:g} to {self.spec.p[-1]:g}"
+            raise ConfigError(
+                f"constants.p: {point.p} is not on the grid of this boost, {len(self.spec.p):,} powers from {ends}."
+            )
         return AtPoint(point.w, point.p, self.spec.p.index(point.p))
 
 

@@ -245,6 +245,8 @@ def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
     if value is None and type(None) in arguments:
         return None
     kinds = [kind for kind in arguments if kind is not type(None)]
+    if isinstance(value, list | tuple):  # of its errors, those of a list are to the point
+        kinds.sort(key=lambda kind: getattr(kind, "__origin__", None) is tuple)
     for kind in kinds[:-1]:
         try:
             return convert(value, kind, where)

@@ -10,8 +10,9 @@ from typing import Any
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.grid import MAX_POINTS, GridSpec, Point, PowerRange, Words, check_points, check_size
+from bmx_grid.measures.grid import MAX_POINTS, GridSpec, Point, PowerRange, Words, check_points, check_size, powers_of
 
+METRIC_ALONE = 1.0  # the weight w of the baseline that gains are relative to
 CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
 
 
@@ -19,13 +20,13 @@ CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross
 class GridOptions(Component):
     """The points of a grid, and what is computed at each.
 
-    p: the powers; w: the weights of the metric; side: whose words are aggregated; aggregation: the mean.
-    fixed: the published point of each explainer, evaluated beside the grid's best; seed: draws the folds of the
-    cross-fitted points; max_points: a larger grid is refused. Raises ConfigError for an empty or too large grid, and
-    for points outside what p and w can be.
+    p: the powers, a range or a list; w: the weights of the metric, to which 1, the metric alone, is added; side: whose
+    words are aggregated; aggregation: the mean. fixed: the published point of each explainer, evaluated beside the
+    grid's best; seed: draws the folds of the cross-fitted points; max_points: a larger grid is refused.
+    Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
     """
 
-    p: PowerRange = identity()
+    p: tuple[float, ...] | PowerRange = identity()
     w: tuple[float, ...] = identity()
     side: Words = identity("both")
     correlation: Correlation = identity("pearson")
@@ -42,8 +43,8 @@ class GridOptions(Component):
     @cached_property
     def spec(self) -> GridSpec:
         """The grid as numbers."""
-        powers = self.p.values(self.max_points)
-        return GridSpec(powers, self.w, self.side, self.aggregation, self.correlation)
+        powers = powers_of(self.p, self.max_points)
+        return GridSpec(powers, (*self.w, METRIC_ALONE), self.side, self.aggregation, self.correlation)
 
     def fingerprint(self) -> dict[str, Any]:
         """p and w as numbers, so that a grid has one identity however it is written."""

@@ -73,6 +73,14 @@ class PowerRange:
         return tuple(number / unit for number in range(int(first * unit), int(last * unit), int(stride * unit)))
 
 
+def powers_of(p: Sequence[float] | PowerRange, max_points: int = MAX_POINTS) -> tuple[float, ...]:
+    """The powers of a range, or those that are listed, ascending. Raises ConfigError for none, NaN or too many."""
+    if isinstance(p, PowerRange):
+        return p.values(max_points)
+    check_size(len(p), 1, max_points)
+    return _ascending("p", p)
+
+
 PAPER_P, PAPER_W = PowerRange(-30, 30, 0.1), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # as configs/grid/paper.yaml, by a test
 
 

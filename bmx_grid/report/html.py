@@ -179,7 +179,7 @@ def _parts_of_verdicts(table: Table) -> Iterator[Table]:
     chosen_on = table.header.index("chosen on")
     for place, group in enumerate(table.groups):
         points = dict.fromkeys(row[chosen_on].shown for row in group)
-        title = "At the published point" if PUBLISHED in points else f"Chosen on {named(list(points))}"
+        title = "At the fixed points (grid.fixed)" if PUBLISHED in points else f"Chosen on {named(list(points))}"
         part = replace(table, title=title, groups=(group,), notes=()).with_columns((*boost, *FIRST_COLUMNS))
         yield replace(part, stem=part.stem if place == 0 else f"{part.stem}-{place + 1}")
     others = [name for name in table.header if name not in (*boost, *FIRST_COLUMNS, "chosen on") and _has(table, name)]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.points import point_name
 from bmx_grid.core.wording import correlation_in_words, counted, named, number, setting_label, shortened
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
@@ -83,7 +84,7 @@ def failures(failed: Sequence[Refused], title: str = "failed") -> str:
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
-    """One line for one finished setting: correlations of the metric alone and at the published point, what it took.
+    """One line for one finished setting: correlations of the metric alone and at its fixed point, what it took.
 
     A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
     """
@@ -104,7 +105,9 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
     if math.isfinite(result.grid.baseline):
         parts.append(f"baseline {number(result.grid.baseline, '.4f')}")
     if result.has_grid and math.isfinite(result.published.correlation):
-        parts.append(f"published point {number(result.published.correlation, '.4f')}")
+        point = result.published
+        name = point_name(result.explainer, point.w, point.p)
+        parts.append(f"{name.removeprefix('the ')} {number(point.correlation, '.4f')}")
     took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
     parts += ["cached"] if result.cached else took
     return head + ", ".join(parts)

@@ -16,6 +16,7 @@ from bmx_grid.analysis.points import (
     gains_at,
     grid_point,
     medians,
+    point_name,
     selection,
 )
 from bmx_grid.analysis.questions import analyse, signature
@@ -30,6 +31,7 @@ def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):
 AS_PUBLISHED = {"fixed": {"lime": PUBLISHED["lime"]}}
 OUTSIDE = {"fixed": {"lime": Point(p=-13.1, w=0.4)}}
 GIVEN = "given (what it was chosen on is not known here)"
+NEAREST, OTHER = "nearest to the published one", "nearest to the given one (what it was chosen on is not known here)"
 
 
 @pytest.mark.parametrize(
@@ -37,13 +39,13 @@ GIVEN = "given (what it was chosen on is not known here)"
     [
         pytest.param(one(), {}, "in-sample (chosen where it is judged)", id="medians of the table"),
         *[
-            pytest.param(one(name), AS_PUBLISHED, f"as published (in-sample on {name})", id=f"the paper's {name}")
+            pytest.param(one(name), AS_PUBLISHED, f"{NEAREST} (in-sample on {name})", id=f"the paper's {name}")
             for name in ("wmt17", "eval4nlp21", "mlqe_pe")
         ],
-        pytest.param({**one("mine"), **one("wmt17")}, AS_PUBLISHED, "as published (in-sample on wmt17)", id="both"),
-        pytest.param(one("mqm21"), AS_PUBLISHED, "as published (chosen on other data)", id="on other data"),
+        pytest.param({**one("mine"), **one("wmt17")}, AS_PUBLISHED, f"{NEAREST} (in-sample on wmt17)", id="both"),
+        pytest.param(one("mqm21"), AS_PUBLISHED, f"{NEAREST} (chosen on other data)", id="on other data"),
         pytest.param(one("wmt17"), {"fixed": {"lime": Point(p=-1.4, w=0.5)}}, GIVEN, id="of the user"),
-        pytest.param(one("wmt17"), {"fixed": {"lime": PUBLISHED["erasure"]}}, GIVEN, id="of another explainer"),
+        pytest.param(one("wmt17"), {"fixed": {"lime": PUBLISHED["erasure"]}}, OTHER, id="of another explainer"),
         *[
             pytest.param(one("wmt17"), {"select_from": table(one(name, **other, p=0.3))}, told, id=why)
             for name, other, told, why in (
@@ -133,7 +135,16 @@ def test_the_selection_has_the_medians_and_the_point_that_is_used():
     assert (row.strict_p, row.strict_w) == (-1.0, 0.5)
     used = grid_point(table(surfaces), PUBLISHED["lime"])
     assert (row.used_p, row.used_w) == pytest.approx((used.p, used.w), nan_ok=True)
-    assert row.origin.startswith("as published")
+    assert row.origin.startswith(NEAREST)
+
+
+def test_a_point_of_the_grid_is_as_published():
+    peak = np.full((len(P), 3), 0.4)
+    surfaces = {("mqm21", "a", "m", "lime"): peak}
+    chosen = analyse(table(surfaces, w=np.array([0.2, 0.4, 1.0])), **AS_PUBLISHED).ask(chosen_points)["lime"]
+    assert chosen.origin == "as published (chosen on other data)"
+    assert point_name("lime", chosen.used_w, chosen.used_p) == "the published point"
+    assert point_name("lime", 0.5, -1.4) == "w 0.5, p -1.4"
 
 
 @pytest.mark.parametrize(

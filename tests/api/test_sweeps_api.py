@@ -49,7 +49,7 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     row = sweep.settings.set_index("language_pair").loc["de-en"]
     test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]
     numbers = (row["baseline"], row["fixed"] - row["baseline"], test["low"], test["high"], row["best"])
-    assert {"gain at the published point", "in-sample best"} <= set(re.split("  +|\n", sweep.summary()))
+    assert {"gain at w 0.6, p 0", "in-sample best"} <= set(re.split("  +|\n", sweep.summary()))
     places = [sweep._repr_html_().index(f"{value:.4f}") for value in numbers]
     assert places == sorted(places)
 

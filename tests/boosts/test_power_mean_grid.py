@@ -96,7 +96,7 @@ def test_a_point_is_restored_on_the_grid_only():
     assert at == AtPoint(0.4, -1.5, PowerRange(-3, 3, 0.5).values().index(-1.5))
     assert SMALL.restored({"w": 1, "p": None}).abstains
     for constants, said in (
-        ({"w": 0.4, "p": -1.4}, "p: -1.4 is not on the grid of this boost, -3 to 2.5"),
+        ({"w": 0.4, "p": -1.4}, "p: -1.4 is not on the grid of this boost, 12 powers from -3 to 2.5"),
         ({"w": 1.2, "p": 1}, r"w: 1.2 is outside \[0, 1\]"),
         ({"w": 0.4, "p": None}, "p: None is not on the grid"),
         ({"w": 0.4}, "p: None is not on the grid"),

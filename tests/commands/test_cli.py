@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import ROOT
 
+from bmx_grid.api.compose import composed
 from bmx_grid.core import storage
-from bmx_grid.core.errors import BmxError
+from bmx_grid.core.errors import BmxError, ConfigError
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
 
@@ -46,7 +47,7 @@ def own(swept_table):
         pytest.param(["+metric.chrf={}"], "expected an option with a `_target_`", id="no target"),
         pytest.param(["~metric.sentence_bleu"], "metric: choose at least one", id="no metric"),
         pytest.param(["~grid.p.step"], "grid.p: step must be given, as grid.p.step=VALUE", id="no step"),
-        pytest.param([f"grid.w=[{','.join(f'{n}e-4' for n in range(2000))}]"], "1,200,000 points", id="2,000 w"),
+        pytest.param([f"grid.w=[{','.join(f'{n}e-4' for n in range(2000))}]"], "1,200,600 points", id="2,000 w"),
         pytest.param(["grid.fixed.lime.w=2"], "grid.fixed.lime: weight w = 2.0 is outside", id="a fixed w"),
         pytest.param(["grid.fixed.lime.p=nan"], "grid.fixed.lime: a p of the grid is NaN", id="a fixed p"),
         pytest.param([f"output_dir={'x/' * 3000}"], "output_dir: .*File name too long", id="a long path"),
@@ -75,6 +76,22 @@ def test_values_that_cannot_be_are_refused_before_anything_is_written(overrides,
     assert not list(tmp_path.iterdir())
 
 
+def test_a_point_as_the_paper_writes_it_is_a_grid_with_the_metric_alone(call, tmp_path):
+    """A list in place of the range of p; the weight 1, which gains are relative to, is added."""
+    point = ["grid.p=[-1.4]", "grid.w=[0.4]"]
+    folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
+    assert call("+sweep=quickstart", *SAMPLE, *folders, "metric=[chrf]", "explainer=[lime]", *point)[0] == 0
+    grid = pq.read_table(tmp_path / "out" / "tables" / "grid.parquet").to_pydict()
+    assert set(zip(grid["w"], grid["p"], strict=True)) == {(0.4, -1.4), (1.0, -1.4)}
+
+
+def test_a_list_of_powers_in_a_file_is_told_where_it_goes(tmp_path):
+    (tmp_path / "sweep").mkdir()
+    (tmp_path / "sweep" / "mine.yaml").write_text("grid: {p: [-1.4]}\n")
+    with pytest.raises(ConfigError, match="mine.yaml: grid.p: a list cannot .* write grid.p="):
+        composed(["+sweep=mine"], folder=tmp_path)
+
+
 @pytest.mark.parametrize(("dataset", "status"), [("wmt17", 1), ("sample", 0)])
 def test_the_status_says_whether_something_failed(call, tmp_path, dataset, status):
     parts = ("metric=[chrf]", "explainer=[erasure]", f"dataset=[{dataset}]", f"data_dir={tmp_path}")
@@ -86,7 +103,6 @@ def test_the_status_says_whether_something_failed(call, tmp_path, dataset, statu
     [
         pytest.param(["analyze"], "Available: analyse, compare, data, run, score", id="no command"),
         pytest.param(["run", "quickstart"], "write KEY=VALUE, a sweep as +sweep=NAME", id="a sweep's name alone"),
-        pytest.param(["+sweep=quickstart", "grid.w=[0,0.5]"], "gains are relative to w = 1", id="no metric alone"),
     ],
 )
 def test_what_cannot_be_run_is_answered_with_what_can(call, arguments, answer):

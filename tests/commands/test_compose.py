@@ -109,7 +109,7 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         ),
         pytest.param("~seed", "seed: the key is missing if it is deleted; write seed=VALUE.", id="deleted"),
         pytest.param("~grid.p", "Interpolation key 'grid.p' not found", id="deleted key of the grid"),
-        pytest.param("grid.p=[1,2]", "Cannot merge DictConfig with ListConfig", id="a list for keys"),
+        pytest.param("grid.fixed=[1,2]", "Cannot merge DictConfig with ListConfig", id="a list for keys"),
         pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
         *(
             pytest.param(

@@ -160,7 +160,7 @@ def test_verdicts_stand_in_tables_that_fit_a_page_each_with_its_kind_of_point(tm
     assert [text.count('<th scope="col"') for text in shown.values()][:2] == [11, 11]
     assert "over the metrics" not in page.told("th"), "a column without a number in any row"
     titles = page.told("h3")
-    assert titles.index("Chosen on other language pairs") < titles.index("At the published point")
+    assert titles.index("Chosen on other language pairs") < titles.index("At the fixed points (grid.fixed)")
 
 
 def test_counts_are_shown_where_nothing_was_judged(tmp_path):
