@@ -145,6 +145,7 @@ SCENARIOS = {
     "bent curve of the score, Spearman": Scenario(pairs_of(bent), evaluation=judging_by("spearman")),
     "bent curve of the score, Kendall": Scenario(pairs_of(bent), evaluation=judging_by("kendall")),
     "step of the score": Scenario(pairs_of(same(lambda score, log: 2.0 * (score > 0)))),
+    "band of the score": Scenario(pairs_of(same(lambda score, log: 2.0 * (abs(score) < 0.5)))),
     "step of the words": Scenario(pairs_of(same(lambda score, log: score + 1.5 * (log > 0.3)))),
     "score counts in long segments only": Scenario(pairs_of(same(lambda score, log: 1.5 * score * (log > 0)))),
     "square of the score times length": Scenario(pairs_of(same(lambda score, log: score**2 * log))),

@@ -99,7 +99,7 @@ class BoostEvaluation(Evaluation):
     Raises ConfigError for numbers out of range, and a boost that has the name of something it stands beside.
     """
 
-    VERSION: ClassVar[int] = 5  # beyond takes off joint effects of score and length, and what the texts are like
+    VERSION: ClassVar[int] = 6  # beyond takes off steps of single inputs in few segments
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 

@@ -16,11 +16,14 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks
 
-Distance = Literal["city block", "straight", "squared"]
+Distance = Literal["each input", "city block", "straight", "squared"]
 
-# City-block distances of ranks follow steps along an input, straight ones steps in any direction; Gaussian kernels on
-# standard deviations follow tails, which ranks compress.
+# The mean of kernels of each input's ranks follows sums of steps of single inputs, which it finds in few segments.
+# City-block distances of all ranks follow joint steps along inputs, straight ones steps in any direction; Gaussian
+# kernels on standard deviations follow tails, which ranks compress.
 KERNELS: tuple[tuple[Distance, float], ...] = (
+    ("each input", 0.1),
+    ("each input", 0.4),
     ("city block", 0.1),
     ("city block", 0.4),
     ("straight", 0.1),
@@ -62,6 +65,11 @@ class Inputs:
         if distance == "squared":
             squares = cdist(self.standard, self.standard, "sqeuclidean")
             return np.asarray(np.exp(squares / (-2 * width**2)))
+        if distance == "each input":
+            total = np.zeros((len(self.ranks), len(self.ranks)))
+            for ranks in self.ranks.T:
+                total += np.exp(np.abs(np.subtract.outer(ranks, ranks)) / -width)
+            return total / self.ranks.shape[1]
         metric = "cityblock" if distance == "city block" else "euclidean"
         return np.asarray(np.exp(cdist(self.ranks, self.ranks, metric) / -width))
 
