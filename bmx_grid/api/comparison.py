@@ -24,10 +24,10 @@ from bmx_grid.core.wording import P_VALUE, counted
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import NO_PAIR, clusters
 from bmx_grid.datasets.tables import Table as File
-from bmx_grid.evaluations.base import NOTHING, Evaluation, Finished
+from bmx_grid.evaluations.base import BASE, NOTHING, Evaluation, Finished, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
-from bmx_grid.evaluations.levels import LevelsEvaluation
+from bmx_grid.evaluations.levels import Row, SystemLevel, segment_rows
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import CAUSE_NOT_SHOWN, HELPS, LEGEND, evidence_on, judged
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
@@ -226,8 +226,7 @@ def _frames(
     """Correlations, tests and verdicts of settings at this level and grouping; how: resamples and seed."""
     import pandas as pd
 
-    correlations = _frame(LevelsEvaluation(**how), settings)["correlations"]
-    asked = (correlations["level"] == level) & ((correlations["grouping"] == by) | (level == "system"))
+    correlations = pd.concat([_correlations(setting, by, level, how) for setting in settings], ignore_index=True)
     grid = build(load_option("evaluation", "grid", how["seed"]), GridOptions, "grid")
     by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
     tests, verdicts = _frame(by_pairs, settings)["tests"], pd.DataFrame()
@@ -237,7 +236,22 @@ def _frames(
     elif level == "segment":
         verdicts = pd.DataFrame(_verdicts(settings, statistic, how))
     tests = tests[tests["level"] == level].reset_index(drop=True)
-    return correlations[asked].reset_index(drop=True), tests, verdicts
+    return correlations, tests, verdicts
+
+
+def _correlations(setting: Scored, by: Grouping, level: Level, how: Mapping[str, Any]) -> pd.DataFrame:
+    """A row for each statistic of a metric, as of correlations.parquet, at this level and grouping."""
+    import pandas as pd
+
+    rows: list[Row] = []
+    for human in setting.segments.judgements.aspects:
+        if level == "system":
+            rows += SystemLevel(setting, BASE, human, how).rows()
+        else:
+            (of_grouping,) = segment_rows(setting, [BASE], setting.points[BASE][:, None], human, how, wanted=[by])
+            rows += of_grouping
+    names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
+    return pd.DataFrame({**names, **as_columns(Row, rows)}).drop(columns="point")
 
 
 def _roles(

@@ -133,9 +133,14 @@ class ThresholdRow(SettingRow):
 
 
 def segment_rows(
-    setting: Finished, points: Sequence[str], scores: Floats, human_name: str, drawn: Mapping[str, Any]
+    setting: Finished,
+    points: Sequence[str],
+    scores: Floats,
+    human_name: str,
+    drawn: Mapping[str, Any],
+    wanted: Sequence[str] = ("none", "item", "system"),
 ) -> list[list[Row]]:
-    """The rows of each column of float64[n, K] scores of K points, of segments with and without grouping.
+    """The rows of each column of float64[n, K] scores of K points, of segments with the wanted groupings.
 
     drawn: `resamples` of intervals, and the `seed` of all draws.
     """
@@ -144,7 +149,8 @@ def segment_rows(
     if of.named.any():
         groupings |= {"item": of.items, "system": of.systems}
     made: list[list[Row]] = [[] for _ in points]
-    for grouping, groups in groupings.items():
+    for grouping in (name for name in groupings if name in wanted):
+        groups = groupings[grouping]
         columns = scores if grouping == "none" else np.where(of.named[:, None], scores, np.nan)
         used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
         n_systems = len(np.unique(of.systems[used & of.named]))

@@ -66,10 +66,11 @@ class Inputs:
             squares = cdist(self.standard, self.standard, "sqeuclidean")
             return np.asarray(np.exp(squares / (-2 * width**2)))
         if distance == "each input":
+            varied = [ranks for ranks in self.ranks.T if np.ptp(ranks) > 0] or [self.ranks[:, 0]]
             total = np.zeros((len(self.ranks), len(self.ranks)))
-            for ranks in self.ranks.T:
+            for ranks in varied:
                 total += np.exp(np.abs(np.subtract.outer(ranks, ranks)) / -width)
-            return total / self.ranks.shape[1]
+            return np.asarray(total / len(varied))
         metric = "cityblock" if distance == "city block" else "euclidean"
         return np.asarray(np.exp(cdist(self.ranks, self.ranks, metric) / -width))
 
