@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from bmx_grid.core.identity import Component, identity, runtime
+from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.grid import MAX_POINTS, GridSpec, Point, PowerRange, Words, check_points, check_size
@@ -50,3 +51,10 @@ class GridOptions(Component):
         found = super().fingerprint()
         points = {name: [point.w, point.p] for name, point in sorted(self.fixed.items())}
         return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnGrid(Evaluation):
+    """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated as well."""
+
+    grid: GridOptions = identity()

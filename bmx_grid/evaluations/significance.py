@@ -22,7 +22,6 @@ from bmx_grid.evaluations.base import (
     OF_PAIR,
     Each,
     Estimate,
-    Evaluation,
     Finished,
     Measured,
     SettingRow,
@@ -30,7 +29,7 @@ from bmx_grid.evaluations.base import (
     here,
 )
 from bmx_grid.evaluations.grid import sample_of
-from bmx_grid.evaluations.grid_options import GridOptions
+from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -95,7 +94,7 @@ Result = dict[str, list[Any]]  # the rows of a setting by table
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignificanceEvaluation(Evaluation):
+class SignificanceEvaluation(OnGrid):
     """Tests of every declared point against the metric alone, of the best point, and of metrics against each other.
 
     grid: whose points are tested. tests: which ones; statistics: the correlations compared, acc_eq (by item), and spa
@@ -118,7 +117,6 @@ class SignificanceEvaluation(Evaluation):
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "ranking": Rank}
 
-    grid: GridOptions = identity()
     tests: tuple[Test, ...] = identity(("williams", "perm_inputs", "bootstrap"))
     statistics: tuple[Statistic, ...] = identity(("pearson",))
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
