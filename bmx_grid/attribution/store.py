@@ -58,12 +58,12 @@ class AttributionSet:
     by_role: Mapping[Role, Ragged]
     statistics: Floats | None = None
 
-    @property
+    @functools.cached_property
     def hypothesis(self) -> Ragged:
         """N rows of attributions of the hypothesis; empty ones where there are none."""
         return self.by_role.get("hypothesis", self._none())
 
-    @property
+    @functools.cached_property
     def ground_truth(self) -> Ragged:
         """N rows of attributions of all that was read beside the hypothesis, one text after the other."""
         rows = [of_role for role, of_role in self.by_role.items() if role != "hypothesis"]

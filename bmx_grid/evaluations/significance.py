@@ -169,7 +169,7 @@ class SignificanceEvaluation(OnGrid):
                 yield from self._tests(setting, point, setting, level, statistic, f"{point} against base")
         if setting.explainer is None or self.grid.correlation != "pearson":
             return
-        whole = sample_of(setting, self.grid.spec)
+        whole = sample_of(self.grid.spec, setting, setting.inputs(self.grid.spec))
         gain, p = selection_adjusted(whole, self.resamples, self.seed)
         yield Row(
             **_where(setting, "best", setting, "segment", "pearson"),
