@@ -25,7 +25,7 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import Rows, WordScores
 
-Kind = Literal["text", "number", "count", "flag"]
+ColumnKind = Literal["text", "number", "count", "flag"]
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
 OF_PAIR, OF_METRIC = NAMES[:2], NAMES[:3]  # metrics of one language pair; explainers of one metric and pair
@@ -314,7 +314,7 @@ class Evaluation(Component):
 
 
 MOST_RESAMPLES = 1_000_000
-COLUMN_KINDS: dict[Any, Kind] = {str: "text", float: "number", float | None: "number", int: "count", bool: "flag"}
+COLUMN_KINDS: dict[Any, ColumnKind] = {str: "text", float: "number", float | None: "number", int: "count", bool: "flag"}
 
 
 def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
@@ -332,9 +332,9 @@ def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
     return made
 
 
-def columns_of(row: type) -> dict[str, Kind]:
+def columns_of(row: type) -> dict[str, ColumnKind]:
     """The columns of a class of rows, in the order of its fields, and what they hold."""
-    columns: dict[str, Kind] = {}
+    columns: dict[str, ColumnKind] = {}
     for kind, names in fields_of(row).values():
         columns |= dict.fromkeys(names, COLUMN_KINDS.get(kind, "number"))
     return columns

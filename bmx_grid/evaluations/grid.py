@@ -101,7 +101,7 @@ class GridEvaluation(GridOptions, Evaluation):
             w, p, value = spec.w[place[1]], spec.p[place[0]], float(grid.correlation[place])
             boosted["published"] = scores_at(spec, setting, w, p)
             points.append(PointRow("published", w, p, grid.baseline, value, value - grid.baseline))
-        boosted["cross_fitted"] = cross_fitted(spec, setting, inputs, self.seed)
+        boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
         truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
         for words in (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis):
             shifted |= row_minimum(words) <= 0
@@ -154,7 +154,7 @@ def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
     return boosted_scores(spec.aggregation, spec.side, p, w, *rows)
 
 
-def cross_fitted(spec: GridSpec, setting: Finished, inputs: GridInputs, seed: int) -> Floats:
+def cross_fitted_points(spec: GridSpec, setting: Finished, inputs: GridInputs, seed: int) -> Floats:
     """float64[N] each segment at the point that is best on the other folds: ten of whole clusters, drawn from the seed.
 
     Points differ in the scale of their scores: all are brought to that of the metric alone
