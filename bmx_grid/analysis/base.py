@@ -25,7 +25,7 @@ import numpy as np
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.tables import Row, Tables
+from bmx_grid.evaluations.tables import RowClass, Tables
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
 from bmx_grid.sweep.results import SettingsRow
@@ -156,7 +156,7 @@ class Given:
         if not isinstance(self.frames, Tables):
             object.__setattr__(self, "frames", Tables(self.frames))
 
-    def rows(self, table: str, row: type[Row]) -> list[Row]:
+    def rows(self, table: str, row: type[RowClass]) -> list[RowClass]:
         """The rows of a table, of the class that wrote them; none of one that is not there. Raises DataError."""
         assert isinstance(self.frames, Tables)
         return self.frames.rows(table, row)

@@ -10,8 +10,7 @@ from typing import Any
 from bmx_grid.analysis.base import PAIR, Column, Given, Table, WideRow, first_by, highest_first, rows_by
 from bmx_grid.core.wording import UNDEFINED, file_stem
 from bmx_grid.evaluations.base import BASE, NOTHING, OF_METRIC, Estimate
-from bmx_grid.evaluations.levels import Row as Correlation
-from bmx_grid.evaluations.levels import SystemRow
+from bmx_grid.evaluations.levels import CorrelationRow, SystemRow
 from bmx_grid.evaluations.significance import Rank
 from bmx_grid.sweep.results import CeilingRow
 
@@ -124,7 +123,7 @@ def _primary(rows: Sequence[Any], human: Callable[[Any], str]) -> list[Any]:
 def _correlations(given: Given) -> list[MetricRow]:
     """The correlations of all metrics, the best of a language pair first: by its rank, or its first correlation."""
     estimates: dict[tuple[str, str, str], dict[str, Estimate]] = {}
-    for row in _primary(given.rows("correlations", Correlation), lambda row: row.human):
+    for row in _primary(given.rows("correlations", CorrelationRow), lambda row: row.human):
         column = COLUMN_OF_STATISTIC.get((row.level, row.grouping, row.statistic))
         if column is not None:  # the same for every explainer
             estimates.setdefault(row.metric_alone, {}).setdefault(column, row.value)

@@ -13,7 +13,7 @@ from bmx_grid.analysis.base import CONTROLS
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import average_ranks
-from bmx_grid.measures.grid import GridSpec, boosted_scores
+from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.perturbation import Role
@@ -58,7 +58,7 @@ class Example:
     human: RankedScore
 
 
-def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: GridSpec) -> list[Example]:
+def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[Example]:
     """The segments that RULE names, from finished settings of a plan whose attributions are in the store.
 
     The (w, p) is the fixed one of the explainer, or the best of the setting where it has none.
@@ -72,7 +72,7 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan, spec: Gri
             continue
         if result.explainer not in best or gain > _point(best[result.explainer])[2]:
             best[result.explainer] = result
-    return [example for _, result in sorted(best.items()) for example in _movers(result, planned[result.names], spec)]
+    return [example for _, result in sorted(best.items()) for example in _movers(result, planned[result.names])]
 
 
 def _point(result: SettingResult) -> tuple[float, float, float]:
@@ -82,8 +82,10 @@ def _point(result: SettingResult) -> tuple[float, float, float]:
     return result.grid.best_w, result.grid.best_p, result.gain
 
 
-def _movers(result: SettingResult, setting: Setting, spec: GridSpec) -> list[Example]:
+def _movers(result: SettingResult, setting: Setting) -> list[Example]:
     w, p, _ = _point(result)
+    spec = result.spec
+    assert spec is not None, "it has a gain, and so a grid"
     finished = setting.finished()
     stored = finished.scores
     base, human = stored.base_scores, setting.segments.human_scores

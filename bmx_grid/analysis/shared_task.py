@@ -12,7 +12,7 @@ from bmx_grid.core.wording import P_VALUE, file_stem, named, setting_label, writ
 from bmx_grid.evaluations.base import BASE
 from bmx_grid.evaluations.levels import ThresholdRow
 from bmx_grid.evaluations.rows_of_guests import HumanRank, TaskRank, WithoutOutliers
-from bmx_grid.evaluations.significance import Row as TestRow
+from bmx_grid.evaluations.significance import TestRow
 
 IN_TABLE = (0.6, 0.75, 0.9, 0.95)  # thresholds.parquet has more
 OF_PLACEBO = "against placebo"  # in the names of families of tests

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.api.inputs import drawn, plain
+from bmx_grid.api.inputs import drawn, plain_value
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.grid import Words
     from bmx_grid.measures.significance import Comparison
 
-Rows = Sequence[ArrayLike]
+AttributionRows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
 DRAWS = 3  # of reassigned attributions
 
@@ -154,7 +154,7 @@ class Boosted:
 
 def boost(
     scores: ArrayLike,
-    attributions: Rows | Mapping[str, Rows] | Sequence[Explanation],
+    attributions: AttributionRows | Mapping[str, AttributionRows] | Sequence[Explanation],
     human: ArrayLike | None = None,
     *,
     p: float | None = None,
@@ -199,7 +199,7 @@ def boost(
     judged = None if human is None else _vector(human, "human", len(base))
     if judged is not None and np.isfinite(judged).sum() < FEWEST:
         raise DataError(f"human: {np.isfinite(judged).sum()} rated segments; a correlation needs {FEWEST}.")
-    p, w = (convert(plain(value), float | None, name) for name, value in (("p", p), ("w", w)))
+    p, w = (convert(plain_value(value), float | None, name) for name, value in (("p", p), ("w", w)))
     resamples, seed = drawn(resamples, seed, 1)
     if (p is None) != (w is None):
         raise ConfigError("p and w: give both, or neither for the whole grid.")

@@ -27,7 +27,7 @@ from bmx_grid.datasets.tables import Table as File
 from bmx_grid.evaluations.base import BASE, NOTHING, Evaluation, Finished, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
-from bmx_grid.evaluations.levels import Row, SystemLevel, segment_rows
+from bmx_grid.evaluations.levels import CorrelationRow, SystemLevel, segment_correlations
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import CAUSE_NOT_SHOWN, HELPS, LEGEND, evidence_on, judged
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
@@ -243,15 +243,17 @@ def _correlations(setting: Scored, by: Grouping, level: Level, how: Mapping[str,
     """A row for each statistic of a metric, as of correlations.parquet, at this level and grouping."""
     import pandas as pd
 
-    rows: list[Row] = []
+    rows: list[CorrelationRow] = []
     for human in setting.segments.judgements.aspects:
         if level == "system":
             rows += SystemLevel(setting, BASE, human, how).rows()
         else:
-            (of_grouping,) = segment_rows(setting, [BASE], setting.points[BASE][:, None], human, how, wanted=[by])
+            (of_grouping,) = segment_correlations(
+                setting, [BASE], setting.points[BASE][:, None], human, how, wanted=[by]
+            )
             rows += of_grouping
     names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
-    return pd.DataFrame({**names, **as_columns(Row, rows)}).drop(columns="point")
+    return pd.DataFrame({**names, **as_columns(CorrelationRow, rows)}).drop(columns="point")
 
 
 def _roles(

@@ -48,9 +48,11 @@ def composed(
     place = None if folder is None else options_folder(str(folder))
     overrides = [parse_one(line) for line in lines]
     for override in overrides:
-        check_references(override.value(), shown(override.input_line or ""))
+        check_references(override.value(), shown_argument(override.input_line or ""))
         if re.split(r"[./]", override.key_or_group)[0] == "hydra":
-            raise ConfigError(f"{shown(override.input_line or '')}: Hydra itself is not configured here; leave it out.")
+            raise ConfigError(
+                f"{shown_argument(override.input_line or '')}: Hydra itself is not configured here; leave it out."
+            )
         if override.key_or_group in groups():
             _check_names(override.key_or_group, override.value(), place)
     check_references(values, "settings")
@@ -211,7 +213,7 @@ def parse(line: str) -> Override:
         way_out = "quote a value with special characters: KEY='\"VALUE\"'"
         if "=" not in line:
             way_out = "write KEY=VALUE, a sweep as +sweep=NAME"
-        raise ConfigError(f"{shown(line)} cannot be read as KEY=VALUE; {way_out}.") from error
+        raise ConfigError(f"{shown_argument(line)} cannot be read as KEY=VALUE; {way_out}.") from error
     return override
 
 
@@ -220,11 +222,13 @@ def parse_one(line: str) -> Override:
     override = parse(line)
     if override.is_sweep_override():
         key, _, text = masked_argument(line).partition("=")
-        raise ConfigError(f"{shown(line)}: several values; write {key}=[{text}] for a list, or add --multirun.")
+        raise ConfigError(
+            f"{shown_argument(line)}: several values; write {key}=[{text}] for a list, or add --multirun."
+        )
     return override
 
 
-def shown(line: str) -> str:
+def shown_argument(line: str) -> str:
     """An argument as messages show it: without passwords, and shortened."""
     return repr(shortened(masked_argument(line), 100))
 
@@ -249,7 +253,7 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mappin
     # Hydra and OmegaConf raise a dozen unrelated types here (AttributeError and TypeError among them) for what a
     # user wrote, and nothing but their own code runs: each is a mistake in the configuration, shown as one.
     except Exception as error:
-        which = ", ".join(shown(override.input_line or "") for override in overrides) or "the options"
+        which = ", ".join(shown_argument(override.input_line or "") for override in overrides) or "the options"
         reason = f"{which} cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
     chosen: dict[str, Any] = {override.key_or_group: override.value() for override in overrides}

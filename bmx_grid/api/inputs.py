@@ -32,7 +32,7 @@ VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 CONVENTION = "a metric's parameters say what it reads: f(hypotheses, references), f(hypotheses, sources) or all three"
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """A number or an array of numpy as Python writes it, and a path as text; everything else as it is."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -41,10 +41,10 @@ def plain(value: Any) -> Any:
 
 def drawn(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
     """The number of resamples, at least `least`, and their seed. Raises ConfigError."""
-    count: int = convert(plain(resamples), int, "resamples")
+    count: int = convert(plain_value(resamples), int, "resamples")
     if not least <= count <= LARGEST_COUNT:
         raise ConfigError(f"resamples must lie between {least} and {LARGEST_COUNT:,}, got {count}.")
-    return count, check_seed(convert(plain(seed), int, "seed"))
+    return count, check_seed(convert(plain_value(seed), int, "seed"))
 
 
 def listed(name: str, value: Any) -> list[str]:

@@ -196,9 +196,15 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     analysis, note = None, ""
     if settings.analysis and ran.results:
         with working("analysis, figures and report"):
-            how: Any = {"tables": tables, "seed": settings.seed, "every_figure": settings.figures == "all"}
             analysis, files, note = analyse_sweep(
-                ran.results, sweep.plan, sweep.grid, folder, settings.questions, **how
+                ran.results,
+                sweep.plan,
+                {} if sweep.grid is None else sweep.grid.fixed,
+                folder,
+                settings.questions,
+                tables=tables,
+                seed=settings.seed,
+                every_figure=settings.figures == "all",
             )
         written += files
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])

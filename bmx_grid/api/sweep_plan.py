@@ -14,12 +14,12 @@ from bmx_grid.core.configure import build, build_options, check_seed, convert, f
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
 from bmx_grid.core.servers import asking_nobody
-from bmx_grid.core.storage import check as check_cache
+from bmx_grid.core.storage import check_place as check_cache
 from bmx_grid.core.storage import place
 from bmx_grid.core.wording import masked
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
-from bmx_grid.evaluations.grid_options import GridOptions
+from bmx_grid.evaluations.grid import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.evaluation import fingerprint
@@ -88,7 +88,7 @@ class Sweep:
     log: list[str] = field(default_factory=list)
 
     @property
-    def grid(self) -> GridOptions | None:
+    def grid(self) -> GridEvaluation | None:
         """What the grid is computed with, on which the analysis rests; None without it."""
         return _grid_among(self.evaluations)
 
@@ -151,8 +151,8 @@ def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> 
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
 
 
-def _grid_among(evaluations: Mapping[str, Evaluation]) -> GridOptions | None:
-    return next((part for part in evaluations.values() if isinstance(part, GridOptions)), None)
+def _grid_among(evaluations: Mapping[str, Evaluation]) -> GridEvaluation | None:
+    return next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
 
 
 def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[str, str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.api.inputs import Function, drawn, keyed, listed, parts_of, path, plain
+from bmx_grid.api.inputs import Function, drawn, keyed, listed, parts_of, path, plain_value
 from bmx_grid.core.configure import groups
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.terminal import plain_warnings
@@ -99,7 +99,7 @@ def swept(
         for group, of in chosen.items()
     ]
     lines += [] if sweep is None else [f"sweep={sweep}"]
-    config = composed([*lines, *overrides], config_dir, {key: plain(value) for key, value in values.items()})
+    config = composed([*lines, *overrides], config_dir, {key: plain_value(value) for key, value in values.items()})
     for group, parts in objects.items():
         config[group] = {**(config.get(group) or {}), **parts}
     if config["dry_run"]:

@@ -36,7 +36,7 @@ from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, row_minimum
-from bmx_grid.core.storage import Place, listed, opened, remove, remove_abandoned, replacing
+from bmx_grid.core.storage import Place, files_of, opened, remove, remove_abandoned, replacing
 from bmx_grid.core.wording import first_line
 from bmx_grid.words.perturbation import Role
 
@@ -58,12 +58,12 @@ class AttributionSet:
     by_role: Mapping[Role, Ragged]
     statistics: Floats | None = None
 
-    @property
+    @functools.cached_property
     def hypothesis(self) -> Ragged:
         """N rows of attributions of the hypothesis; empty ones where there are none."""
         return self.by_role.get("hypothesis", self._none())
 
-    @property
+    @functools.cached_property
     def ground_truth(self) -> Ragged:
         """N rows of attributions of all that was read beside the hypothesis, one text after the other."""
         rows = [of_role for role, of_role in self.by_role.items() if role != "hypothesis"]
@@ -122,13 +122,13 @@ class Slot:
     def add(self, explanations: Sequence[Explanation]) -> None:
         """Write one finished chunk. Raises StoreError."""
         rows = sorted(explanations, key=lambda row: row.key)
-        _write(self._chunk([row.key for row in rows]), in_order([self._table(rows)]), self.identity)
+        _write(self._chunk([row.key for row in rows]), distinct_rows([self._table(rows)]), self.identity)
 
     def merge(self) -> None:
         """Write a file with the rows of all others, then remove these. Raises StoreError."""
         if isinstance(self.parts, Path):
             remove_abandoned(self.parts)
-        files = listed(self.parts, ".parquet")
+        files = files_of(self.parts, ".parquet")
         if len(files) < 2:
             return
         tables: list[Any] = []
@@ -138,7 +138,7 @@ class Slot:
         if not tables:
             return
         whole = self._chunk(sorted({key for table in tables for key in table.column("key").to_pylist()}))
-        _write(whole, in_order(tables), self.identity)
+        _write(whole, distinct_rows(tables), self.identity)
         for file in files:
             if file != whole:
                 _remove(file)
@@ -148,7 +148,7 @@ class Slot:
         import pyarrow.compute as pc
 
         wanted = _texts(keys)
-        for file in listed(self.parts, ".parquet"):
+        for file in files_of(self.parts, ".parquet"):
             try:
                 tables = list(self._read(file))
             except FileNotFoundError:  # merged by another process
@@ -156,7 +156,7 @@ class Slot:
             others = [table.filter(pc.invert(pc.is_in(table.column("key"), value_set=wanted))) for table in tables]
             remaining = sorted({key for table in others for key in table.column("key").to_pylist()})
             if remaining:
-                _write(self._chunk(remaining), in_order(others), self.identity)
+                _write(self._chunk(remaining), distinct_rows(others), self.identity)
             if file != self._chunk(remaining):
                 _remove(file)
 
@@ -195,7 +195,7 @@ class Slot:
         seen: set[Place] = set()
         for _ in range(ATTEMPTS):
             gone = 0
-            for file in [file for file in listed(self.parts, ".parquet") if file not in seen]:
+            for file in [file for file in files_of(self.parts, ".parquet") if file not in seen]:
                 try:
                     yield from self._read(file)
                     seen.add(file)
@@ -318,7 +318,7 @@ def _numbers(array: Any) -> NDArray[Any]:
     return np.from_dlpack(array)
 
 
-def in_order(tables: list[Any]) -> Iterator[Any]:
+def distinct_rows(tables: list[Any]) -> Iterator[Any]:
     """The distinct rows of tables by ascending key, in tables of GROUP_ROWS rows; empties the list of tables.
 
     Column by column, so that no more than one column is in memory twice.

@@ -21,7 +21,7 @@ from bmx_grid.measures.grid import PAPER_W, GridSpec
 from bmx_grid.measures.nuisance import fit_term
 
 Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean"]
-Side = Literal["hypothesis", "ground_truth", "both"]
+FeatureSide = Literal["hypothesis", "ground_truth", "both"]
 Mix = Literal["linear", "z"]
 
 UNCERTAIN = 1e-9  # share of the largest attribution of a segment that scores of 1e-16 precision leave uncertain
@@ -68,7 +68,7 @@ class FeatureMix(Boost):
     """
 
     feature: Feature = identity()
-    side: Side = identity("both")
+    side: FeatureSide = identity("both")
     mix: Mix = identity("z")
     p: float | None = identity(None)
     w: tuple[float, ...] = identity(PAPER_W)
@@ -158,15 +158,15 @@ def share_negative(rows: Ragged) -> Floats:
     return _over_rows(np.add, Ragged(low.astype(np.float64), rows.offsets)) / rows.lengths
 
 
-def mean(rows: Ragged) -> Floats:
+def row_mean(rows: Ragged) -> Floats:
     """float64[N] arithmetic mean."""
     return _over_rows(np.add, rows) / rows.lengths
 
 
 def spread(rows: Ragged) -> Floats:
     """float64[N] standard deviation, of all words of the segment (divided by their number); exactly 0 for one word."""
-    squares = (rows.values - np.repeat(mean(rows), rows.lengths)) ** 2
-    return np.sqrt(mean(Ragged(squares, rows.offsets)))
+    squares = (rows.values - np.repeat(row_mean(rows), rows.lengths)) ** 2
+    return np.sqrt(row_mean(Ragged(squares, rows.offsets)))
 
 
 def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
@@ -176,7 +176,7 @@ def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
 
 FEATURES: dict[str, Callable[[Ragged], Floats]] = {
     "share_negative": share_negative,
-    "mean": mean,
+    "mean": row_mean,
     "sum": partial(_over_rows, np.add),
     "spread": spread,
     "min": partial(_over_rows, np.minimum),

@@ -16,7 +16,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point_that_gains
-from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, means_of, powers_of, words_of
+from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, powers_of, segment_means
 
 Shift = Literal["paper", "none"]
 SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "both": "two sides"}
@@ -91,11 +91,7 @@ class PowerMeanGrid(Boost):
         """float64[N, P] means. Raises DataError for attributions too large to be shifted, or not positive unshifted."""
         if self.shift == "none":
             return power_means(self.side, truth, hypothesis, np.array(self.spec.p))
-        words = words_of(self.spec.side, truth, hypothesis)
-        defined = defined_rows(words)
-        features = np.full((len(hypothesis), len(self.spec.p)), np.nan)
-        features[defined], _ = means_of(self.spec, words, defined)
-        return features
+        return segment_means(self.spec, truth, hypothesis).means
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> AtPoint:
         w, column = best_mixture(kind, parts, self.w)

@@ -61,11 +61,11 @@ class Identity:
 
 
 def _differing(group: str, name: str, part: Component) -> dict[str, Any]:
-    own: dict[str, Any] = plain(part)
+    own: dict[str, Any] = json_value(part)
     if name not in options(group):
         return own
     try:
-        default = plain(build(load_option(group, name, 0), Component, f"{group}.{name}"))
+        default = json_value(build(load_option(group, name, 0), Component, f"{group}.{name}"))
     except ConfigError:  # an option that is incomplete without further settings
         return own
     if default[TARGET_KEY] != own[TARGET_KEY]:
@@ -73,17 +73,17 @@ def _differing(group: str, name: str, part: Component) -> dict[str, Any]:
     return {key: value for key, value in own.items() if value != default[key]}
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value as JSON has it; components as the options that `configure.build` reads, without runtime settings."""
     if isinstance(value, Component):
         cls = type(value)
-        return {TARGET_KEY: f"{cls.__module__}.{cls.__qualname__}", **plain(value.settings())}
+        return {TARGET_KEY: f"{cls.__module__}.{cls.__qualname__}", **json_value(value.settings())}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        return {item.name: json_value(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     return value
 
 
@@ -167,7 +167,7 @@ class Recipe:
 
     def signed(self) -> Recipe:
         """With its signature."""
-        content = {key: value for key, value in plain(self).items() if key != "signature"}
+        content = {key: value for key, value in json_value(self).items() if key != "signature"}
         content["boost"] = self.boost.fingerprint()  # with the version of what the constants mean
         signature = (
             f"recipe|boost:{self.boost_name}|metric:({self.metric.signature})|explainer:({self.explainer.signature})"
@@ -201,7 +201,7 @@ def write_recipe(path: Path, recipe: Recipe) -> None:
     """Write a recipe as JSON, signed. Raises ConfigError for another suffix, StoreError where it cannot be written."""
     if path.suffix != ".json":
         raise ConfigError(f"{path}: recipes are written as JSON; give it the suffix .json.")
-    text = json.dumps(plain(recipe.signed()), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(json_value(recipe.signed()), indent=2, ensure_ascii=False, allow_nan=False)
     write_text(path, f"{text}\n")
 
 

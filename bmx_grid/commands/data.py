@@ -37,14 +37,14 @@ from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.download import check, download, unverifiable
+from bmx_grid.datasets.download import download, file_states, unverifiable
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.tables import (
     REQUIRED,
     TABLE_ENDINGS,
+    first_few,
     in_shell,
-    listed,
     named_roles,
     open_table,
     override,
@@ -154,7 +154,7 @@ def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
     print(f"data_dir: {data_dir}\n")
     wrong = 0
     for reader in readers:
-        states = check(reader, data_dir) if reader.sources else {}
+        states = file_states(reader, data_dir) if reader.sources else {}
         count = Counter(states.values())
         size = sum(entry.size for entry, state in states.items() if state == "verified")
         text = f"{count['verified']} of {len(states)} files present and verified, {size / 1e6:.1f} MB"
@@ -237,7 +237,9 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     if "language_pair" not in roles:
         lines["language pair"] = ", ".join(reader.language_pairs) or "none (name it with language_pair=de-en)"
     used = {name for names in roles.values() for name in names}
-    lines["unused"] = visible(listed([name for name in dict.fromkeys(table.names) if name not in used])) or "no column"
+    lines["unused"] = (
+        visible(first_few([name for name in dict.fromkeys(table.names) if name not in used])) or "no column"
+    )
     print(f"{visible(str(table.path))}: {counted(len(table), 'row')}")
     lines = {factor_in_words(role): visible(", ".join(names)) for role, names in roles.items()} | lines
     for role, text in lines.items():

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.api.compose import composed, naming_files, option_names, options_folder, parse, shown
+from bmx_grid.api.compose import composed, naming_files, option_names, options_folder, parse, shown_argument
 from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, say_error
@@ -122,7 +122,7 @@ def _run_several(lines: Sequence[str], folder: Path | None) -> int:
             with naming_files(job, folder):
                 status = max(status, 1 if run(config) else 0)
         except BmxError as error:  # the other sweeps still run
-            say_error(f"{shown(suffix.lstrip(','))}: {error}")
+            say_error(f"{shown_argument(suffix.lstrip(','))}: {error}")
             status = 2
     return status
 
@@ -137,7 +137,7 @@ def _values(line: str) -> list[str]:
     try:
         texts = list(itertools.islice(override.sweep_string_iterator(), MOST_SWEEPS + 1))
     except (HydraException, ValueError) as error:
-        raise ConfigError(f"{shown(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
+        raise ConfigError(f"{shown_argument(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
     return [f"{override.get_key_element()}={text}" for text in texts]
 
 

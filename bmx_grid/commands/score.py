@@ -37,7 +37,7 @@ import numpy as np
 from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.scored_text import agreement, as_json, as_text, segments, system_kind, systems
+from bmx_grid.commands.scored_text import agreement, as_json, scored_lines, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import read_stream
@@ -137,7 +137,7 @@ def _run(parsed: argparse.Namespace) -> str:
         values = systems(shown, parts, items, int(settings.get("seed", 0)), **how)
     else:
         values = segments(shown, scored, words=parsed.words)
-    return as_json(values) if parsed.json else as_text(values)
+    return as_json(values) if parsed.json else scored_lines(values)
 
 
 def _check(parsed: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ from bmx_grid.words.perturbation import Item, split_words
 
 RESAMPLES = 1000
 LEVEL = 0.05
-Values = dict[str, Any]
+ScoredValues = dict[str, Any]
 
 
 def scale_of(metric: Metric) -> int:
@@ -36,11 +36,11 @@ def scale_of(metric: Metric) -> int:
     return metric.SCALE
 
 
-def segments(scorer: Scorer, scored: Scored, *, words: bool) -> Values:
+def segments(scorer: Scorer, scored: Scored, *, words: bool) -> ScoredValues:
     """The scores of the segments of one system, and their mean."""
     scale = scale_of(scorer.metric)
     both = zip((scale * scored.scores).tolist(), (scale * scored.base).tolist(), strict=True)
-    rows: list[Values] = [{"score": score, "base": base} for score, base in both]
+    rows: list[ScoredValues] = [{"score": score, "base": base} for score, base in both]
     for row, explanation in zip(rows, scored.explanations, strict=True) if words else ():
         row["words"] = {
             role: [
@@ -49,14 +49,14 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> Values:
             ]
             for role, text in explanation.item.texts().items()
         }
-    values: Values = {"signature": scorer.signature, "scale": scale}
+    values: ScoredValues = {"signature": scorer.signature, "scale": scale}
     values |= {"explainer": scorer.explanation_signature} if words and scorer.explanation_signature else {}
     values |= {"mean": scale * float(scored.scores.mean())}
     values |= {"unboosted": [row + 1 for row in scored.unboosted]} if scorer.recipe is not None else {}
     return {**values, "scores": rows}
 
 
-def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Values]:
+def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[ScoredValues]:
     """How often people agree with a difference of two systems' scores, for each judgement of a sweep's thresholds.
 
     path: thresholds.parquet, or the folder of the sweep. The logistic curve of `evaluations.levels.ThresholdRow`, with
@@ -96,7 +96,7 @@ def systems(
     *,
     with_segments: bool,
     thresholds: tuple[Path, str] | None = None,
-) -> Values:
+) -> ScoredValues:
     """The scores of systems with intervals, and paired tests of every two; texts, scores: by system.
 
     thresholds: a table of `agreement`, and the name of the metric there.
@@ -114,7 +114,7 @@ def systems(
     pairs = list(itertools.combinations(terms, 2))
     tests = [compare_sums(terms[left], terms[right], combine, labels, **drawn) for left, right in pairs]
     adjusted = holm([test.p for test in tests])
-    values: Values = {
+    values: ScoredValues = {
         "signature": scorer.signature,
         "scale": scale,
         "system_score": system_kind(scorer),
@@ -140,20 +140,20 @@ def systems(
     return values
 
 
-def as_json(values: Values) -> str:
+def as_json(values: ScoredValues) -> str:
     """All digits, null for what is undefined."""
     defined = json.loads(json.dumps(values), parse_constant=lambda _: None)
     return json.dumps(defined, ensure_ascii=False, indent=1)
 
 
-def as_text(values: Values) -> str:
+def scored_lines(values: ScoredValues) -> str:
     """Lines to read; the scores of the metric alone are another column where they differ."""
     head = [f"{key}: {values[key]}" for key in ("signature", "explainer") if key in values]
     rows = _lines_of_systems(values) if "systems" in values else _lines_of_segments(values)
     return "\n".join([*head, "", *rows])
 
 
-def _lines_of_segments(values: Values) -> Iterator[str]:
+def _lines_of_segments(values: ScoredValues) -> Iterator[str]:
     digits, rows = _digits(values), values["scores"]
     columns = ["score", "base"] if any(row["score"] != row["base"] for row in rows) else ["score"]
     base = float(np.mean([row["base"] for row in rows]))
@@ -165,12 +165,12 @@ def _lines_of_segments(values: Values) -> Iterator[str]:
             yield f"        {role}: {'  '.join(shown)}"
 
 
-def _digits(values: Values) -> int:
+def _digits(values: ScoredValues) -> int:
     """Behind the point of a score."""
     return 4 if values["scale"] > 1 else 6
 
 
-def _lines_of_systems(values: Values) -> Iterator[str]:
+def _lines_of_systems(values: ScoredValues) -> Iterator[str]:
     form, signed = f".{_digits(values)}f", f"+.{_digits(values)}f"
     scores: dict[str, Sequence[float]] = values.get("scores", {})
     if scores:

@@ -54,7 +54,7 @@ def exit_status(error: BaseException | None = None) -> int:
     return 128 + (signalled() or by_error)
 
 
-def answer(sentence: str) -> None:
+def answer_signal(sentence: str) -> None:
     """Write `sentence` to standard error, once for a signal."""
     if not _state.answered:
         _state.answered = True
@@ -158,7 +158,7 @@ def _open_closed_streams() -> None:
 
 def _end(last_words: str) -> None:
     if _state.signum is not None:
-        answer(last_words)
+        answer_signal(last_words)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed
             stream.flush()

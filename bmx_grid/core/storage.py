@@ -78,7 +78,7 @@ def place(text: str) -> Place:
     return Address(f"{protocol}://{rest.rstrip('/')}")
 
 
-def check(where: Place) -> None:
+def check_place(where: Place) -> None:
     """Try to write a small object, always the same, to an address; a path is not looked at.
 
     Raises ConfigError or StoreError where that cannot be done.
@@ -88,7 +88,7 @@ def check(where: Place) -> None:
         _asked(where, "use", lambda: fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n"))
 
 
-def listed(folder: Place, suffix: str) -> list[Place]:
+def files_of(folder: Place, suffix: str) -> list[Place]:
     """The files of a folder whose names end so, sorted; none where there is no such folder. Raises StoreError."""
     try:
         if isinstance(folder, Path):

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from bmx_grid.core.errors import BmxError, printable
-from bmx_grid.core.stopping import answer, exit_status, listening, signalled
+from bmx_grid.core.stopping import answer_signal, exit_status, listening, signalled
 from bmx_grid.core.wording import masked_address
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of what is written to
@@ -55,10 +55,10 @@ def command(work: Callable[[], int | None], interrupted: str = "Interrupted.") -
         except BaseException as error:
             if not isinstance(error, KeyboardInterrupt) and signalled() is None:
                 raise
-            answer(interrupted)
+            answer_signal(interrupted)
             return exit_status(error)
         if signalled() is not None:
-            answer(interrupted)
+            answer_signal(interrupted)
             return exit_status()
         return status
 

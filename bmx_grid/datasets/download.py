@@ -26,7 +26,7 @@ FINAL = (400, 401, 403, 404, 405, 410)  # status codes for which retrying is use
 ATTEMPTS, WAIT_S, TIMEOUT_S = 5, 1.0, 30.0  # the wait doubles after each attempt
 
 
-def check(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
+def file_states(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
     """The state below `data_dir` of all files with known checksums that the reader's language pairs need, by path.
 
     Raises DataError where none of them has a known checksum.
@@ -53,7 +53,7 @@ def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
     """
     wanted: dict[Source, dict[str, Entry]] = {}
     for reader in readers:
-        for entry, state in check(reader, data_dir).items():
+        for entry, state in file_states(reader, data_dir).items():
             if state == "verified":
                 continue
             if state == "differs":
@@ -75,7 +75,7 @@ def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
             print(f"{source.repository} at {source.revision[:12]}: {count} from {source.address}")
             archive = Path(folder) / f"{source.folder}-{source.revision}.tar.gz"
             fetch(source.address, archive)
-            unpack(archive, data_dir, source.folder, entries)
+            unpack_archive(archive, data_dir, source.folder, entries)
             archive.unlink()
     return sum(map(len, wanted.values()))
 
@@ -122,7 +122,7 @@ def _fetch_whole(address: str, target: Path) -> None:
             raise http.client.IncompleteRead(b"", total - target.stat().st_size)
 
 
-def unpack(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entry]) -> None:
+def unpack_archive(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entry]) -> None:
     """Write the `wanted` files (path below data_dir -> entry) of a repository archive.
 
     The archive has one top folder (`name-revision/`), which becomes `folder`. Members that are not

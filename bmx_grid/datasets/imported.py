@@ -20,7 +20,7 @@ from bmx_grid.core.identity import RUNTIME, Component, runtime
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.lines import Decimal, refuse
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.datasets.tables import listed
+from bmx_grid.datasets.tables import first_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,13 +190,13 @@ class FromFile(Component):
             )
         rows = file.rows[file.rows.language_pair == pair]
         if not len(rows):
-            names = listed(file.rows.language_pair.unique().tolist())
+            names = first_few(file.rows.language_pair.unique().tolist())
             kind = DataError if one_pair else DataMissingError
             raise kind(f"{file.path} has no row of {pair}, only of {names}; correct them, or name the right file.")
         return rows
 
 
-def segment_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.DataFrame:
+def file_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.DataFrame:
     """The file's row of each of the N segments.
 
     Raises DataError naming the file and a row, or a segment without one: for a score that is missing or there twice,
@@ -217,12 +217,12 @@ def segment_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> 
     if wanted.duplicated().any():
         raise DataError(
             f"{file.path}: names no systems, but segments of {_set(segments)} have outputs of several "
-            f"({listed(segments.systems)}); add a column system."
+            f"({first_few(segments.systems)}); add a column system."
         )
     return _matched(file, rows, wanted, segments, option)
 
 
-def system_scores(file: ImportedFile, segments: SegmentSet, option: FromFile) -> dict[str, float]:
+def file_system_scores(file: ImportedFile, segments: SegmentSet, option: FromFile) -> dict[str, float]:
     """The score of each system of the segments, NaN where the file says that there is none. Raises as above."""
     import pandas as pd
 

@@ -42,7 +42,7 @@ from bmx_grid.datasets.lines import (
     text_rows,
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
-from bmx_grid.datasets.tables import TABLE_ENDINGS, Table, listed, open_table, override
+from bmx_grid.datasets.tables import TABLE_ENDINGS, Table, first_few, open_table, override
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _columns(table: Table, option: FromFile, kinds: Sequence[str]) -> tuple[dict
     for role, name in named.items():
         if name not in table.names:
             raise DataError(
-                f"{table.path}: no column '{name}' for the {role}. The file has the columns {listed(table.names)}; "
+                f"{table.path}: no column '{name}' for the {role}. The file has the columns {first_few(table.names)}; "
                 f"correct {option.KEY}.columns.{role}."
             )
     columns = {role: role for role in option.ROLES if role in table.names} | named
@@ -235,7 +235,7 @@ def _columns(table: Table, option: FromFile, kinds: Sequence[str]) -> tuple[dict
         free = [name for name in table.names if name not in columns.values()]
         proposed = override(f"{option.KEY}.columns.{kinds[0]}", free[0] if len(free) == 1 else "NAME")
         raise DataError(
-            f"{table.path}: {len(there) or 'no'} columns for {' or '.join(kinds)} among {listed(table.names)}; name "
+            f"{table.path}: {len(there) or 'no'} columns for {' or '.join(kinds)} among {first_few(table.names)}; name "
             f"one so, or with {proposed}"
         )
     return columns, there[0]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "ref-A"
 TABLE_DECIMALS = 4  # averages are published with six decimals, points are sums of tenths
-AGREEMENT = 0.9  # share of a document's scores that must agree at its shift
+AGREEING_SHARE = 0.9  # share of a document's scores that must agree at its shift
 MQM_COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
 OPEN, CLOSE = "<v>", "</v>"
 NO_ERROR = "No-error"
@@ -124,7 +124,7 @@ def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
     for document, size in rows.groupby("document").size().items():
         agreed = counts[document] if document in counts else counts.iloc[:0]
         best = agreed[agreed == agreed.max()]
-        if len(best) != 1 or best.iloc[0] < AGREEMENT * size:
+        if len(best) != 1 or best.iloc[0] < AGREEING_SHARE * size:
             raise ValueError(f"document {document} agrees with the published averages in {len(best)} places")
         shifts[document] = best.index[0]
     rows["number"] += rows.document.map(shifts)

@@ -26,7 +26,7 @@ from bmx_grid.datasets.imported import with_ids
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.datasets.tables import listed
+from bmx_grid.datasets.tables import first_few
 
 NO_TRANSLATION = "[No translation supplied]"  # stands for a missing line, so that the others stay aligned
 # The standard reference where it is neither the only one nor refA (mt_metrics_eval/meta_info.py).
@@ -156,11 +156,11 @@ class MtMetricsEval(DatasetReader):
         known = [name for name in (standard, "refA", "ref") if name in names]
         if not known:
             raise ConfigError(
-                f"{key}: the references of {language_pair} are {listed(names)}, and which one is the standard is not "
+                f"{key}: the references of {language_pair} are {first_few(names)}, and which is the standard is not "
                 f"known; name the one that metrics read, as {key}={names[0]}."
             )
         warnings.warn(
-            f"{language_pair}: of the references {listed(names)}, metrics read {known[0]}; name another with "
+            f"{language_pair}: of the references {first_few(names)}, metrics read {known[0]}; name another with "
             f"{key}={next(name for name in names if name != known[0])}.",
             stacklevel=2,
         )

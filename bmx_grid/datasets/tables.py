@@ -302,7 +302,7 @@ def recognised(
         advice = {role: name for role, name in usual.items() if role not in roles}
         advice |= {role.split()[0]: "NAME" for role in missing if not set(role.split()) & advice.keys()}
         raise DataError(
-            f"{where} has no column for {', '.join(missing)} among {listed(names) or 'none'}. Name them: "
+            f"{where} has no column for {', '.join(missing)} among {first_few(names) or 'none'}. Name them: "
             + " ".join(way_out.format(role, name) for role, name in advice.items())
         )
     return {role: roles[role] for role in COLUMN_ROLES if role in roles}
@@ -374,6 +374,6 @@ def quoted(text: str, mark: str = '"') -> str:
     return f"{mark}{inner}{mark}"
 
 
-def listed(names: Sequence[str]) -> str:
+def first_few(names: Sequence[str]) -> str:
     """Column names as a message lists them: the first ones, and how many more there are."""
     return named([name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names], MOST_LISTED)

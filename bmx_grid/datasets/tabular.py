@@ -23,7 +23,7 @@ from bmx_grid.words.perturbation import INVISIBLE
 SAMPLE = Path(__file__).with_name("sample.tsv")
 UNRATED = "leave it empty for an unrated segment"
 OPTIONAL = ("system", "document", "domain", "rater")  # roles whose texts may be empty
-Columns = Mapping[str, str | tuple[str, ...] | None]
+RoleColumns = Mapping[str, str | tuple[str, ...] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Tabular(DatasetReader):
     """
 
     path: str | None = runtime(None)
-    columns: Columns = field(default_factory=dict, metadata={"role": IDENTITY})
+    columns: RoleColumns = field(default_factory=dict, metadata={"role": IDENTITY})
     decimal: Decimal = runtime(".")
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class Tabular(DatasetReader):
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, pairs))
         return segments(self.name, language_pair)
 
-    def _rows(self) -> tuple[dict[str, list[int]], Reading]:
+    def _rows(self) -> tuple[dict[str, list[int]], PairReader]:
         """The file's rows, as `table_rows`, checked once for all language pairs."""
         key = f"dataset.{self.name}"
         if not self.path:
@@ -100,12 +100,12 @@ class Sample(DatasetReader):
         return Tabular(name=self.name, path=str(SAMPLE)).read(data_dir, language_pair)
 
 
-Reading = Callable[[str, str], SegmentSet]
+PairReader = Callable[[str, str], SegmentSet]
 
 
 def table_rows(
     table: Table, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str, decimal: Decimal = "."
-) -> tuple[dict[str, list[int]], Reading]:
+) -> tuple[dict[str, list[int]], PairReader]:
     """language pair -> the numbers of its rows from 0, in order of appearance; and what makes the segments of one, of
     the name of the data set and the pair.
 
@@ -170,7 +170,7 @@ def table_rows(
 @lru_cache(maxsize=1)
 def _checked_rows(
     table: Table, columns: tuple[tuple[str, tuple[str, ...]], ...], pairs: tuple[str, ...], key: str, decimal: Decimal
-) -> tuple[dict[str, list[int]], Reading]:
+) -> tuple[dict[str, list[int]], PairReader]:
     return table_rows(table, dict(columns), pairs, key, decimal)
 
 

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, get_origin, get_type_hints
 
 import numpy as np
@@ -25,13 +25,12 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import Rows, WordScores
 
-Kind = Literal["text", "number", "count", "flag"]
+ColumnKind = Literal["text", "number", "count", "flag"]
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
 OF_PAIR, OF_METRIC = NAMES[:2], NAMES[:3]  # metrics of one language pair; explainers of one metric and pair
 OF_PAIRS, OF_SETS = ("dataset", *NAMES[2:]), NAMES[2:]  # of one metric and explainer: pairs of a data set, or all
 BASE = "base"  # the point of the metric alone
-KEPT_MEANS = 2**21  # means, segments x p, up to which they are kept: 16 MiB for each setting; more are computed again
 
 
 @dataclass(frozen=True)
@@ -206,21 +205,16 @@ class Finished(Combination):
         return (self.segmented.words(role, item.text(role)) for item in self.items)
 
     def inputs(self, spec: GridSpec) -> GridInputs:
-        """The used segments and their means for every p; those of the last few settings are kept where they are small.
+        """The used segments and their means for every p (`measures.grid.segment_means`).
 
-        Not to be written to. Raises DataError when attributions are too large to be shifted.
+        Raises DataError when attributions are too large to be shifted.
         """
-        small = len(self.items) * len(spec.p) <= KEPT_MEANS
-        return (_inputs if small else _inputs.__wrapped__)(spec, self.scores, self.segments)
+        scores = self.scores
+        return grid_inputs(spec, scores.base_scores, scores.ground_truth, scores.hypothesis, self.segments.human_scores)
 
     def with_points(self, boosted: Mapping[str, Floats]) -> Finished:
         """The same setting with these further points."""
         return replace(self, boosted={**self.boosted, **boosted})
-
-
-@lru_cache(maxsize=8)  # for evaluations that follow each other, and the language pairs of a metric
-def _inputs(spec: GridSpec, scores: AttributionSet, segments: SegmentSet) -> GridInputs:
-    return grid_inputs(spec, scores.base_scores, scores.ground_truth, scores.hypothesis, segments.human_scores)
 
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
@@ -320,7 +314,7 @@ class Evaluation(Component):
 
 
 MOST_RESAMPLES = 1_000_000
-COLUMN_KINDS: dict[Any, Kind] = {str: "text", float: "number", float | None: "number", int: "count", bool: "flag"}
+COLUMN_KINDS: dict[Any, ColumnKind] = {str: "text", float: "number", float | None: "number", int: "count", bool: "flag"}
 
 
 def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
@@ -338,9 +332,9 @@ def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
     return made
 
 
-def columns_of(row: type) -> dict[str, Kind]:
+def columns_of(row: type) -> dict[str, ColumnKind]:
     """The columns of a class of rows, in the order of its fields, and what they hold."""
-    columns: dict[str, Kind] = {}
+    columns: dict[str, ColumnKind] = {}
     for kind, names in fields_of(row).values():
         columns |= dict.fromkeys(names, COLUMN_KINDS.get(kind, "number"))
     return columns

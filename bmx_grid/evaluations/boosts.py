@@ -19,7 +19,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.base import NAMES, OF_SETS, Columns, Each, Evaluation, Finished, grouped, here
+from bmx_grid.evaluations.base import NAMES, OF_SETS, Columns, Each, Finished, grouped, here
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -39,7 +39,7 @@ from bmx_grid.evaluations.boost_evidence import (
     lines_of,
     over_scope,
 )
-from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
+from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
 from bmx_grid.evaluations.held_out import FOLDS, Member, chosen, cross_fitted, linked, member_of
 from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
 from bmx_grid.measures.correlation import Kind, correlate
@@ -73,7 +73,7 @@ class BoostsOfSetting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoostEvaluation(Evaluation):
+class BoostEvaluation(OnGrid):
     """Each boost chosen on some segments and judged on others, with "do not boost" among the choices, and a verdict.
 
     Points. elsewhere: what is best on the other language pairs of the data set, without their shared clusters.
@@ -103,7 +103,6 @@ class BoostEvaluation(Evaluation):
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
-    grid: GridOptions = identity()
     boosts: Mapping[str, Boost] = identity()
     draws: int = identity(3, least=1, most=100)
     resamples: int = identity(1000, least=40, most=100_000)

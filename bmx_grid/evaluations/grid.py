@@ -14,7 +14,7 @@ from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished, S
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
 from bmx_grid.evaluations.held_out import FOLDS, free_of_each
 from bmx_grid.measures.correlation import correlate, point_that_gains
-from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, grid_of, nearest_point
+from bmx_grid.measures.grid import GridInputs, GridResult, GridSpec, boosted_scores, grid_of, nearest_point
 from bmx_grid.measures.grid_resampling import Sample, cross_fit
 
 
@@ -91,7 +91,8 @@ class GridEvaluation(GridOptions, Evaluation):
         shifted = np.zeros(len(base), dtype=np.bool_)
         if setting.explainer is None:
             return GridOfSetting(spec, metric_alone(spec, base, setting.segments.human_scores), shifted)
-        grid = grid_of(spec, setting.inputs(spec))
+        inputs = setting.inputs(spec)
+        grid = grid_of(spec, inputs)
         asked = self.fixed.get(setting.explainer_name)
         place = None if asked is None else nearest_point(spec.p, spec.w, asked.p, asked.w)
         boosted: dict[str, Floats] = {}
@@ -100,7 +101,7 @@ class GridEvaluation(GridOptions, Evaluation):
             w, p, value = spec.w[place[1]], spec.p[place[0]], float(grid.correlation[place])
             boosted["published"] = scores_at(spec, setting, w, p)
             points.append(PointRow("published", w, p, grid.baseline, value, value - grid.baseline))
-        boosted["cross_fitted"] = cross_fitted(spec, setting, self.seed)
+        boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
         truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
         for words in (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis):
             shifted |= row_minimum(words) <= 0
@@ -138,9 +139,8 @@ class GridEvaluation(GridOptions, Evaluation):
         return {**{f"boosted_{name}": result.boosted.get(name, nothing) for name in names}, "shifted": result.shifted}
 
 
-def sample_of(setting: Finished, spec: GridSpec) -> Sample:
+def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> Sample:
     """The used segments of a setting as resamples read them."""
-    inputs = setting.inputs(spec)
     clusters = setting.codes.clusters[inputs.used]
     return Sample(inputs.means, inputs.base, inputs.human, spec.w, clusters, kind=spec.correlation)
 
@@ -154,15 +154,14 @@ def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
     return boosted_scores(spec.aggregation, spec.side, p, w, *rows)
 
 
-def cross_fitted(spec: GridSpec, setting: Finished, seed: int) -> Floats:
+def cross_fitted_points(spec: GridSpec, setting: Finished, inputs: GridInputs, seed: int) -> Floats:
     """float64[N] each segment at the point that is best on the other folds: ten of whole clusters, drawn from the seed.
 
     Points differ in the scale of their scores: all are brought to that of the metric alone
     (`grid_resampling.cross_fit`).
     """
-    used = setting.inputs(spec).used
-    boosted = np.full(len(used), np.nan)
-    boosted[used] = cross_fit(sample_of(setting, spec), FOLDS, seed)
+    boosted = np.full(len(inputs.used), np.nan)
+    boosted[inputs.used] = cross_fit(sample_of(spec, setting, inputs), FOLDS, seed)
     return boosted
 
 
@@ -200,8 +199,9 @@ def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Float
 
     Equal parts are computed once.
     """
-    used, sample = setting.inputs(spec).used, sample_of(setting, spec)
-    different = {rows.tobytes(): rows[used] for rows in parts}
+    inputs = setting.inputs(spec)
+    sample = sample_of(spec, setting, inputs)
+    different = {rows.tobytes(): rows[inputs.used] for rows in parts}
     grids = dict(zip(different, sample.grids_on(list(different.values())), strict=True))
     gains = np.stack([grids[rows.tobytes()] - grids[rows.tobytes()][:1, -1:] for rows in parts])
     return np.asarray(gains[:, :, np.isin(sample.w, spec.w)])

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from bmx_grid.core.identity import Component, identity, runtime
+from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.grid import MAX_POINTS, GridSpec, Point, PowerRange, Words, check_points, check_size, powers_of
 
-METRIC_ALONE = 1.0  # the weight w of the baseline that gains are relative to
+BASELINE_W = 1.0  # the weight w of the baseline that gains are relative to
 CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
 
 
@@ -44,10 +45,17 @@ class GridOptions(Component):
     def spec(self) -> GridSpec:
         """The grid as numbers."""
         powers = powers_of(self.p, self.max_points)
-        return GridSpec(powers, (*self.w, METRIC_ALONE), self.side, self.aggregation, self.correlation)
+        return GridSpec(powers, (*self.w, BASELINE_W), self.side, self.aggregation, self.correlation)
 
     def fingerprint(self) -> dict[str, Any]:
         """p and w as numbers, so that a grid has one identity however it is written."""
         found = super().fingerprint()
         points = {name: [point.w, point.p] for name, point in sorted(self.fixed.items())}
         return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnGrid(Evaluation):
+    """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated as well."""
+
+    grid: GridOptions = identity()

@@ -206,7 +206,8 @@ def member_of(
     placebos: list[dict[str, Floats]] = []
     used = among = np.isfinite(human) & np.isfinite(base)
     if setting.explainer is not None:
-        among = setting.inputs(spec).used
+        inputs = setting.inputs(spec)
+        among = inputs.used
         features, lacking = _features(setting, boosts, among)
         for scores in setting.placebos:
             instead, lacking_there = _features(replace(setting, scores=scores), boosts, among)
@@ -223,7 +224,7 @@ def member_of(
     rated = rated_of(kind, base, human, words, labels, items, terms, used, fold_seed, among)
     drawn: tuple[Ints, ...] = ()
     if features:
-        drawn = reassignments(setting.inputs(spec).lengths[used[among]], rated.clusters, draws, seed)
+        drawn = reassignments(inputs.lengths[used[among]], rated.clusters, draws, seed)
         if not len(rated.base) or any((donor == NO_DONOR).any() for donor in drawn):
             drawn, placebos = (), []  # nothing is judged in one cluster
     return Member(

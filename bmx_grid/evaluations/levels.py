@@ -48,7 +48,7 @@ Weighted = Callable[[Floats], Floats]  # float64[C, B] weights of clusters -> fl
 
 
 @dataclass(frozen=True)
-class Row(SettingRow):
+class CorrelationRow(SettingRow):
     """One row of correlations.parquet.
 
     point: "base" or the name of a boosted point; human: which judgement. level: "segment" or "system"; grouping:
@@ -132,14 +132,14 @@ class ThresholdRow(SettingRow):
     system_score: str
 
 
-def segment_rows(
+def segment_correlations(
     setting: Finished,
     points: Sequence[str],
     scores: Floats,
     human_name: str,
     drawn: Mapping[str, Any],
     wanted: Sequence[str] = ("none", "item", "system"),
-) -> list[list[Row]]:
+) -> list[list[CorrelationRow]]:
     """The rows of each column of float64[n, K] scores of K points, of segments with the wanted groupings.
 
     drawn: `resamples` of intervals, and the `seed` of all draws.
@@ -148,7 +148,7 @@ def segment_rows(
     groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
     if of.named.any():
         groupings |= {"item": of.items, "system": of.systems}
-    made: list[list[Row]] = [[] for _ in points]
+    made: list[list[CorrelationRow]] = [[] for _ in points]
     for grouping in (name for name in groupings if name in wanted):
         groups = groupings[grouping]
         columns = scores if grouping == "none" else np.where(of.named[:, None], scores, np.nan)
@@ -165,7 +165,7 @@ def segment_rows(
             for statistic, (value, low, high, n_groups, n_undefined, n) in [*by_kind.items(), ("acc_eq", agreement)]:
                 where = (point, human_name, "segment", grouping, statistic)
                 counts = (1, int(math.isnan(value))) if grouping == "none" else (n_groups, n_undefined)
-                row = Row(*where, Estimate(value, low, high), n, n_systems, *counts)
+                row = CorrelationRow(*where, Estimate(value, low, high), n, n_systems, *counts)
                 rows.append(replace(row, **of_ties) if statistic == "acc_eq" else row)
     return made
 
@@ -175,8 +175,8 @@ class SystemLevel:
 
     names: of S systems. scores, human: float64[S] by the metric, turned so that higher is better, and by people; the
     metric's as `kind` says, "corpus" or "mean". n_segments: int64[S] that system scores are made of: those with a
-    score, and rated where segments are rated; n_clusters: of these. drawn: as for `segment_rows`; without it there are
-    no intervals.
+    score, and rated where segments are rated; n_clusters: of these. drawn: as for `segment_correlations`; without it
+    there are no intervals.
     """
 
     def __init__(
@@ -228,17 +228,17 @@ class SystemLevel:
         whole: Floats = scores(np.ones((self.n_clusters, 1)))[0]
         return whole
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[CorrelationRow]:
         """Rows of the system level; none where no segment names its system."""
         if not self._codes.named.any():
             return
         both = np.isfinite(self.scores) & np.isfinite(self.human)
         few = "" if both.sum() >= FEWEST_SYSTEMS else f"fewer than {FEWEST_SYSTEMS} systems"
 
-        def row(statistic: str, value: Estimate, kind: str, note: str) -> Row:
+        def row(statistic: str, value: Estimate, kind: str, note: str) -> CorrelationRow:
             names = (self.point, self.human_name, "system", "none", statistic)
             counts = (int(self.n_segments[both].sum()), int(both.sum()), 1, int(math.isnan(value.value)))
-            return Row(*names, value, *counts, system_score=kind, note=note)
+            return CorrelationRow(*names, value, *counts, system_score=kind, note=note)
 
         for statistic in OF_SYSTEMS:
             sign = 1.0 if statistic == "pairwise_accuracy" else self.direction
@@ -346,7 +346,11 @@ class LevelsEvaluation(Evaluation):
 
     VERSION: ClassVar[int] = 3  # acc_eq has a threshold of other data beside its own; thresholds were added
     SECONDS: ClassVar[float] = 6e-4
-    ROWS: ClassVar[Mapping[str, type]] = {"correlations": Row, "systems": SystemRow, "thresholds": ThresholdRow}
+    ROWS: ClassVar[Mapping[str, type]] = {
+        "correlations": CorrelationRow,
+        "systems": SystemRow,
+        "thresholds": ThresholdRow,
+    }
 
     resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
@@ -367,7 +371,7 @@ class LevelsEvaluation(Evaluation):
                 rows["thresholds"] += level.thresholds()
         return [rows]
 
-    def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[Row]]:
+    def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[CorrelationRow]]:
         """The rows of each point; none for a judgement of systems only."""
         judged, drawn = setting.segments.judgements, {"resamples": self.resamples, "seed": self.seed}
         if judged.systems.get(human_name) is not None and not np.isfinite(judged.scores[human_name]).any():
@@ -375,8 +379,8 @@ class LevelsEvaluation(Evaluation):
         alike: dict[bytes, list[str]] = {}
         for point, scores in setting.points.items():  # those with scores of the same segments share their resamples
             alike.setdefault(np.isfinite(scores).tobytes(), []).append(point)
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[CorrelationRow]] = {}
         for points in alike.values():
             columns = np.column_stack([setting.points[point] for point in points])
-            rows |= zip(points, segment_rows(setting, points, columns, human_name, drawn), strict=True)
+            rows |= zip(points, segment_correlations(setting, points, columns, human_name, drawn), strict=True)
         return rows

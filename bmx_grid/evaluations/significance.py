@@ -22,7 +22,6 @@ from bmx_grid.evaluations.base import (
     OF_PAIR,
     Each,
     Estimate,
-    Evaluation,
     Finished,
     Measured,
     SettingRow,
@@ -30,7 +29,7 @@ from bmx_grid.evaluations.base import (
     here,
 )
 from bmx_grid.evaluations.grid import sample_of
-from bmx_grid.evaluations.grid_options import GridOptions
+from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -38,7 +37,7 @@ from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
 from bmx_grid.measures.significance import Comparison, Unit, benjamini_hochberg, compare, holm, williams
 
-Statistic = Literal[Correlation, AgreementStatistic]
+ComparedBy = Literal[Correlation, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 ALONE = "none"  # the explainer of rows that compare metrics
 NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
@@ -50,7 +49,7 @@ LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(SettingRow):
+class TestRow(SettingRow):
     """One row of tests.parquet: one comparison and one test of it, with the explainer that it speaks of."""
 
     explainer: str
@@ -95,7 +94,7 @@ Result = dict[str, list[Any]]  # the rows of a setting by table
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignificanceEvaluation(Evaluation):
+class SignificanceEvaluation(OnGrid):
     """Tests of every declared point against the metric alone, of the best point, and of metrics against each other.
 
     grid: whose points are tested. tests: which ones; statistics: the correlations compared, acc_eq (by item), and spa
@@ -116,11 +115,10 @@ class SignificanceEvaluation(Evaluation):
     VERSION: ClassVar[int] = 5  # intervals have the draws of verdicts
     GONE: ClassVar[Mapping[str, Any]] = {"alternative": "two-sided", "rank_resamples": 0}
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
-    ROWS: ClassVar[Mapping[str, type]] = {"tests": Row, "ranking": Rank}
+    ROWS: ClassVar[Mapping[str, type]] = {"tests": TestRow, "ranking": Rank}
 
-    grid: GridOptions = identity()
     tests: tuple[Test, ...] = identity(("williams", "perm_inputs", "bootstrap"))
-    statistics: tuple[Statistic, ...] = identity(("pearson",))
+    statistics: tuple[ComparedBy, ...] = identity(("pearson",))
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
 
@@ -164,16 +162,16 @@ class SignificanceEvaluation(Evaluation):
                     result["tests"] += self._tests(setting, point, placebo, level, statistic, family)
         return results
 
-    def _of_points(self, setting: Finished) -> Iterator[Row]:
+    def _of_points(self, setting: Finished) -> Iterator[TestRow]:
         """The tests of the points of a setting, and of the best point of its grid."""
         for point, statistic in itertools.product(setting.boosted, self.statistics):
             for level in _levels(setting, statistic)[:1]:
                 yield from self._tests(setting, point, setting, level, statistic, f"{point} against base")
         if setting.explainer is None or self.grid.correlation != "pearson":
             return
-        whole = sample_of(setting, self.grid.spec)
+        whole = sample_of(self.grid.spec, setting, setting.inputs(self.grid.spec))
         gain, p = selection_adjusted(whole, self.resamples, self.seed)
-        yield Row(
+        yield TestRow(
             **_where(setting, "best", setting, "segment", "pearson"),
             difference=Estimate(gain),
             test="selection_adjusted",
@@ -187,7 +185,7 @@ class SignificanceEvaluation(Evaluation):
         )
 
     def _compare_metrics(
-        self, settings: Sequence[Finished], results: Sequence[Result], level: str, statistic: Statistic
+        self, settings: Sequence[Finished], results: Sequence[Result], level: str, statistic: ComparedBy
     ) -> None:
         """Add the tests of each metric of a language pair against those after it, and its rank; none without a test."""
         p_of: dict[tuple[int, int], float] = {}
@@ -211,7 +209,9 @@ class SignificanceEvaluation(Evaluation):
             sign = 1.0 if statistic in AGREEMENTS else setting.direction
             result["ranking"].append(Rank(ALONE, level, statistic, sign * value, rank, n))
 
-    def _refined(self, settings: Sequence[Finished], places: Sequence[int], rows: Sequence[Row]) -> Iterator[Row]:
+    def _refined(
+        self, settings: Sequence[Finished], places: Sequence[int], rows: Sequence[TestRow]
+    ) -> Iterator[TestRow]:
         """Tests repeated where R resamples show nothing in a large family: 1 / (R + 1) times its size is above .05.
 
         Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
@@ -240,7 +240,7 @@ class SignificanceEvaluation(Evaluation):
 
     def _tests(
         self, setting: Finished, point: str, other: Finished, level: str, statistic: Any, family: str
-    ) -> Iterator[Row]:
+    ) -> Iterator[TestRow]:
         """Every test of a point against a metric. Of system scores whole systems are swapped, whatever is asked for."""
         scores = _compared_scores(setting, point, other, level, statistic)
         done: dict[str, Comparison] = {}
@@ -260,7 +260,7 @@ class SignificanceEvaluation(Evaluation):
                 p = williams(both.x, both.y, correlate(statistic, scores.x[used], scores.y[used]), both.n)
             else:
                 p = both.p_bootstrap if test == "bootstrap" else both.p
-            yield Row(
+            yield TestRow(
                 **_where(setting, point, other, level, statistic),
                 difference=Estimate(both.difference, *(() if undefined else (both.low, both.high))),
                 test=test,
@@ -356,7 +356,7 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     return ranks
 
 
-def adjusted(rows: Iterable[Row]) -> list[Row]:
+def adjusted(rows: Iterable[TestRow]) -> list[TestRow]:
     """The rows with p values adjusted within their families, and how many comparisons there are in the name."""
     import pandas as pd
 

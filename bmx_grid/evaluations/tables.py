@@ -14,14 +14,14 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, DataMissingError, shown
 from bmx_grid.core.wording import first_line, visible
-from bmx_grid.evaluations.base import COLUMN_KINDS, NAMES, Estimate, Kind, SettingRow, columns_of, fields_of
+from bmx_grid.evaluations.base import COLUMN_KINDS, NAMES, ColumnKind, Estimate, SettingRow, columns_of, fields_of
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Row = TypeVar("Row")
-Columns = Mapping[str, Kind]
+RowClass = TypeVar("RowClass")
+_ColumnKinds = Mapping[str, ColumnKind]
 EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
 
 
@@ -48,7 +48,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             self._frames[name] = as_frame(self._arrow(name), self._origin(name))
         return self._frames[name]
 
-    def rows(self, name: str, row: type[Row]) -> list[Row]:
+    def rows(self, name: str, row: type[RowClass]) -> list[RowClass]:
         """The rows of a table; none of one that is not there.
 
         Raises DataError naming the file and the column that does not hold what a field of `row` does, or the row that
@@ -73,9 +73,9 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         return source if isinstance(source, pa.Table) else pa.Table.from_pandas(source, preserve_index=False)
 
 
-def rows_of(table: pa.Table, row: type[Row], origin: str) -> list[Row]:
+def rows_of(table: pa.Table, row: type[RowClass], origin: str) -> list[RowClass]:
     """The rows of a table as objects of their class. Raises DataError as `Tables.rows`."""
-    cells = check(table, row, origin)
+    cells = checked_columns(table, row, origin)
     of_row = fields_of(row)
     values: dict[str, Sequence[Any]] = {}
     for name in (field.name for field in fields(cast(Any, row))):
@@ -85,10 +85,10 @@ def rows_of(table: pa.Table, row: type[Row], origin: str) -> list[Row]:
     return [row(**dict(zip(values, cells_of_row, strict=True))) for cells_of_row in zip(*values.values(), strict=True)]
 
 
-def check(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
+def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
     """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.rows`."""
     names = NAMES if issubclass(row, SettingRow) else ()
-    kinds: dict[str, Kind] = {**dict.fromkeys(names, "text"), **columns_of(row)}
+    kinds: dict[str, ColumnKind] = {**dict.fromkeys(names, "text"), **columns_of(row)}
     check_columns(table, kinds, origin)
     cells = {name: _values(table, name, kind) for name, kind in kinds.items()}
     for name, hint in get_type_hints(row, include_extras=True).items():
@@ -100,7 +100,7 @@ def check(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
     return cells
 
 
-def check_columns(table: pa.Table, kinds: Columns, origin: Path | str, empty: Sequence[str] = ()) -> None:
+def check_columns(table: pa.Table, kinds: _ColumnKinds, origin: Path | str, empty: Sequence[str] = ()) -> None:
     """Raise DataError unless a table has these columns, once each, which hold what they should.
 
     empty: columns of texts that may be empty in some rows.
@@ -127,11 +127,11 @@ def _check_names(table: pa.Table, origin: Path | str) -> None:
             raise DataError(f"{origin}: more than one column {visible(name)}; {EDITED}.")
 
 
-def _types(kind: Kind) -> tuple[Callable[[Any], bool], ...]:
+def _types(kind: ColumnKind) -> tuple[Callable[[Any], bool], ...]:
     """Which of Arrow's types hold values of this kind."""
     from pyarrow import types
 
-    by_kind: dict[Kind, tuple[Callable[[Any], bool], ...]] = {
+    by_kind: dict[ColumnKind, tuple[Callable[[Any], bool], ...]] = {
         "text": (types.is_string, types.is_large_string, types.is_null),
         "number": (types.is_floating, types.is_integer),
         "count": (types.is_integer,),
@@ -140,7 +140,7 @@ def _types(kind: Kind) -> tuple[Callable[[Any], bool], ...]:
     return by_kind[kind]
 
 
-def _values(table: pa.Table, name: str, kind: Kind) -> list[Any]:
+def _values(table: pa.Table, name: str, kind: ColumnKind) -> list[Any]:
     """The values of a column; empty numbers are NaN."""
     column = table.column(name)
     if kind == "number":

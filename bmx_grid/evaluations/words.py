@@ -39,13 +39,13 @@ from bmx_grid.words.tags import (
     carry_tags,
 )
 
-Side = Literal["target", "source"]
-SIDE_OF_ROLE: dict[Role, Side] = {"hypothesis": "target", "source": "source"}  # references have no tags
+TaggedText = Literal["target", "source"]
+SIDE_OF_ROLE: dict[Role, TaggedText] = {"hypothesis": "target", "source": "source"}  # references have no tags
 SUM = "spearman_sum"  # the measure that asks people's scores instead of their tags
 
 
 @dataclass(frozen=True)
-class Row(SettingRow):
+class WordsRow(SettingRow):
     """One row of words.parquet: a measure of one side with its 95 % interval."""
 
     side: str
@@ -103,7 +103,7 @@ def tagged_sides(setting: Finished) -> list[TaggedSide]:
     return sides
 
 
-def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: Side) -> TaggedSide:
+def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: TaggedText) -> TaggedSide:
     # What a metric gives a low score for the better is turned: a low attribution is a suspected error.
     attributions = setting.scores.by_role[role]
     turned = Ragged(setting.direction * attributions.values, attributions.offsets)
@@ -120,7 +120,7 @@ def _carried(words: Rows, bad: bytes, scored: Rows) -> Carried:
     return carry_tags(WordTags(words, Labels(np.frombuffer(bad, dtype=np.bool_), offsets)), scored)
 
 
-def _of_words(tags: WordTags, given: WordScores, side: Side) -> TaggedSide:
+def _of_words(tags: WordTags, given: WordScores, side: TaggedText) -> TaggedSide:
     only_one = [not (_ends(row) and _ends(of_tags)) for row, of_tags in zip(given.words, tags.words, strict=True)]
     words, values = _cut(given.words, given.values.rows(), only_one)
     tags = _without_end(tags, only_one)
@@ -189,7 +189,7 @@ class WordsEvaluation(Evaluation):
 
     SECONDS: ClassVar[float] = 3e-4
     GONE: ClassVar[Mapping[str, Any]] = {"eos": "keep", "correlation": "pearson"}
-    ROWS: ClassVar[Mapping[str, type]] = {"words": Row, "word_tags": TagsRow}
+    ROWS: ClassVar[Mapping[str, type]] = {"words": WordsRow, "word_tags": TagsRow}
 
     ties: Ties = identity("expected")
     folds: int = identity(10, least=2, most=1000)
@@ -210,7 +210,7 @@ class WordsEvaluation(Evaluation):
         ]
         return [{"words": rows, "word_tags": [tagged.fit for tagged in sides]}]
 
-    def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[Row]:
+    def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
         """How well scores rank words, and of scores and labels the correlation of their sums with people's scores."""
         drawn = {"resamples": self.resamples, "seed": self.seed}
         clusters, side = setting.codes.clusters, tagged.fit.side
@@ -224,9 +224,9 @@ class WordsEvaluation(Evaluation):
         (samples,) = resampled_correlations("spearman", sums[:, None], human[used], group, resamples, self.seed)
         n = int(used.sum())
         estimate = Estimate(value, *interval(samples, number_of(group)))
-        return [*rows, Row(side, SUM, estimate, n, len(used) - n)]
+        return [*rows, WordsRow(side, SUM, estimate, n, len(used) - n)]
 
-    def _of_labels(self, setting: Finished, tagged: TaggedSide) -> list[Row]:
+    def _of_labels(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
         """How well labels agree, as given or cut from scores; texts without any are left out."""
         clusters = list(setting.clusters)
         if tagged.scores is not None:
@@ -241,5 +241,5 @@ class WordsEvaluation(Evaluation):
         return [_row(tagged.fit.side, name, measure) for name, measure in measures.items()]
 
 
-def _row(side: str, measure: str, found: WordMeasure) -> Row:
-    return Row(side, measure, Estimate(*found[:3]), *found[3:])
+def _row(side: str, measure: str, found: WordMeasure) -> WordsRow:
+    return WordsRow(side, measure, Estimate(*found[:3]), *found[3:])

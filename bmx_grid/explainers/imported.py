@@ -16,7 +16,7 @@ from bmx_grid.core.errors import DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.imported import FromFile, ImportedFile, segment_rows
+from bmx_grid.datasets.imported import FromFile, ImportedFile, file_rows
 from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
 from bmx_grid.explainers.base import Explainer, GivenWords
@@ -129,7 +129,7 @@ class Imported(FromFile, Explainer):
         """
         if "side" in file.rows:
             file = dataclasses.replace(file, rows=file.rows[file.rows.side == role].drop(columns="side"))
-        rows = segment_rows(file, segments, self)
+        rows = file_rows(file, segments, self)
         tags = segments.judgements.tags.get(role)
         published = [] if tags is None else [tags.words, tuple(map(_without_blanks, tags.words))]
         words = tuple(rows.words) if "words" in rows else _fitting(file.path, rows, [*published, scored])

@@ -35,12 +35,13 @@ from bmx_grid.measures.significance import (
     Unit,
     comparison_of,
     drawn_units,
-    standardised,
+    unit_variance,
     units_of,
 )
 
 AgreementStatistic = Literal["acc_eq", "spa", "pairwise_accuracy"]
-Values = Callable[[Floats, Floats], Floats]  # float64[R, n] swaps, float64[R, C] draws -> float64[R, 2] of both metrics
+# float64[R, n] swaps, float64[R, C] draws -> float64[R, 2] of both metrics
+Swapped = Callable[[Floats, Floats], Floats]
 NO_SPREAD = 1e-12  # share of the squares that is rounding
 
 
@@ -92,7 +93,7 @@ def drawn_agreement(
     rated = np.isfinite(scores.human) if scores.of_systems is None else True
     used = np.flatnonzero(np.isfinite(scores.x + scores.y) & rated)
     used = used[np.lexsort((scores.item[used], scores.system[used]))]
-    x, y, human = standardised(scores.x[used]), standardised(scores.y[used]), scores.human[used]
+    x, y, human = unit_variance(scores.x[used]), unit_variance(scores.y[used]), scores.human[used]
     items, system, clusters = codes(scores.item[used]), scores.system[used], codes(scores.cluster[used])
     systems, count = codes(system), number_of(clusters)
     units, unit_of_row = units_of(unit, clusters, systems)
@@ -115,11 +116,11 @@ def drawn_agreement(
     return first, second, np.concatenate(samples), np.concatenate(swapped), len(x), count
 
 
-def _difference(values: Values, swap: Floats, times: Floats) -> Floats:
+def _difference(values: Swapped, swap: Floats, times: Floats) -> Floats:
     return np.asarray(np.subtract(*values(swap, times).T))
 
 
-def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Ints) -> Values:
+def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Ints) -> Swapped:
     """acc_eq of both metrics, each at its own best threshold, after swaps and draws."""
     pairs = SegmentPairs.of(human, items)
     untied = pairs.by_human != 0
@@ -183,7 +184,7 @@ def _most_gained(
     return most
 
 
-def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats]) -> Values:
+def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats]) -> Swapped:
     """Agreement on pairs of systems of both metrics, after swaps and draws, by their `_order` or `_sureness`."""
     x, y, system, items, of_systems = scores.x, scores.y, scores.system, scores.item, scores.of_systems
     assert items is not None and system is not None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,6 +27,7 @@ Words = Literal["both", "hypothesis"]
 Numbers = Floats | Sequence[float]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
+KEPT_CELLS = 2**24  # segments x p whose means are kept: 128 MiB, or 50 settings of WMT17
 MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
 
@@ -212,22 +213,55 @@ def grid_of(spec: GridSpec, inputs: GridInputs) -> GridResult:
 
 def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: Ragged, human: Floats) -> GridInputs:
     """The used segments of a setting and their means for every p; arguments and errors as for `compute_grid`."""
-    words = _aggregated_words(spec.side, base, ground_truth, hypothesis)
+    _check_lengths(base, ground_truth, hypothesis)
     if len(human) != len(base):
         raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
+    of_all = segment_means(spec, ground_truth, hypothesis)
     rated = np.isfinite(human)
-    used = rated & np.isfinite(base) & defined_rows(words)
-    means, shifted = means_of(spec, words, used)
-    return GridInputs(means, base[used], human[used], words.lengths[used], used, shifted, int(rated.sum()))
+    used = rated & np.isfinite(base) & of_all.defined
+    means = of_all.means if used.all() else of_all.means[used]
+    n_rated = int(rated.sum())
+    return GridInputs(means, base[used], human[used], of_all.lengths[used], used, of_all.shifted[used], n_rated)
 
 
-def means_of(spec: GridSpec, words: Ragged, used: Flags) -> tuple[Floats, Flags]:
-    """float64[n, P] means of the n used of N rows, and bool[n] whether an attribution of the row was not above 0.
+@dataclass(frozen=True, eq=False)
+class SegmentMeans:
+    """The means of N segments; not to be written to, as several evaluations read the same ones.
+
+    means: float64[N, P], NaN where a segment has no word on the aggregated side or an attribution that is not finite:
+    where bool[N] defined is false. lengths: int64[N] words aggregated; shifted: bool[N] whether an attribution was not
+    above 0.
+    """
+
+    means: Floats
+    defined: Flags
+    lengths: Ints
+    shifted: Flags
+
+
+_kept_means: dict[tuple[Any, ...], SegmentMeans] = {}
+
+
+def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> SegmentMeans:
+    """The means of N segments for every p of a grid; the last ones are kept for the evaluations that follow.
 
     Raises DataError when attributions are too large to be shifted.
     """
+    key = (spec.aggregation, spec.p, spec.side, ground_truth, hypothesis)
+    known = _kept_means.get(key)
+    if known is not None:
+        return known
+    words = words_of(spec.side, ground_truth, hypothesis)
     positive, shifted = shift_positive(words)  # of all rows, so that an error names the row of the caller
-    return spec.aggregation.aggregate(take_rows(positive, used), np.array(spec.p)), shifted[used]
+    defined = defined_rows(words)
+    means = np.full((len(words), len(spec.p)), np.nan)
+    means[defined] = spec.aggregation.aggregate(take_rows(positive, defined), np.array(spec.p))
+    made = SegmentMeans(means, defined, words.lengths, shifted)
+    if means.size <= KEPT_CELLS:
+        _kept_means[key] = made
+        while sum(kept.means.size for kept in _kept_means.values()) > KEPT_CELLS:
+            del _kept_means[next(iter(_kept_means))]
+    return made
 
 
 def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple[int, int] | None:
@@ -264,7 +298,8 @@ def boosted_scores(
     Raises ConfigError for a NaN p or a w outside [0, 1].
     """
     GridSpec((p,), (w,), side, aggregation)
-    words = _aggregated_words(side, base, ground_truth, hypothesis)
+    _check_lengths(base, ground_truth, hypothesis)
+    words = words_of(side, ground_truth, hypothesis)
     usable = defined_rows(words)
     positive, _ = shift_positive(words)
     scores = np.full(len(base), np.nan)
@@ -291,10 +326,9 @@ def _ascending(name: str, numbers: Iterable[float]) -> tuple[float, ...]:
     return kept
 
 
-def _aggregated_words(side: Words, base: Floats, ground_truth: Ragged, hypothesis: Ragged) -> Ragged:
+def _check_lengths(base: Floats, ground_truth: Ragged, hypothesis: Ragged) -> None:
     if not len(base) == len(ground_truth) == len(hypothesis):
         raise ValueError(f"{len(base)} base scores but {len(ground_truth)} and {len(hypothesis)} rows of attributions")
-    return words_of(side, ground_truth, hypothesis)
 
 
 def words_of(side: Words, ground_truth: Ragged, hypothesis: Ragged) -> Ragged:

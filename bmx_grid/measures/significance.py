@@ -133,7 +133,7 @@ def compare(
         shapes = ", ".join(str(array.shape) for array in (*arrays, *labels))
         raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {shapes}")
     used = np.isfinite(arrays).all(axis=0)
-    left, right, judged = standardised(arrays[0][used]), standardised(arrays[1][used]), arrays[2][used]
+    left, right, judged = unit_variance(arrays[0][used]), unit_variance(arrays[1][used]), arrays[2][used]
     clusters, systems = (codes(label[used]) for label in labels[:2])
     members = [np.arange(len(judged))] if group is None else members_of(codes(labels[2][used]))
     first, second = (_mean_within(statistic, scores, judged, members) for scores in (left, right))
@@ -304,7 +304,7 @@ def _p_of_resamples(samples: Floats) -> float:
     return min(1.0, 2 * min(sides))
 
 
-def standardised(scores: Floats) -> Floats:
+def unit_variance(scores: Floats) -> Floats:
     """Less their mean, over their standard deviation; only less their mean when they are constant."""
     if not len(scores):
         return scores

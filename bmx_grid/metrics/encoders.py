@@ -27,7 +27,7 @@ from bmx_grid.models.encoding import (
     windows,
 )
 from bmx_grid.models.files import check_model, model_identity
-from bmx_grid.models.loading import Device, Dtype, Kind, LoadedModel, load_model
+from bmx_grid.models.loading import Device, Dtype, LoadedModel, ModelKind, load_model
 from bmx_grid.words.perturbation import Item, Role
 
 Pair = tuple[str, str]
@@ -165,7 +165,7 @@ class NeuralMetric(ModelMetric):
     shuffled: seed of a permutation of the network's weights, which makes a placebo of the metric; None for none.
     """
 
-    KIND: ClassVar[Kind] = "encoder"
+    KIND: ClassVar[ModelKind] = "encoder"
 
     ground_truth: GroundTruth = identity("source")
     dtype: Dtype = identity("float32")

@@ -12,7 +12,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity
-from bmx_grid.datasets.imported import FromFile, segment_rows, system_scores
+from bmx_grid.datasets.imported import FromFile, file_rows, file_system_scores
 from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.words.perturbation import Item, Role
@@ -63,9 +63,9 @@ class Imported(FromFile, Metric):
         for path in self.paths(segments).values():
             file = read_score_file(path, self, segments.language_pair)
             if file.of_systems:
-                by_system = system_scores(file, segments, self)
+                by_system = file_system_scores(file, segments, self)
                 continue
-            by_segment = segment_rows(file, segments, self).value.to_numpy(dtype=np.float64)
+            by_segment = file_rows(file, segments, self).value.to_numpy(dtype=np.float64)
             missing = int(np.isnan(by_segment).sum())
             if missing == len(by_segment):
                 raise DataError(

@@ -15,7 +15,7 @@ from bmx_grid.metrics.base import pairs_of
 from bmx_grid.metrics.encoders import NeuralMetric, Pair
 from bmx_grid.models.causal import log_likelihoods
 from bmx_grid.models.encoding import TokenIds, lengths_of, token_ids, tokenize
-from bmx_grid.models.loading import Kind, LoadedModel
+from bmx_grid.models.loading import LoadedModel, ModelKind
 from bmx_grid.words.perturbation import Item
 
 TEXT = "{text}"  # in a prompt: the place of the source or the reference
@@ -34,7 +34,7 @@ class Likelihood(NeuralMetric):
     end is truncated.
     """
 
-    KIND: ClassVar[Kind] = "causal_lm"
+    KIND: ClassVar[ModelKind] = "causal_lm"
 
     model: str = identity("")
     prompt: str = identity("Source: {text}\nTranslation: ")

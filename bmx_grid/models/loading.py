@@ -30,11 +30,11 @@ from bmx_grid.models.files import (
 )
 from bmx_grid.models.packed import is_packed, unpack
 
-Kind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
+ModelKind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
 Dtype = Literal["float32", "bfloat16"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
-_CLASSES: dict[Kind, str] = {
+_CLASSES: dict[ModelKind, str] = {
     "encoder": "AutoModel",
     "masked_lm": "AutoModelForMaskedLM",
     "causal_lm": "AutoModelForCausalLM",
@@ -62,7 +62,7 @@ class LoadedModel:
 
 
 def load_model(
-    kind: Kind,
+    kind: ModelKind,
     model: str,
     revision: str | None = None,
     *,
@@ -145,7 +145,7 @@ def _chosen_device(device: Device) -> str:
 
 @functools.lru_cache(maxsize=_KEPT_LOADED)
 def _load(
-    kind: Kind,
+    kind: ModelKind,
     model: str,
     revision: str | None,
     layers: int | None,
@@ -183,7 +183,9 @@ def _load(
     return LoadedModel(model, tokenizer, network.to(device), torch.device(device), limit)
 
 
-def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype, *, offline: bool) -> tuple[Any, Any]:
+def _read(
+    kind: ModelKind, model: str, place: str, revision: str | None, dtype: Dtype, *, offline: bool
+) -> tuple[Any, Any]:
     """Tokenizer and network, complete: a network whose weights are partly missing would score with random ones."""
     import torch
     import transformers
@@ -222,7 +224,7 @@ def _read(kind: Kind, model: str, place: str, revision: str | None, dtype: Dtype
     return tokenizer, network
 
 
-def _check_kind(kind: Kind, model: str, tokenizer: Any, network: Any) -> None:
+def _check_kind(kind: ModelKind, model: str, tokenizer: Any, network: Any) -> None:
     """Refuse models that load, but are of the wrong kind. Raises UnavailableError."""
     config = network.config
     made_for = getattr(config, "architectures", None) or []

@@ -24,7 +24,7 @@ from bmx_grid.core.errors import UnavailableError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-VERSION = 2  # of the folder that is written: counted up when its weights or its token ids change
+FOLDER_VERSION = 2  # of the folder that is written: counted up when its weights or its token ids change
 SUFFIX = ".bin"
 _MAGIC, _FORMAT = b"E5S1", 1
 _BLOCK = 32  # weights that share a scale
@@ -102,7 +102,7 @@ def is_packed(path: Path) -> bool:
 def packed_content(path: Path) -> str:
     """16 digits of the SHA-256 over all that the folder's results depend on: the file, and rules for characters."""
     state = path.stat()
-    parts = [VERSION, file_digest(path, state.st_size, state.st_mtime_ns), _rules_digest()]
+    parts = [FOLDER_VERSION, file_digest(path, state.st_size, state.st_mtime_ns), _rules_digest()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

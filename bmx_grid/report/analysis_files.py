@@ -18,8 +18,8 @@ from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_othe
 from bmx_grid.analysis.regression import FitRow, fit_rows
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
-from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.tables import Tables
+from bmx_grid.measures.grid import Point
 from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
@@ -44,7 +44,7 @@ SweepAnalysis = tuple[Analysis | None, list[Path], str]  # files that show it; w
 def analyse_sweep(
     results: Sequence[SettingResult],
     plan: SweepPlan,
-    grid: GridOptions | None,
+    fixed: Mapping[str, Point],
     folder: OutputFolder,
     questions: Sequence[str] = (),
     *,
@@ -54,14 +54,14 @@ def analyse_sweep(
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write figures, report.html and the tables OF_ANALYSIS.
 
-    grid: what was evaluated; its fixed points are evaluated in place of the medians. Without it, and without
-    explainers, the metrics alone are shown. questions: modules of further questions. tables: those of all evaluations
+    fixed: the points of explainers that are evaluated in place of the medians. Without a grid, and without explainers,
+    the metrics alone are shown. questions: modules of further questions. tables: those of all evaluations
     of the sweep, by name. seed: of intervals across settings. every_figure: also that of each setting.
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
-    if grid is None or not any(result.has_grid for result in results):
-        return _of_metrics(tables, folder)
     results = [result for result in results if result.has_grid]
+    if not results:
+        return _of_metrics(tables, folder)
     explainers = {result.explainer for result in results if not {*CONTROLS} & {*result.names}}
     if not explainers:
         return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
@@ -69,14 +69,14 @@ def analyse_sweep(
         table = of_results(results, origin=str(folder.path))
     except DataError as error:
         return (None, [], f"no analysis: {error}")
-    points = {name: point for name, point in grid.fixed.items() if name in explainers}
+    points = {name: point for name, point in fixed.items() if name in explainers}
     analysis = analyse(table, Tables(tables), with_others(questions), fixed=points, seed=seed)
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
     files = write_analysis(
         analysis,
         folder.path,
         folder.begin,
-        examples=choose_examples(results, plan, grid.spec),
+        examples=choose_examples(results, plan),
         facts=sorted(signatures.items()),
         every_figure=every_figure,
     )

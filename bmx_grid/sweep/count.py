@@ -28,7 +28,7 @@ class Texts:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class Texted:
     """A candidate, what it reads, and how many texts each of its segments needs."""
 
     candidate: Candidate
@@ -36,7 +36,7 @@ class Counted:
     n_texts: tuple[int, ...]
 
 
-def count(candidates: Sequence[Candidate | Fallen]) -> list[Counted | Fallen]:
+def count(candidates: Sequence[Candidate | Fallen]) -> list[Texted | Fallen]:
     """Every candidate with its texts. Those of whose segments none can be explained fall; for some, there is a warning.
 
     Refused segments keep the metric's score, and take no part where attributions are needed.
@@ -44,7 +44,7 @@ def count(candidates: Sequence[Candidate | Fallen]) -> list[Counted | Fallen]:
     return each(partial(_counted, known={}), candidates)
 
 
-def _counted(one: Candidate, known: dict[tuple[object, ...], Texts]) -> Counted:
+def _counted(one: Candidate, known: dict[tuple[object, ...], Texts]) -> Texted:
     """A candidate with its texts. known: those of candidates that read the same.
 
     Raises ExplainError where the metric refuses a text, and where no segment can be explained.
@@ -56,7 +56,7 @@ def _counted(one: Candidate, known: dict[tuple[object, ...], Texts]) -> Counted:
         raise ExplainError(_refusals(one.segments, refused))
     if refused:
         warnings.warn(f"{one.label}: not explained: {_refusals(one.segments, refused)}", stacklevel=2)
-    return Counted(one, texts, n_texts)
+    return Texted(one, texts, n_texts)
 
 
 def _texts_of(one: Candidate, known: dict[tuple[object, ...], Texts]) -> Texts:

@@ -155,7 +155,7 @@ def complete(
         cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
         try:
             with component_errors():
-                values = evaluation.evaluate(settings, partial(each, executor or Sequential(), cost))
+                values = evaluation.evaluate(settings, partial(each_in_turn, executor or Sequential(), cost))
         except BmxError as error:
             failed.append(Refused(f"evaluation {evaluation.key}", str(error)))
             continue
@@ -170,7 +170,7 @@ def complete(
     return results, failed
 
 
-def gains(result: SettingResult) -> dict[str, float]:
+def gains_by_point(result: SettingResult) -> dict[str, float]:
     """The gain at each declared point of a setting, and at the best one of its grid; NaN where undefined."""
     if result.spec is None:  # no evaluation declares points
         return {}
@@ -204,7 +204,7 @@ def seeds_table(
     if not repeats:
         return None
     repeats.sort(key=lambda result: result.parameters["seed"])
-    rows = [(result, *row) for result in in_order(repeats) for row in gains(result).items()]
+    rows = [(result, *row) for result in in_order(repeats) for row in gains_by_point(result).items()]
     return pa.table(
         {
             **{name: repeated([getattr(result, name) for result, _, _ in rows]) for name in NAMES},
@@ -244,7 +244,7 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
         yield number, work()
 
 
-def each(executor: Executor, cost: float, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+def each_in_turn(executor: Executor, cost: float, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """What a function returns for each item, in their order; arguments as of `wherever_quicker`."""
     values = dict(wherever_quicker([partial(function, item) for item in items], executor, cost))
     return [values[place] for place in range(len(items))]

@@ -8,12 +8,12 @@ from functools import partial
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import slot_of
 from bmx_grid.sweep.combine import Fallen, tried
-from bmx_grid.sweep.count import Counted
+from bmx_grid.sweep.count import Texted
 from bmx_grid.sweep.read import Read
 from bmx_grid.sweep.settings import ALONE, PlanOptions, Setting
 
 
-def look_up(candidates: Sequence[Counted | Fallen], read: Read, options: PlanOptions) -> list[Setting | Fallen]:
+def look_up(candidates: Sequence[Texted | Fallen], read: Read, options: PlanOptions) -> list[Setting | Fallen]:
     """The setting of each candidate, and one for each further seed where the explainer is random."""
     seeds = tuple(dict.fromkeys((options.seed, *options.seeds)))
     found: list[Setting | Fallen] = []
@@ -30,7 +30,7 @@ def look_up(candidates: Sequence[Counted | Fallen], read: Read, options: PlanOpt
     return found
 
 
-def _setting(counted: Counted, clusters: Sequence[str], seed: int, options: PlanOptions) -> Setting:
+def _setting(counted: Texted, clusters: Sequence[str], seed: int, options: PlanOptions) -> Setting:
     """One setting, with what the store lacks of it. Raises StoreError."""
     one, texts = counted.candidate, counted.texts
     # Where nothing is asked of an explainer the metric's scores alone are kept, as those of the metric alone.

@@ -13,20 +13,20 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.settings import Refused
 
-Part = TypeVar("Part", Metric, Explainer)
+MetricOrExplainer = TypeVar("MetricOrExplainer", Metric, Explainer)
 
 
 def members(
-    group: str, parts: Mapping[str, Part], sets: Sequence[SegmentSet], failed: list[Refused]
-) -> dict[str, Part]:
+    group: str, parts: Mapping[str, MetricOrExplainer], sets: Sequence[SegmentSet], failed: list[Refused]
+) -> dict[str, MetricOrExplainer]:
     """The parts by name, where an option may stand for several; adds to `failed` those that break their contract.
 
     Raises ConfigError for a name that occurs twice, BmxError for options that stand for nothing, such as a file that
     names no metric.
     """
-    known: dict[str, Part] = {}
+    known: dict[str, MetricOrExplainer] = {}
     for option, part in parts.items():
-        members: Mapping[str, Part] = {}
+        members: Mapping[str, MetricOrExplainer] = {}
         try:
             with component_errors():
                 members = part.members(option, sets)

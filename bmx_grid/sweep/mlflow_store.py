@@ -17,7 +17,7 @@ from bmx_grid.core.errors import StoreError
 from bmx_grid.core.storage import remove_abandoned, replacing
 from bmx_grid.core.wording import masked_address, visible
 
-Entry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
+MetricEntry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
 
 SQLITE = "sqlite:///"
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
@@ -36,7 +36,7 @@ SET_LATEST = """
 """
 
 
-def insert_points(address: str, run_id: str, entries: Sequence[Entry], times: Sequence[int]) -> None:
+def insert_points(address: str, run_id: str, entries: Sequence[MetricEntry], times: Sequence[int]) -> None:
     """Finite points of series into a SQLite store, all of them or, when killed, none; times: milliseconds, of each.
 
     MLflow makes an object of every point, which takes several times as long (benchmarks/tracking.py). A store whose
@@ -143,7 +143,7 @@ def reason_of(error: BaseException, timeout: float) -> str:
     return masked_address(lines[0].rstrip("."))[:400]
 
 
-def shown(address: str) -> str:
+def shown_address(address: str) -> str:
     """An address as it appears in messages: in one line, without passwords, and shortened in the middle."""
     masked = visible(masked_address(address))
     return masked if len(masked) <= 300 else f"{masked[:200]} … {masked[-60:]}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.datasets.segments import SegmentSet
 
-VERSION = b"bmx_grid"  # in the metadata of a table: the version that wrote it
+VERSION_KEY = b"bmx_grid"  # in the metadata of a table: the version that wrote it
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     """Write a table in one step, compressed, with checksums of its pages and this version. Raises StoreError."""
     import pyarrow.parquet as pq
 
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), VERSION: __version__})
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), VERSION_KEY: __version__})
     with replacing(path) as part:
         pq.write_table(table, part, compression="zstd", write_page_checksum=True)
 
@@ -239,7 +239,7 @@ def version_of(path: Path) -> str:
     """The version that wrote a table, in words. Raises OSError for a file that cannot be read."""
     import pyarrow.parquet as pq
 
-    written_by = (pq.read_schema(path).metadata or {}).get(VERSION)
+    written_by = (pq.read_schema(path).metadata or {}).get(VERSION_KEY)
     return "an earlier version" if written_by is None else f"bmx-grid {visible(written_by.decode(errors='replace'))}"
 
 

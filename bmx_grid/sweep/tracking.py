@@ -28,13 +28,13 @@ from bmx_grid.sweep.mlflow_answers import bounded_answers
 from bmx_grid.sweep.mlflow_store import (
     SQLITE,
     TRIES,
-    Entry,
+    MetricEntry,
     experiment_id,
     insert_points,
     prepared,
     quiet,
     reason_of,
-    shown,
+    shown_address,
 )
 from bmx_grid.sweep.output import RECIPES, RUNTIME_KEYS, TABLES
 from bmx_grid.sweep.results import SettingResult
@@ -135,7 +135,7 @@ class MlflowTracker(Tracker):
     def store(self, output_dir: Path) -> str:
         address = self._resolve(output_dir)
         is_missing = address.startswith(SQLITE) and not Path(address.removeprefix(SQLITE)).is_file()
-        return f"{'missing: ' if is_missing else ''}{shown(address)} {self.experiment}"
+        return f"{'missing: ' if is_missing else ''}{shown_address(address)} {self.experiment}"
 
     def start(self, name: str, config: str, output_dir: Path) -> None:
         """Find or make the run of the sweep."""
@@ -280,7 +280,7 @@ class MlflowTracker(Tracker):
             return ""
         is_server = self._address.startswith(("http://", "https://"))
         if not is_server and not self._address.startswith(SQLITE):
-            return f"\n  MLflow at {shown(self._address)}"
+            return f"\n  MLflow at {shown_address(self._address)}"
         info = self._of_sweep.info
         settings, sweep = mlflow_view.pages(
             self._address if is_server else OWN_SERVER, info.experiment_id, self._sweep, info.run_id
@@ -288,7 +288,7 @@ class MlflowTracker(Tracker):
         command = "" if is_server else f"\n  {mlflow_view.server_command(self._address)}"
         return f"{command}\n  settings in MLflow: {settings}\n  sweep in MLflow: {sweep}"
 
-    def _send(self, run: Any, entries: Sequence[Entry], when: int) -> None:
+    def _send(self, run: Any, entries: Sequence[MetricEntry], when: int) -> None:
         """Metrics into a local database at once, to a server in as few calls as MLflow allows.
 
         when: milliseconds of the first step; every later step is one later, because MLflow's page of a metric draws
@@ -316,7 +316,7 @@ class MlflowTracker(Tracker):
                 work()
         except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
             reason = reason_of(error, self.timeout)
-            self._client, self.failure = None, f"MLflow cannot use {shown(self._address)}: {reason}"
+            self._client, self.failure = None, f"MLflow cannot use {shown_address(self._address)}: {reason}"
             warnings.warn(f"{self.failure}. {LOST}", stacklevel=3)
 
 
@@ -331,7 +331,7 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
     return digest([LAYOUT, name, yaml.safe_dump(kept, sort_keys=True)]), params
 
 
-def points(result: SettingResult, *, thin: bool = False) -> list[Entry]:
+def points(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]:
     """What is sent of a result; values that are not finite are left out. thin: of the grid only whole p.
 
     The grid is one series for each w, `pearson/w0.4`, with p in tenths as its step, which must be a whole number: of a

@@ -22,7 +22,7 @@ Engine = Literal["auto", "icu", "characters"]
 INSTALL = 'words=unicode with the engine "icu" needs icu4py; install it with: pip install "icu4py>=1.2"'
 
 
-Words = tuple[str, ...]
+WordTuple = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Segmentation:
     engine: str
     pieces: Callable[[str], Iterable[str]] | None = None
 
-    def segment(self, text: str) -> tuple[Words, Words]:
+    def segment(self, text: str) -> tuple[WordTuple, WordTuple]:
         """The n words of a text, and the n + 1 pieces of text before, between and after them: together the text.
 
         These gaps are blanks and zero-width spaces; often empty where a script has no spaces. The empty text has no

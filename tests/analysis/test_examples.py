@@ -26,6 +26,7 @@ def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), expl
         names=names,
         explainer=explainer,
         gain=gain,
+        spec=GRID.spec,
         published=SimpleNamespace(w=0.5, p=1.0, gain=fixed_gain),
         grid=dataclasses.replace(found.grid, best_w=0.0, best_p=-1.0),
     )
@@ -34,7 +35,7 @@ def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), expl
 
 def chosen(*pairs):
     plan = SimpleNamespace(settings=[one for _, one in pairs])
-    return choose_examples([result for result, _ in pairs], plan, GRID.spec)
+    return choose_examples([result for result, _ in pairs], plan)
 
 
 def test_the_segments_that_rise_and_fall_most_are_chosen():
@@ -78,7 +79,7 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
     one = finished(n=1)
     assert chosen(planned("m", one, 0.1)) == []
     result, _ = planned("m", finished(), 0.1)
-    assert choose_examples([result], SimpleNamespace(settings=[]), GRID.spec) == [], "not planned"
+    assert choose_examples([result], SimpleNamespace(settings=[])) == [], "not planned"
 
 
 def test_strengths_are_relative_to_the_largest_of_all_sides():

@@ -18,8 +18,8 @@ from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.load import from_arrow, load_table, tables_beside
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.evaluations.base import columns_of
-from bmx_grid.evaluations.levels import Row
-from bmx_grid.evaluations.words import Row as WordsRow
+from bmx_grid.evaluations.levels import CorrelationRow
+from bmx_grid.evaluations.words import WordsRow
 from bmx_grid.sweep import results
 
 SURFACES = random_surfaces(0)
@@ -210,7 +210,7 @@ def beside(folder, table):
     return folder
 
 
-CORRELATIONS = columns_of(Row)
+CORRELATIONS = columns_of(CorrelationRow)
 
 
 def with_column(name, values):
@@ -241,7 +241,7 @@ EDITED = {
 @pytest.mark.parametrize(("edit", "said"), EDITED.values(), ids=EDITED)
 def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, said):
     with pytest.raises(DataError, match=rf"correlations\.parquet: .*{re.escape(said)}.*: run the sweep again"):
-        tables_beside(load_table(beside(tmp_path, edit))).rows("correlations", Row)
+        tables_beside(load_table(beside(tmp_path, edit))).rows("correlations", CorrelationRow)
     with pytest.raises(DataError, match=re.escape(said)):
         Given(tables_beside(load_table(tmp_path))).ask(correlations.compute)
 

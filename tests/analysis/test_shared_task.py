@@ -8,7 +8,7 @@ from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.shared_task import compute, tables
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.rows_of_guests import HumanRank, TaskRank, WithoutOutliers
-from bmx_grid.evaluations.significance import Row as Comparison
+from bmx_grid.evaluations.significance import TestRow as Comparison
 
 PAIR = {"dataset": "d", "language_pair": "de-en"}
 

@@ -19,7 +19,7 @@ import pytest
 from bmx_grid.attribution import store
 from bmx_grid.attribution.explain import Explanation, item_key
 from bmx_grid.core.errors import StoreError
-from bmx_grid.core.storage import Address, listed, opened, replacing
+from bmx_grid.core.storage import Address, files_of, opened, replacing
 from bmx_grid.words.perturbation import Item
 
 IDENTITY = {"metric": {"type": "M", "version": 1}, "explainer": {"type": "E", "version": 1}, "seed": 0}
@@ -52,7 +52,7 @@ def fill(where, *chunks) -> store.Slot:
 
 
 def files(of: store.Slot) -> list:
-    return listed(of.parts, ".parquet")
+    return files_of(of.parts, ".parquet")
 
 
 def content(file) -> bytes:

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
-from bmx_grid.core.storage import Address, check, listed, opened, place, remove, replacing
+from bmx_grid.core.storage import Address, check_place, files_of, opened, place, remove, replacing
 
 
 def test_a_place_is_a_path_or_an_address():
@@ -36,7 +36,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_is_no_address_is_refused_in_a_sentence(text, said):
     with pytest.raises(ConfigError, match=said) as caught:
-        check(place(text))
+        check_place(place(text))
     assert "\n" not in str(caught.value) and "geheim" not in str(caught.value)
 
 
@@ -44,7 +44,7 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)  # of a test before
     with pytest.raises(ConfigError, match=r'Install the package .*pip install "\.\[s3\]"'):
-        check(place("s3://bucket/x"))
+        check_place(place("s3://bucket/x"))
 
 
 def raising(error: BaseException):
@@ -66,7 +66,7 @@ def test_an_error_of_a_store_is_one_sentence(error, said, monkeypatch):
     fs = type("FileSystem", (), {"pipe_file": raising(error)})()
     monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_, **__: (fs, "bucket/x"))
     with pytest.raises(StoreError, match=said) as caught:
-        check(Address("s3://bucket/x"))
+        check_place(Address("s3://bucket/x"))
     assert "\n" not in str(caught.value) and "geheim" not in str(caught.value)
 
 
@@ -76,15 +76,15 @@ def folder(request, tmp_path):
 
 
 def test_a_file_is_there_when_its_block_has_succeeded(folder):
-    assert listed(folder, ".parquet") == []
+    assert files_of(folder, ".parquet") == []
     with replacing(folder / "b.parquet") as part:
         part.write_bytes(b"one")
-        assert listed(folder, ".parquet") == []
+        assert files_of(folder, ".parquet") == []
     with pytest.raises(StoreError, match="write .*c.parquet: No such file"), replacing(folder / "c.parquet") as part:
         (part.parent / "x" / "y").write_bytes(b"two")
     with replacing(folder / "a.parquet") as part:
         part.write_bytes(b"three")
-    assert listed(folder, ".parquet") == [folder / "a.parquet", folder / "b.parquet"]
+    assert files_of(folder, ".parquet") == [folder / "a.parquet", folder / "b.parquet"]
     with opened(folder / "b.parquet") as source:
         assert source.read() == b"one"
     for _ in range(2):

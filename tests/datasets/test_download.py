@@ -10,7 +10,7 @@ from packed import pack
 
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
 from bmx_grid.datasets import download as module
-from bmx_grid.datasets.download import check, download, fetch
+from bmx_grid.datasets.download import download, fetch, file_states
 
 TOP = "wmt-qe-2022-data-0123456789"
 FOLDER = "wmt-qe-2022-data/test_data-gold_labels/task1_da/km-en"
@@ -56,7 +56,7 @@ def test_only_what_is_needed_arrives_and_what_differs_is_replaced(km_en, publish
     assert download([km_en], tmp_path / "data") == 0, "verified files are not fetched again"
     assert publisher.requests == 1, "nor is an archive that two data sets share"
     (tmp_path / "data" / MT).write_bytes(b"hypothesiz\n")
-    assert [entry.path for entry, state in check(km_en, tmp_path / "data").items() if state == "differs"] == [MT]
+    assert [entry.path for entry, state in file_states(km_en, tmp_path / "data").items() if state == "differs"] == [MT]
     assert download([km_en], tmp_path / "data") == 1
     assert (tmp_path / "data" / MT).read_bytes() == FILES[MT]
 

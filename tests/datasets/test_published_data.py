@@ -9,7 +9,7 @@ import pytest
 from real_data import read
 
 from bmx_grid.datasets.base import manifest
-from bmx_grid.datasets.download import check
+from bmx_grid.datasets.download import file_states
 from bmx_grid.datasets.summeval import ASPECTS
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.metrics.chrf import Chrf
@@ -55,7 +55,7 @@ def test_the_manifest_lists_what_is_needed_and_nothing_else_at_pinned_revisions(
     assert {path.split("/")[-2] for path in by_hand} == {"zero-shot", "km-en", "ps-en", "zh-en"}
     for one in readers:
         assert {len(source.revision) for source in one.sources} == {40}
-        assert set(check(one, data_dir).values()) == {"verified"}
+        assert set(file_states(one, data_dir).values()) == {"verified"}
 
 
 @pytest.mark.parametrize("pair", WMT17)

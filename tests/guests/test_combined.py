@@ -14,7 +14,7 @@ from scipy import stats
 from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest
-from bmx_grid.core.storage import listed, place, replacing
+from bmx_grid.core.storage import files_of, place, replacing
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.guests.datscore import combined
 from bmx_grid.guests.datscore.combined import Combined, kept, one_vs_rest
@@ -136,7 +136,7 @@ def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(
         values("abc")
     found = values("cadab")
     assert [first for first, _ in found] == [99, 97, 100, 97, 98] and made == list("abccd"), "d is not to be kept"
-    (one, *rest) = listed(place(folder) / "parts" / digest({})[:24], ".json")
+    (one, *rest) = files_of(place(folder) / "parts" / digest({})[:24], ".json")
     assert len(rest) == 2
     with replacing(one) as path:
         path.write_text("[[")

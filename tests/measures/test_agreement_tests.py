@@ -9,7 +9,7 @@ import pytest
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.resampling import draws, swaps
-from bmx_grid.measures.significance import standardised
+from bmx_grid.measures.significance import unit_variance
 
 SEED = 6  # whose draws leave every two systems an item: the loops would divide 0 by 0
 ITEMS, SYSTEMS = 9, 4
@@ -80,7 +80,7 @@ def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
     found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), unit=unit, resamples=40, seed=SEED)
     used = np.isfinite(x + y + human)
     item, system, judged = ITEM[used], SYSTEM[used], human[used]
-    metrics, once = [standardised(x[used]), standardised(y[used])], np.ones(ITEMS)
+    metrics, once = [unit_variance(x[used]), unit_variance(y[used])], np.ones(ITEMS)
 
     def difference(x, y, times=once):
         return np.subtract(*(by_loops(statistic, metric, judged, item, system, times) for metric in (x, y)))

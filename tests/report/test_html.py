@@ -288,9 +288,9 @@ def test_words_carry_their_sign_without_colour_their_strength_and_what_people_ma
 
 
 def analysed(results, folder, **fixed):
-    grid = replace(GRID, fixed={name: Point(w=w, p=p) for name, (w, p) in fixed.items()})
-    tables = {"settings": settings_table(results), **evaluation_tables(grid, results)} if results else {}
-    return analyse_sweep(results, SweepPlan((), (), (), (), {}), grid, OutputFolder(folder), tables=tables)
+    points = {name: Point(w=w, p=p) for name, (w, p) in fixed.items()}
+    tables = {"settings": settings_table(results), **evaluation_tables(GRID, results)} if results else {}
+    return analyse_sweep(results, SweepPlan((), (), (), (), {}), points, OutputFolder(folder), tables=tables)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_a_finished_sweep_is_shown_with_its_words_and_signatures(tmp_path, blank
     options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}
     results = [outcome.result for outcome in run_plan(plan, {"grid": grid}, **options)]
     tables = {"settings": settings_table(results), **evaluation_tables(grid, results)}
-    _, _, note = analyse_sweep(results, plan, grid, OutputFolder(tmp_path), tables=tables)
+    _, _, note = analyse_sweep(results, plan, fixed, OutputFolder(tmp_path), tables=tables)
     assert note == ""
     page = read(tmp_path)
     assert len(page.having("article")) == 2

@@ -22,7 +22,7 @@ pytest.importorskip("dask_jobqueue", reason='pip install ".[slurm]"')
 @pytest.fixture
 def commands(tmp_path, monkeypatch):
     """SLURM's commands, as far as they are looked for."""
-    for name in slurm.COMMANDS:
+    for name in slurm.SLURM_COMMANDS:
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
 

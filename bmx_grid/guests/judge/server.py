@@ -43,7 +43,7 @@ MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
 SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
-Reading = TypeVar("Reading")
+ReadReply = TypeVar("ReadReply")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,15 +109,15 @@ class ServedModel(Component):
         return f"{name}|model:{self.served or self.model}|prompt:{prompt}|{settings}|version:{self.VERSION}"
 
     def read(
-        self, items: Sequence[Item], read: Callable[[Item, Answer], Reading | None], turn: int = 0
-    ) -> list[Reading | None]:
+        self, items: Sequence[Item], read: Callable[[Item, Answer], ReadReply | None], turn: int = 0
+    ) -> list[ReadReply | None]:
         """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
 
         What is left without is warned of, with how many there are and an example. turn: which of the repetitions.
         Raises UnavailableError when the server gives no answer, or many in a row that cannot be read; what was read
         until then is kept.
         """
-        exchanges: dict[Item, _Exchange[Reading]] = {}
+        exchanges: dict[Item, _Exchange[ReadReply]] = {}
         missing: dict[Item, Messages] = {}
         with self._kept() as kept:
             for item in dict.fromkeys(items):
@@ -221,8 +221,8 @@ class ServedModel(Component):
         return digest([self.served, self._body(messages), turn])
 
     def _remembered(
-        self, kept: sqlite3.Connection, messages: Messages, turn: int, read: Callable[[Answer], Reading | None]
-    ) -> _Exchange[Reading]:
+        self, kept: sqlite3.Connection, messages: Messages, turn: int, read: Callable[[Answer], ReadReply | None]
+    ) -> _Exchange[ReadReply]:
         """What can be read of the answers to messages that are kept."""
         answers: list[Answer] = []
         value = None
@@ -241,15 +241,15 @@ class ServedModel(Component):
         asked: Mapping[Item, Messages],
         kept: sqlite3.Connection,
         turn: int,
-        read: Callable[[Item, Answer], Reading | None],
-    ) -> dict[Item, _Exchange[Reading]]:
+        read: Callable[[Item, Answer], ReadReply | None],
+    ) -> dict[Item, _Exchange[ReadReply]]:
         """What the server answers about each item. After a failure no item is begun, and those that are are finished.
 
         Answers are kept as soon as a value is read. MOST_UNREAD items in a row without one are a failure, too: so many
         are a matter of settings.
         """
         waiting = list(asked.items())[::-1]
-        exchanges: dict[Item, _Exchange[Reading]] = {}
+        exchanges: dict[Item, _Exchange[ReadReply]] = {}
 
         async def ask_in_turn() -> None:
             while waiting:
@@ -269,8 +269,8 @@ class ServedModel(Component):
         return exchanges
 
     async def _exchange(
-        self, client: Any, messages: Messages, read: Callable[[Answer], Reading | None]
-    ) -> _Exchange[Reading]:
+        self, client: Any, messages: Messages, read: Callable[[Answer], ReadReply | None]
+    ) -> _Exchange[ReadReply]:
         """One item's answers: the first, and where it cannot be read the one after a reminder."""
         first = await self._reply(client, self._body(messages), _answer)
         value = read(first)
@@ -279,7 +279,7 @@ class ServedModel(Component):
         second = await self._reply(client, self._body(_with_reminder(messages, [first])), _answer)
         return _Exchange([first, second], read(second))
 
-    def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: _Exchange[Reading]) -> None:
+    def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: _Exchange[ReadReply]) -> None:
         """Keep the answers of which something was read. Raises UnavailableError where too many in a row were not."""
         place = self._settings_at_server
         if exchange.value is not None:
@@ -309,8 +309,8 @@ class ServedModel(Component):
         return f"{example} ({'; '.join(reasons)})" if reasons else example
 
     async def _reply(
-        self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Reading], tries: int = MALFORMED
-    ) -> Reading:
+        self, client: Any, body: Mapping[str, Any], read: Callable[[Any], ReadReply], tries: int = MALFORMED
+    ) -> ReadReply:
         """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
         import aiohttp
         import openai
@@ -422,11 +422,11 @@ def _write(database: sqlite3.Connection, key: str, answer: Answer) -> None:
         database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(answer)))
 
 
-class _Exchange(NamedTuple, Generic[Reading]):
+class _Exchange(NamedTuple, Generic[ReadReply]):
     """answers: about an item, at most two. value: what was read of the last one; None for nothing."""
 
     answers: Sequence[Answer]
-    value: Reading | None
+    value: ReadReply | None
 
 
 def _with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
@@ -465,7 +465,7 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _awaited(work: Coroutine[Any, Any, Reading]) -> Reading:
+def _awaited(work: Coroutine[Any, Any, ReadReply]) -> ReadReply:
     """What it returns; an interrupt ends it."""
     future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:

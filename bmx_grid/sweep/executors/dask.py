@@ -87,7 +87,7 @@ class Dask(OnDask):
     @contextmanager
     def _started(self) -> Iterator[Workers]:
         self.check()
-        quiet()
+        quiet_dask()
         import distributed
 
         try:
@@ -193,7 +193,7 @@ class Cluster(Workers):
         return False
 
 
-def quiet() -> None:
+def quiet_dask() -> None:
     """No log of Dask's: a lost worker or a closed connection is either made good or raises an error here."""
     import distributed  # noqa: F401  # which sets levels when it is imported, those of some parts apart
 

@@ -22,10 +22,10 @@ from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
 from bmx_grid.models.loading import ASSIGNED
 from bmx_grid.sweep.executors.base import KEPT, Workers
-from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, Cluster, OnDask, quiet
+from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, Cluster, OnDask, quiet_dask
 from bmx_grid.sweep.executors.local import THREADS
 
-COMMANDS = ("sbatch", "squeue", "scancel")
+SLURM_COMMANDS = ("sbatch", "squeue", "scancel")
 MAX_JOBS = 1_000
 AGAIN = 3  # times in a row that ended jobs are submitted again with nothing done in between
 ASK_SECONDS = 10.0  # between two questions to SLURM about its queue, which all users share
@@ -86,7 +86,7 @@ class Slurm(OnDask):
 
     def check(self) -> None:
         """As `OnDask.check`; and UnavailableError where SLURM's commands are missing."""
-        missing = [name for name in COMMANDS if shutil.which(name) is None]
+        missing = [name for name in SLURM_COMMANDS if shutil.which(name) is None]
         if missing:
             raise UnavailableError(
                 f"executor=slurm: the command {missing[0]} is not found here; run this on a machine from which jobs "
@@ -97,7 +97,7 @@ class Slurm(OnDask):
     @contextmanager
     def _started(self) -> Iterator[Workers]:
         self.check()
-        quiet()
+        quiet_dask()
         import distributed
 
         name = f"bmx_grid-{uuid.uuid4().hex[:8]}"
