@@ -37,7 +37,7 @@ from bmx_grid.analysis.points import (
 from bmx_grid.core.wording import P_VALUE
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import ALL, ELSEWHERE, PUBLISHED
-from bmx_grid.evaluations.grid import PointRow
+from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.significance import TestRow
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point

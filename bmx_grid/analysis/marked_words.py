@@ -20,7 +20,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named, with_interval
 from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.boost_evidence import ALL
-from bmx_grid.evaluations.words import WordsRow
+from bmx_grid.evaluations.word_level import WordsRow
 from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.measures.resampling import cluster_mean, codes, number_of, resampled_correlations
 from bmx_grid.measures.resampling import interval as ends_of

@@ -21,7 +21,7 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import METRIC_ALONE, telling_apart
 from bmx_grid.evaluations.base import BASE
 from bmx_grid.evaluations.base import ColumnKind as Holds
-from bmx_grid.evaluations.tables import as_frame, check_columns, read_arrow
+from bmx_grid.evaluations.stored_tables import as_frame, check_columns, read_arrow
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
     codes,

@@ -208,7 +208,7 @@ class Run:
 
         Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
         """
-        from bmx_grid.evaluations.tables import read_frame
+        from bmx_grid.evaluations.stored_tables import read_frame
 
         tables = self._tables()
         if name not in tables:

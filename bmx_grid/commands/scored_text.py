@@ -17,7 +17,7 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval
 from bmx_grid.evaluations.base import BASE, columns_of
 from bmx_grid.evaluations.levels import ThresholdRow
-from bmx_grid.evaluations.tables import read_arrow, rows_of
+from bmx_grid.evaluations.stored_tables import read_arrow, rows_of
 from bmx_grid.measures.significance import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric

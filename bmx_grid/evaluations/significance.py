@@ -28,8 +28,8 @@ from bmx_grid.evaluations.base import (
     grouped,
     here,
 )
-from bmx_grid.evaluations.grid import sample_of
 from bmx_grid.evaluations.grid_options import OnGrid
+from bmx_grid.evaluations.grid_surface import sample_of
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
