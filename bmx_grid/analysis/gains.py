@@ -309,7 +309,8 @@ def gains_by_explainer(given: Given) -> dict[str, FixedSummary]:
 
 def overview(given: Given) -> dict[str, FixedSummary]:
     """The same, and the summary of all settings; empty without settings."""
-    rows, settings = given.ask(gains_by_explainer), given.ask(real_gains)
+    rows = given.ask(gains_by_explainer)
+    settings = given.ask(real_gains)
     if not settings:
         return rows
     nowhere: dict[str, Any] = {**dict.fromkeys(("w", "p", "used_w", "used_p"), math.nan), "origin": None}

@@ -128,7 +128,8 @@ class MtMetricsEval(DatasetReader):
         return root
 
     def _judged_pairs(self, root: Path) -> tuple[str, ...]:
-        sources, scores = _files(root / "sources", "*.txt"), root / "human-scores"
+        sources = _files(root / "sources", "*.txt")
+        scores = root / "human-scores"
         pairs = tuple(path.stem for path in sources if _files(scores, f"{path.stem}.*.s*.score"))
         if not pairs:
             raise DataMissingError(
