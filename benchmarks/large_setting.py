@@ -33,7 +33,7 @@ from settings import W, make_setting
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.explainers.erasure import Erasure

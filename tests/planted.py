@@ -17,7 +17,7 @@ from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import PAPER_W, PowerRange

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from bmx_grid.core.identity import digest
-from bmx_grid.evaluations.grid import GridEvaluation, GridOfSetting, PointRow
+from bmx_grid.evaluations.grid_surface import GridEvaluation, GridOfSetting, PointRow
 from bmx_grid.measures.grid import GridResult, GridSpec, PowerRange
 from bmx_grid.sweep.results import SettingResult, Spent, evaluation_tables
 

@@ -25,7 +25,7 @@ import numpy as np
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.tables import RowClass, Tables
+from bmx_grid.evaluations.stored_tables import RowClass, Tables
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
 from bmx_grid.sweep.results import SettingsRow

@@ -122,9 +122,11 @@ def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows
 
 def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
     """Which words of a text people marked, from tags on words of their own; those without a tag are not marked."""
-    tokens, bad = tags.words[row], tags.labels[row]
+    tokens = tags.words[row]
+    bad = tags.labels[row]
     if tokens and tokens[-1] == EOS:  # no word of the text; its letters would be looked for there
-        tokens, bad = tokens[:-1], bad[:-1]
+        tokens = tokens[:-1]
+        bad = bad[:-1]
     carried, _ = carry_labels(align(tokens, words), bad)
     return tuple(carried.tolist())
 

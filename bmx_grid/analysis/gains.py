@@ -37,7 +37,7 @@ from bmx_grid.analysis.points import (
 from bmx_grid.core.wording import P_VALUE
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import ALL, ELSEWHERE, PUBLISHED
-from bmx_grid.evaluations.grid import PointRow
+from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.significance import TestRow
 from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
@@ -309,7 +309,8 @@ def gains_by_explainer(given: Given) -> dict[str, FixedSummary]:
 
 def overview(given: Given) -> dict[str, FixedSummary]:
     """The same, and the summary of all settings; empty without settings."""
-    rows, settings = given.ask(gains_by_explainer), given.ask(real_gains)
+    rows = given.ask(gains_by_explainer)
+    settings = given.ask(real_gains)
     if not settings:
         return rows
     nowhere: dict[str, Any] = {**dict.fromkeys(("w", "p", "used_w", "used_p"), math.nan), "origin": None}

@@ -76,8 +76,10 @@ class Headline:
 
 def compute(given: Given) -> Headline:
     """The answer in numbers, and every setting."""
-    table, tested = given.table, given.ask(declared)
-    n_tested, n_survive = sum(not math.isnan(row.p_holm) for row in tested), sum(row.survives for row in tested)
+    table = given.table
+    tested = given.ask(declared)
+    n_tested = sum(not math.isnan(row.p_holm) for row in tested)
+    n_survive = sum(row.survives for row in tested)
     labels = [setting.label for setting in table.settings]
     return Headline(
         headline=[] if given.judged else _sentences(given),
@@ -101,7 +103,8 @@ def answer(given: Given, most: int | None = None) -> list[str]:
 
     most: verdicts that are said; all of them for None.
     """
-    of_boosts, of_words = given.ask(answers.compute), given.ask(marked_words.compute)
+    of_boosts = given.ask(answers.compute)
+    of_words = given.ask(marked_words.compute)
     more = 0 if most is None else len(of_boosts.answers) - most
     lines = [*of_boosts.answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *of_boosts.not_judged]
     lines += given.ask(shared_task.compute).unbeaten

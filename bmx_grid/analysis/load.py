@@ -16,7 +16,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted, factor_in_words, first_line, named, visible
 from bmx_grid.evaluations.base import columns_of
-from bmx_grid.evaluations.tables import Tables
+from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.measures.grid import Words
 from bmx_grid.sweep.output import table_files, table_path
 from bmx_grid.sweep.results import SettingResult, SettingsRow, in_order, version_of

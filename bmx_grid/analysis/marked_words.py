@@ -20,7 +20,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named, with_interval
 from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.boost_evidence import ALL
-from bmx_grid.evaluations.words import WordsRow
+from bmx_grid.evaluations.word_level import WordsRow
 from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.measures.resampling import cluster_mean, codes, number_of, resampled_correlations
 from bmx_grid.measures.resampling import interval as ends_of
@@ -125,7 +125,8 @@ class WordFindings:
 
 def compute(given: Given) -> WordFindings:
     """What explanations find of the words that people marked."""
-    words, plausible = given.ask(means_by_explainer), given.ask(plausibility)
+    words = given.ask(means_by_explainer)
+    plausible = given.ask(plausibility)
     return WordFindings(
         words=words,
         words_by_setting=_means(_rows(given), (*FACTORS, "side")),
@@ -143,10 +144,12 @@ def tables(result: WordFindings) -> Iterator[Table]:
     known = [name for name in MEASURES_OF_WORDS if any(not math.isnan(row.value(name)) for row in words)]
     shown = [name for name in BRIEF_MEASURES if name in known] or known
     columns: tuple[Any, ...] = ("explainer", "side", *map(_measure, shown), "pairs", "settings")
-    title, brief = "Do explanations blame the words people marked", len(words) <= MOST_BRIEF_ROWS
+    title = "Do explanations blame the words people marked"
+    brief = len(words) <= MOST_BRIEF_ROWS
     yield Table.of("words", title, words, columns, OF_MEASURES, by=["side"], names=2, brief=brief)
     columns = (*FACTORS, "side", *map(_measure, known))
-    title, long = "Measures of words by setting", len(by_setting) > MOST_SETTINGS
+    title = "Measures of words by setting"
+    long = len(by_setting) > MOST_SETTINGS
     yield Table.of("words_by_setting", title, by_setting, columns, OF_MEASURES, names=5, data=long)
 
 
@@ -199,7 +202,8 @@ def _sentence(words: Sequence[WordMeans]) -> list[str]:
     measure = next((name for name in CHANCE if any(not math.isnan(row.value(name)) for row in words)), None)
     if measure is None:
         return []
-    ranked, chance = [row for row in words if not math.isnan(row.value(measure))], CHANCE[measure]
+    ranked = [row for row in words if not math.isnan(row.value(measure))]
+    chance = CHANCE[measure]
     by_kind: dict[str, list[str]] = {}
     for row in ranked:
         estimate = row.measures[measure]
@@ -240,8 +244,11 @@ def plausibility(given: Given) -> dict[str, Relation]:
 def relation(auc: Floats, gain: Floats, clusters: NDArray[Any], seed: int) -> Relation:
     """The relation of float64[S] AUC and gains of settings in S clusters. seed: of the bootstrap."""
     used = np.isfinite(auc) & np.isfinite(gain)
-    x, y, group = auc[used], gain[used], codes(clusters[used])
-    n, count = len(x), number_of(group)
+    x = auc[used]
+    y = gain[used]
+    group = codes(clusters[used])
+    n = len(x)
+    count = number_of(group)
     rho = correlate("spearman", x, y) if n >= FEWEST else math.nan
     resamples = RESAMPLES if math.isfinite(rho) else 0
     (samples,) = resampled_correlations("spearman", x[:, None], y, group, resamples, seed)

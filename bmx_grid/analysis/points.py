@@ -111,13 +111,16 @@ def best_points(table: GridTable) -> list[BestPoint]:
     """Every setting of a table with its best point."""
     highest, plateau = plateau_within_no_change(table.correlation, table.w)
     tied = np.isfinite(table.baseline) & ~beats(np.where(np.isfinite(highest), highest - table.baseline, np.nan))
-    places, baselines = first_within_rounding(table.correlation), table.baseline.tolist()
+    places = first_within_rounding(table.correlation)
+    baselines = table.baseline.tolist()
     rows = []
     for row, (setting, baseline) in enumerate(zip(table.settings, baselines, strict=True)):
         best, w, p = baseline, math.nan, math.nan
         if places[row] >= 0:
             place = divmod(int(places[row]), len(table.w))
-            best, p, w = float(table.correlation[row][place]), float(table.p[place[0]]), float(table.w[place[1]])
+            best = float(table.correlation[row][place])
+            p = float(table.p[place[0]])
+            w = float(table.w[place[1]])
         rows.append(
             BestPoint(
                 **setting._asdict(),
@@ -150,7 +153,8 @@ def medians(best: Sequence[BestPoint], *, strict: bool = False) -> dict[str, Med
         known = [row for row in rows if math.isfinite(row.best_w) and (row.gain > TIE or not strict)]
         w, p = NO_BOOST.w, NO_BOOST.p
         if known:
-            w, p = _median([row.best_w for row in known]), _median([row.best_p for row in known])
+            w = _median([row.best_w for row in known])
+            p = _median([row.best_p for row in known])
         found[explainer] = Median(w, p, len(known))
     return found
 
@@ -164,7 +168,8 @@ def chosen_points(given: Given) -> dict[str, ChosenPoint]:
     real, other = given.real, given.select_from
     datasets = real.factor_levels("dataset")
     if other is None:
-        known, source = medians(given.ask(best_of_all)), "median of the best points of this table"
+        known = medians(given.ask(best_of_all))
+        source = "median of the best points of this table"
         judged = "in-sample (chosen where it is judged)"
     else:
         known = medians(best_points(other))
@@ -178,7 +183,8 @@ def chosen_points(given: Given) -> dict[str, ChosenPoint]:
         elif name not in known:
             asked, origin = NOWHERE, f"none: {source} has no {name}"
         else:
-            asked, origin = Point(known[name].p, known[name].w), f"{source}, {judged}"
+            asked = Point(known[name].p, known[name].w)
+            origin = f"{source}, {judged}"
         used = grid_point(real, asked)
         if used is NOWHERE and asked is not NOWHERE:
             origin += f", p = {asked.p:g}, w = {asked.w:g}, which is not in this grid"
@@ -188,10 +194,12 @@ def chosen_points(given: Given) -> dict[str, ChosenPoint]:
 
 def selection(given: Given) -> list[Selection]:
     """What is selected for each explainer, and where its settings are evaluated."""
-    points, result = given.ask(chosen_points), given.ask(compute)
+    points = given.ask(chosen_points)
+    result = given.ask(compute)
     rows = []
     for name, median in result.medians.items():
-        strict, point = result.strict_medians[name], points[name]
+        strict = result.strict_medians[name]
+        point = points[name]
         medians_of_both = (median.w, median.p, median.n, strict.w, strict.p, strict.n)
         rows.append(Selection(name, *medians_of_both, point.used_w, point.used_p, point.origin))
     return rows
@@ -227,7 +235,8 @@ def points_in_words(points: Mapping[str, ChosenPoint]) -> str:
     """The chosen points of explainers, asked for and used, and where they come from: one sentence per origin."""
     by_origin: dict[str, list[str]] = {}
     for name, point in points.items():
-        asked, used = point_in_words(point.w, point.p), point_in_words(point.used_w, point.used_p)
+        asked = point_in_words(point.w, point.p)
+        used = point_in_words(point.used_w, point.used_p)
         shown = asked if asked == used else f"{asked} (used {used})"
         by_origin.setdefault(point.origin, []).append(f"{name} {shown}")
     return " ".join(f"Points, {origin}: {'; '.join(shown)}." for origin, shown in by_origin.items())

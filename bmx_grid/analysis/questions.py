@@ -214,7 +214,8 @@ def numbers(analysis: Analysis) -> dict[str, float]:
 
 def counts(analysis: Analysis) -> dict[str, float]:
     """How many settings there are, of what kind, and how many of them other numbers rest on; names as in `numbers`."""
-    fit, of_points = analysis.ask(regression.compute).ridge, analysis.ask(points.compute)
+    fit = analysis.ask(regression.compute).ridge
+    of_points = analysis.ask(points.compute)
     return _flat(
         {
             "settings": len(analysis.table),

@@ -135,7 +135,8 @@ def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
 
     NaN for a column that is 0 wherever a row counts: it says nothing.
     """
-    centre, level = weights @ x / weights.sum(), float(weights @ y / weights.sum())
+    centre = weights @ x / weights.sum()
+    level = float(weights @ y / weights.sum())
     centred = x - centre
     weighted = centred.T * weights
     beta = np.linalg.solve(weighted @ centred + PENALTY * np.eye(x.shape[1]), weighted @ (y - level))
@@ -149,7 +150,8 @@ def cluster_errors(x: Floats, y: Floats, cluster: Ints, seed: int, resamples: in
     NaN for a column in fewer than 3 clusters.
     """
     held_by = np.array([len(np.unique(cluster[column > 0])) for column in x.T])
-    enough, errors = held_by >= FEWEST_CLUSTERS, np.full(x.shape[1], np.nan)
+    enough = held_by >= FEWEST_CLUSTERS
+    errors = np.full(x.shape[1], np.nan)
     if enough.any():
         drawn = draws(np.random.default_rng(seed), number_of(cluster), resamples)
         fits = np.array([ridge(x, y, times[cluster])[0] for times in drawn])

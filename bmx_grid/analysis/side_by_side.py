@@ -21,7 +21,7 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import METRIC_ALONE, telling_apart
 from bmx_grid.evaluations.base import BASE
 from bmx_grid.evaluations.base import ColumnKind as Holds
-from bmx_grid.evaluations.tables import as_frame, check_columns, read_arrow
+from bmx_grid.evaluations.stored_tables import as_frame, check_columns, read_arrow
 from bmx_grid.measures.correlation import Kind, check_kind
 from bmx_grid.measures.resampling import (
     codes,
@@ -138,7 +138,8 @@ def _scores(folder: Path) -> dict[Any, ScoredSegments]:
     if not path.is_file():
         raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
     scores = read_arrow(path)
-    texts, points = (*FACTORS, *SEGMENT, CLUSTER), [name for name in scores.column_names if name.startswith(PREFIX)]
+    texts = (*FACTORS, *SEGMENT, CLUSTER)
+    points = [name for name in scores.column_names if name.startswith(PREFIX)]
     kinds: dict[str, Holds] = {**dict.fromkeys(texts, "text"), **dict.fromkeys((HUMAN, BASE, *points), "number")}
     check_columns(scores, kinds, path, empty=["system"])
     table = as_frame(scores, path).fillna({"system": ""}).astype(dict.fromkeys(texts, str))
@@ -209,7 +210,8 @@ def _difference(
 
     values: float64[n, K], the metric alone in a and in b; with K = 4 then a point in a and in b, whose gains differ.
     """
-    n_columns, count = values.shape[1], number_of(cluster)
+    n_columns = values.shape[1]
+    count = number_of(cluster)
     signs = np.array([-1.0, 1.0] if n_columns == 2 else [1.0, -1.0, -1.0, 1.0])
     if not len(human):
         return np.full(n_columns, np.nan), np.nan, np.nan, count

@@ -82,7 +82,8 @@ def _transfer(pairs: Sequence[tuple[Gain, Gain]], seed: int) -> Transfer:
         undefined = math.isnan(transferred.gain + there.gain)
         of_transfer.append(transferred._replace(gain=math.nan) if undefined else transferred)
         in_sample.append(there._replace(gain=math.nan) if undefined else there)
-    moved, inside = summarise(of_transfer, seed), summarise(in_sample, seed)
+    moved = summarise(of_transfer, seed)
+    inside = summarise(in_sample, seed)
     return Transfer(
         **vars(moved),
         in_sample_better=inside.better,

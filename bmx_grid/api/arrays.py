@@ -109,7 +109,8 @@ class Boosted:
         """The correlations of `result`: a row per p, a column per w."""
         import pandas as pd
 
-        p, w = pd.Index(self._spec.p, name="p"), pd.Index(self._spec.w, name="w")
+        p = pd.Index(self._spec.p, name="p")
+        w = pd.Index(self._spec.w, name="w")
         return pd.DataFrame(self.result.correlation, index=p, columns=w)
 
     def summary(self) -> str:

@@ -158,7 +158,8 @@ def run_settings(sweep: Sweep) -> Ran:
     plan, settings = sweep.plan, sweep.settings
     outcomes: list[Outcome] = []
     reasons = set[str]()
-    n_settings, scores = len(plan.everything), plan.n_texts_here > 0
+    n_settings = len(plan.everything)
+    scores = plan.n_texts_here > 0
     with sweep.executor.kept() as executor:
         with Progress(plan.n_texts_here) if scores else Progress(n_settings, "evaluating", "settings") as progress:
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
@@ -278,7 +279,8 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
     recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=datetime.date.today().isoformat())
     for sentence in refused:
         _warn(sentence)
-    out, writers = folder.path, dict[Path, Callable[[], None]]()
+    out = folder.path
+    writers = dict[Path, Callable[[], None]]()
     if tables:
         writers[out / SETTINGS] = partial(write_csv, tables["settings"], out / SETTINGS)
     for name, table in tables.items():

@@ -19,7 +19,7 @@ from bmx_grid.core.storage import place
 from bmx_grid.core.wording import masked
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.evaluation import fingerprint

@@ -81,7 +81,8 @@ def swept(
     from bmx_grid.api.compose import composed
     from bmx_grid.api.sweep import run_sweep
 
-    values, objects = dict(keys), {}
+    values = dict(keys)
+    objects = {}
     for group in GROUPS_OF_OBJECTS:
         if group in values:
             parts = {} if values[group] is None and group == "explainer" else parts_of(group, values[group])
@@ -208,7 +209,7 @@ class Run:
 
         Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
         """
-        from bmx_grid.evaluations.tables import read_frame
+        from bmx_grid.evaluations.stored_tables import read_frame
 
         tables = self._tables()
         if name not in tables:
@@ -343,7 +344,8 @@ class Run:
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
         lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
-        names, columns = tuple[str, ...](FACTORS), {name: name for name in ("value", "low", "high")}
+        names = tuple[str, ...](FACTORS)
+        columns = {name: name for name in ("value", "low", "high")}
         if "grid" in self.names:
             rows = [row for row in self.analysis.ask(declared_points) if row.point == PUBLISHED]
             tested = [(*row.setting, row.gain, row.low, row.high) for row in rows if not math.isnan(row.low)]
@@ -355,7 +357,8 @@ class Run:
             columns |= {"low": "low", "high": "high", "best": "in-sample best"}
             lines = [*answer(self.analysis), *lines]
         elif "correlations" in self.names:
-            frame, names = self.correlations, (*FACTORS[:3], "level", "grouping", "statistic")
+            frame = self.correlations
+            names = (*FACTORS[:3], "level", "grouping", "statistic")
         else:
             return lines, pd.DataFrame()
         varied = [name for name in names if frame[name].nunique() > 1] or list(names[-1:])

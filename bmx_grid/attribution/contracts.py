@@ -106,7 +106,8 @@ def explained(
         raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(found):,}.")
     checked = []
     for item, by_role in zip(items, found, strict=True):
-        what, texts = f"explain: {described(item)}", item.texts().items()
+        what = f"explain: {described(item)}"
+        texts = item.texts().items()
         sizes = {role: len(words.words(role, text)) for role, text in texts}
         checked.append({role: real_numbers(explainer, what, by_role.get(role), size) for role, size in sizes.items()})
     return checked

@@ -168,7 +168,8 @@ class Slot:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        wanted, texts = _texts(keys), list(self.reads)
+        wanted = _texts(keys)
+        texts = list(self.reads)
         kept = [self._table([]).drop_columns(texts)]
         for table in self._tables():
             kept.append(table.filter(pc.is_in(table.column("key"), value_set=wanted)).drop_columns(texts))
@@ -214,7 +215,8 @@ class Slot:
 
         def lists(arrays: list[Floats]) -> Any:
             packed = Ragged.from_rows(arrays)
-            offsets, values = _array(packed.offsets, np.int32), _array(packed.values, np.float64)
+            offsets = _array(packed.offsets, np.int32)
+            values = _array(packed.values, np.float64)
             return pa.ListArray.from_arrays(offsets, values, type=named)
 
         columns: dict[str, Any] = {

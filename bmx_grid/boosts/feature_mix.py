@@ -131,7 +131,8 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     if not (base_sd > 0 and (sds > 0).any()):
         return alone
     own, weights = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
-    weights, own = weights * sds, own * base_sd
+    weights = weights * sds
+    own = own * base_sd
     size = float(np.sqrt(weights @ weights))
     if size == 0:
         return alone

@@ -99,7 +99,8 @@ class Learned(Boost):
 
     def restored(self, constants: Mapping[str, Any]) -> Linear:
         """Raises ConfigError for constants of other features, or with an sd of 0."""
-        fitted, names = restore(Linear, constants, len(self.names())), list(self.names())
+        fitted = restore(Linear, constants, len(self.names()))
+        names = list(self.names())
         if fitted.features != self.names():
             raise ConfigError(f"constants.features: expected {names}, in this order; got {list(fitted.features)}.")
         return fitted
@@ -118,12 +119,15 @@ def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part]) -> tuple[Linear,
     if penalty == np.inf:
         return alone
     gram = _covariances([(rows.T @ rows)[None] for rows in columns])
-    weights, gram = _solved(gram, np.array([penalty]))[0], gram[0, :-1, :-1]
-    spread, own = float(np.sqrt(weights @ gram @ weights)), float(np.sqrt(gram[0, 0]))
+    weights = _solved(gram, np.array([penalty]))[0]
+    gram = gram[0, :-1, :-1]
+    spread = float(np.sqrt(weights @ gram @ weights))
+    own = float(np.sqrt(gram[0, 0]))
     if not (spread > 0 and own > 0):
         return alone
     # with the spread of the base on the parts
-    scaled, base_sd = np.asarray(weights * (own / spread)), float(sds[0])
+    scaled = np.asarray(weights * (own / spread))
+    base_sd = float(sds[0])
     points = tuple((scaled[1:] * base_sd).tolist())
     constants = points, tuple(means[1:].tolist()), tuple(sds[1:].tolist())
     fitted = Linear(spec.names(), float(scaled[0]), float(means[0]), *constants)
@@ -137,7 +141,8 @@ def _standard(kind: Kind, parts: Sequence[Part]) -> tuple[list[Floats], Floats, 
     deviation 1. A constant column is 0, and its standard deviation 1.
     """
     raw = [np.column_stack([part.base, part.features]) for part in parts]
-    centres, varies = [rows.mean(axis=0) for rows in raw], [np.ptp(rows, axis=0) > 0 for rows in raw]
+    centres = [rows.mean(axis=0) for rows in raw]
+    varies = [np.ptp(rows, axis=0) > 0 for rows in raw]
     variance = np.mean([np.where(some, rows.var(axis=0), 0.0) for rows, some in zip(raw, varies, strict=True)], axis=0)
     sds = np.sqrt(np.where(variance > 0, variance, 1.0))
     columns = []
@@ -153,7 +158,8 @@ def _covariances(sums: Sequence[Floats]) -> Floats:
 
     The first column is the ones. Parts without a segment are left out.
     """
-    total, count = np.zeros_like(sums[0][:, 1:, 1:]), np.zeros(len(sums[0]))
+    total = np.zeros_like(sums[0][:, 1:, 1:])
+    count = np.zeros(len(sums[0]))
     for products in sums:
         size = products[:, 0, 0]
         known = size > 0
@@ -172,7 +178,8 @@ def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[
         np.array([rows[place == fold].T @ rows[place == fold] for fold in range(folds)])
         for rows, place in zip(columns, fold_of, strict=True)
     ]
-    left, others = _covariances(of_folds), 1.0 - np.eye(folds)
+    left = _covariances(of_folds)
+    others = 1.0 - np.eye(folds)
     inside = _covariances([np.tensordot(others, sums, axes=1) for sums in of_folds])
     ladder = [*spec.penalties, np.inf]
     finite = np.repeat(spec.penalties, folds)
@@ -186,7 +193,8 @@ def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[
 
 def _base_alone(grams: Floats) -> Floats:
     """float64[R, 1 + k] weights: of the base at least 0, and 0 of the features."""
-    size, weights = grams[:, 0, 0], np.zeros(grams[:, 0, :-1].shape)
+    size = grams[:, 0, 0]
+    weights = np.zeros(grams[:, 0, :-1].shape)
     weights[:, 0] = np.maximum(np.divide(grams[:, 0, -1], size, out=np.zeros_like(size), where=size > 0), 0.0)
     return weights
 

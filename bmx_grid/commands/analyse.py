@@ -61,7 +61,8 @@ KEYS = (*OF_SEVERAL, "figures", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLA
 
 def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
     """The paths, and KEY -> VALUE. Raises ConfigError naming the argument."""
-    paths, values = [], dict[str, str]()
+    paths = []
+    values = dict[str, str]()
     for argument in arguments:
         key, equals, value = argument.partition("=")
         is_key = key in KEYS or key.startswith("fixed.")
@@ -124,7 +125,8 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
         raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
     questions = with_others(name for name in values.get("questions", "").split(",") if name)
     table = load_table(path)
-    fixed, source = _fixed(values, table.factor_levels("explainer")), values.get("select.from")
+    fixed = _fixed(values, table.factor_levels("explainer"))
+    source = values.get("select.from")
     select_from = None if source is None else load_table(Path(source).expanduser())
     analysis = analyse(table, tables_beside(table), questions, select_from=select_from, fixed=fixed)
     if form is not None:

@@ -66,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _printed(parsed: argparse.Namespace) -> str:
     """The output. Raises BmxError for every mistake that the user can fix."""
-    table, columns = open_table(Path(parsed.table).expanduser()), named_roles(parsed.columns)
+    table = open_table(Path(parsed.table).expanduser())
+    columns = named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
     arguments = {name: value for name, value in vars(parsed).items() if name not in ("table", "columns", "json")}

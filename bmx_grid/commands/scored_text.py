@@ -17,7 +17,7 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval
 from bmx_grid.evaluations.base import BASE, columns_of
 from bmx_grid.evaluations.levels import ThresholdRow
-from bmx_grid.evaluations.tables import read_arrow, rows_of
+from bmx_grid.evaluations.stored_tables import read_arrow, rows_of
 from bmx_grid.measures.significance import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
@@ -102,7 +102,8 @@ def systems(
     thresholds: a table of `agreement`, and the name of the metric there.
     """
     metric = scorer.metric
-    corpus, scale = system_kind(scorer) == "corpus", scale_of(metric)
+    corpus = system_kind(scorer) == "corpus"
+    scale = scale_of(metric)
     combine = metric.combine if corpus else mean
     terms = {name: by_mean(of_system) for name, of_system in scores.items()}
     if corpus:
@@ -154,7 +155,8 @@ def scored_lines(values: ScoredValues) -> str:
 
 
 def _lines_of_segments(values: ScoredValues) -> Iterator[str]:
-    digits, rows = _digits(values), values["scores"]
+    digits = _digits(values)
+    rows = values["scores"]
     columns = ["score", "base"] if any(row["score"] != row["base"] for row in rows) else ["score"]
     base = float(np.mean([row["base"] for row in rows]))
     yield "     #  " + "  ".join(f"{name:>8}" for name in columns)
@@ -171,7 +173,8 @@ def _digits(values: ScoredValues) -> int:
 
 
 def _lines_of_systems(values: ScoredValues) -> Iterator[str]:
-    form, signed = f".{_digits(values)}f", f"+.{_digits(values)}f"
+    form = f".{_digits(values)}f"
+    signed = f"+.{_digits(values)}f"
     scores: dict[str, Sequence[float]] = values.get("scores", {})
     if scores:
         yield "     #  " + "  ".join(map(visible, scores))

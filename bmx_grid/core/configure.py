@@ -211,7 +211,8 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     A component may be given by the name of an option; `seed` is then that of the part it belongs to.
     Raises ConfigError naming `where`, the value and what is expected.
     """
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
     if hint is Any:
         return value
     if origin is typing.Literal:

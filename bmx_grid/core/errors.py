@@ -31,7 +31,8 @@ class BmxError(Exception):
 
     def __str__(self) -> str:
         """The message; of one that quotes something long the start and the end, which says the way out."""
-        message, half = super().__str__(), MOST_OF_MESSAGE // 2
+        message = super().__str__()
+        half = MOST_OF_MESSAGE // 2
         return message if len(message) <= MOST_OF_MESSAGE else f"{message[:half]} … {message[-half:]}"
 
     def _render_traceback_(self) -> list[str]:
@@ -103,7 +104,8 @@ def printable(text: str) -> str:
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """The message for an unknown name: the closest match, then the list of what exists, signs in quotation marks."""
-    name, names = printable(str(name)), sorted(known)
+    name = printable(str(name))
+    names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
     available = [known_name if any(map(str.isalnum, known_name)) else f"'{known_name}'" for known_name in names]

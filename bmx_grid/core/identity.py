@@ -52,7 +52,8 @@ class Component:
     def __post_init__(self) -> None:
         """Raise ConfigError for a number beyond the bounds of its field."""
         for item in dataclasses.fields(self):
-            value, bounds = getattr(self, item.name), [key for key in BOUNDS if key in item.metadata]
+            value = getattr(self, item.name)
+            bounds = [key for key in BOUNDS if key in item.metadata]
             if value is None or not bounds:
                 continue
             if not (abs(value) < math.inf and all(BOUNDS[key][1](value, item.metadata[key]) for key in bounds)):

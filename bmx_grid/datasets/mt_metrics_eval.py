@@ -22,9 +22,9 @@ from bmx_grid.core.errors import ConfigError, DataMissingError, close_match, unk
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.wording import named
 from bmx_grid.datasets.base import PART, DatasetReader
-from bmx_grid.datasets.imported import with_ids
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
+from bmx_grid.datasets.scores_of_files import with_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import first_few
 
@@ -128,7 +128,8 @@ class MtMetricsEval(DatasetReader):
         return root
 
     def _judged_pairs(self, root: Path) -> tuple[str, ...]:
-        sources, scores = _files(root / "sources", "*.txt"), root / "human-scores"
+        sources = _files(root / "sources", "*.txt")
+        scores = root / "human-scores"
         pairs = tuple(path.stem for path in sources if _files(scores, f"{path.stem}.*.s*.score"))
         if not pairs:
             raise DataMissingError(

@@ -85,7 +85,8 @@ def read_word_gold(folder: Path, language_pair: str) -> tuple[WordTags, dict[int
     of_tags, of_tokens, texts = (
         read_lines(_test_file(folder, name)) for name in (f"{language_pair}.tags", "mt_tok", "mt")
     )
-    tags, tokens = rows_of_tags(of_tags), list(rows_of_words(of_tokens))
+    tags = rows_of_tags(of_tags)
+    tokens = list(rows_of_words(of_tokens))
     surplus: dict[int, tuple[int, ...]] = {}
     for row, (labels, line, text) in enumerate(zip(tags, tokens, texts, strict=True)):
         if len(labels) > len(line):

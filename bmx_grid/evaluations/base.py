@@ -104,7 +104,8 @@ class SegmentCodes:
         self.named = np.array([segment.system is not None for segment in segments.segments], dtype=np.bool_)
         self.names: list[str] = sorted(set(systems))
         self.items = codes([segment.id for segment in segments.segments])
-        self.systems, self.clusters = codes(systems), codes(list(clusters))
+        self.systems = codes(systems)
+        self.clusters = codes(list(clusters))
 
     def table(self, scores: Floats) -> Floats:
         """float64[items, systems] from float64[N] scores of segments; NaN where there is none."""

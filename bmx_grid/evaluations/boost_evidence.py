@@ -192,7 +192,8 @@ def joint_samples(rated: Sequence[Rated], made: Sequence[Contrasts], resamples: 
     of them. A pair without a defined contrast is left out of a mean, as a resample is in which a pair has none.
     """
     numbers = codes(np.concatenate([one.clusters for one in rated]))
-    parts, count = np.split(numbers, np.cumsum([len(one.clusters) for one in rated])[:-1]), number_of(numbers)
+    parts = np.split(numbers, np.cumsum([len(one.clusters) for one in rated])[:-1])
+    count = number_of(numbers)
     if count < FEWEST_CLUSTERS:
         return {}
     widest = max(len(one.human) for one in rated)

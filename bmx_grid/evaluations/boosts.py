@@ -191,7 +191,8 @@ class BoostEvaluation(OnGrid):
     def _of_dataset(self, members: Sequence[Member], results: Sequence[BoostsOfSetting]) -> Differences:
         """Add what is chosen on other folds and language pairs of a data set, and what needs no choice."""
         settings = [member.setting for member in members]
-        labels, pairs = [setting.clusters for setting in settings], [setting.names[1] for setting in settings]
+        labels = [setting.clusters for setting in settings]
+        pairs = [setting.names[1] for setting in settings]
         members = linked(self._kind, members, labels, pairs)
         choices = list(self._choices(members)) if settings[0].explainer is not None else []
         names, metrics = _shared_metrics(members)
@@ -233,7 +234,9 @@ class BoostEvaluation(OnGrid):
         """Recipes, and the power mean at the published point of the explainer, by name and point."""
         published = self.grid.fixed.get(member.setting.explainer_name)
         for name in member.features:
-            boost, fitted, point = self.boosts[name], None, FIXED
+            boost = self.boosts[name]
+            fitted = None
+            point = FIXED
             if isinstance(boost, Fixed):
                 fitted = boost.known.fitted()
             elif isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
@@ -287,7 +290,8 @@ class BoostEvaluation(OnGrid):
         """What is best on all segments of these settings, as fields of a recipe; not what abstains or is one."""
         chosen_on = []
         for member in members:
-            human, n_clusters = member.setting.segments.judgements.primary, number_of(codes(member.clusters))
+            human = member.setting.segments.judgements.primary
+            n_clusters = number_of(codes(member.clusters))
             chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
         shared = {"chosen_on": tuple(chosen_on), "correlation": self._kind}
         for name in [name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)]:

@@ -69,7 +69,8 @@ def rated_of(
     """
     among = used if among is None else among
     folds = folds_of(kind, base[among], human[among], codes(clusters[among]), seed)[used[among]]
-    of_cluster, of_item = codes(clusters[used]), codes(items[used])
+    of_cluster = codes(clusters[used])
+    of_item = codes(items[used])
     return Rated(base[used], human[used], log_words[used], of_cluster, of_item, terms[used], folds, used)
 
 
@@ -100,7 +101,8 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
 
     clusters: N labels of each language pair.
     """
-    labels, known = [np.asarray(names, dtype=np.str_) for names in clusters], [list(set(names)) for names in clusters]
+    labels = [np.asarray(names, dtype=np.str_) for names in clusters]
+    known = [list(set(names)) for names in clusters]
     return [
         {other: ~np.isin(of_other, names) for other, of_other in enumerate(labels) if other != place}
         for place, names in enumerate(known)
@@ -125,7 +127,8 @@ def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats
 
     Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
     """
-    scores, count = np.full(len(rated.base), np.nan), number_of(rated.fold_of)
+    scores = np.full(len(rated.base), np.nan)
+    count = number_of(rated.fold_of)
     for fold in range(count) if count > 1 else ():
         inside = rated.fold_of == fold
         fitted = chosen(kind, fit, [(rated, features, ~inside)])
@@ -154,7 +157,8 @@ class Member(Rated):
         """The features of a boost as they are, then those of each of `instead`. None where it cannot be made."""
         if name not in self.features:
             return []
-        features, reassigned = self.features[name], np.array(boost.of_attributions())
+        features = self.features[name]
+        reassigned = np.array(boost.of_attributions())
         of_others = [np.where(reassigned, features[donor], features) for donor in self.donors]
         return [features, *of_others, *(placebo[name] for placebo in self.placebos)]
 
@@ -200,7 +204,8 @@ def member_of(
     Raises DataError where a boost cannot be made of the attributions at all.
     """
     base, human = setting.scores.base_scores, setting.segments.human_scores
-    labels, kind = np.asarray(setting.clusters, dtype=np.str_), spec.correlation
+    labels = np.asarray(setting.clusters, dtype=np.str_)
+    kind = spec.correlation
     features: dict[str, Floats] = {}
     lacking: dict[str, str] = {}
     placebos: list[dict[str, Floats]] = []

@@ -144,7 +144,8 @@ def segment_correlations(
 
     drawn: `resamples` of intervals, and the `seed` of all draws.
     """
-    of, human = setting.codes, setting.segments.judgements.scores[human_name]
+    of = setting.codes
+    human = setting.segments.judgements.scores[human_name]
     groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
     if of.named.any():
         groupings |= {"item": of.items, "system": of.systems}
@@ -154,7 +155,8 @@ def segment_correlations(
         columns = scores if grouping == "none" else np.where(of.named[:, None], scores, np.nan)
         used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
         n_systems = len(np.unique(of.systems[used & of.named]))
-        turned, arrays = setting.direction * columns, (human, groups, of.clusters)
+        turned = setting.direction * columns
+        arrays = (human, groups, of.clusters)
         correlations = grouped_correlations(CORRELATIONS, columns, *arrays, **drawn)
         agreements = grouped_acc_eq(turned, *arrays, **drawn)
         halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()
@@ -189,10 +191,12 @@ class SystemLevel:
     ) -> None:
         of, judged = setting.codes, setting.segments.judgements
         self.point, self.human_name, self.names, self._codes = point, human_name, of.names, of
-        self._drawn, self._published = drawn, list[Weighted]()
+        self._drawn = drawn
+        self._published = list[Weighted]()
         self._of_segments = setting.points[point], judged.scores[human_name]
         scores, human = self._of_segments
-        published, given = judged.systems.get(human_name), setting.systems if point == BASE else {}
+        published = judged.systems.get(human_name)
+        given = setting.systems if point == BASE else {}
         systems_only = bool(given) and not np.isfinite(scores).any()  # read from a file
         rated = np.isfinite(human) | (published is not None)
         self._used = of.named & rated & (np.isfinite(scores) | systems_only)
@@ -204,7 +208,8 @@ class SystemLevel:
             where = of.systems[self._used], clusters, len(self.names), self.n_clusters
             return system_scores(terms[self._used], combine, *where)
 
-        self._means, self._corpus = over(by_mean(scores), mean), None
+        self._means = over(by_mean(scores), mean)
+        self._corpus = None
         statistics = setting.scores.statistics if point == BASE else None
         if given:
             self._corpus = self._fixed(given)
@@ -285,11 +290,13 @@ class SystemLevel:
     def thresholds(self) -> Iterator[ThresholdRow]:
         """Rows of thresholds.parquet; none with fewer than three systems."""
         first, second = np.triu_indices(len(self.names), 1)
-        gaps, judged = self.scores[first] - self.scores[second], self.human[first] - self.human[second]
+        gaps = self.scores[first] - self.scores[second]
+        judged = self.human[first] - self.human[second]
         known = np.isfinite(gaps) & np.isfinite(judged)
         if not self._codes.named.any() or known.sum() < FEWEST_SYSTEMS:
             return
-        agree, apart = (1 + np.sign(gaps[known]) * np.sign(judged[known])) / 2, np.abs(gaps[known])
+        agree = (1 + np.sign(gaps[known]) * np.sign(judged[known])) / 2
+        apart = np.abs(gaps[known])
         slope = system_statistic("agreement_slope", self.scores, self.human)
         sizes = len(self.names), self.n_clusters
         of_slope = system_samples(["agreement_slope"], self._turned, self._human, *sizes, **self._drawn)

@@ -28,8 +28,8 @@ from bmx_grid.evaluations.base import (
     grouped,
     here,
 )
-from bmx_grid.evaluations.grid import sample_of
 from bmx_grid.evaluations.grid_options import OnGrid
+from bmx_grid.evaluations.grid_surface import sample_of
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.correlation import Kind as Correlation
@@ -222,7 +222,8 @@ class SignificanceEvaluation(OnGrid):
         seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1)[0])
         alone = {(*setting.pair, setting.metric_name): setting for setting in reversed(settings)}
         for place, row in zip(places, rows, strict=True):
-            setting, size = settings[place], sizes[row.family] if row.test in UNITS else 0
+            setting = settings[place]
+            size = sizes[row.family] if row.test in UNITS else 0
             if size / (self.resamples + 1) > LEVEL and row.p <= near:
                 own = row.against == setting.metric_name
                 other = setting if own else alone[(*setting.pair, row.against)]
@@ -318,7 +319,9 @@ def _compared_scores(setting: Finished, point: str, other: Finished, level: str,
 def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     """The scores of a point, and of the metric alone; for statistics of agreement higher is better."""
     of, segments, published = setting.codes, setting.segments, None
-    scores, alone, human = setting.points[point], setting.scores.base_scores, segments.human_scores
+    scores = setting.points[point]
+    alone = setting.scores.base_scores
+    human = segments.human_scores
     if statistic not in AGREEMENTS:
         return Scores(scores, alone, human, of.clusters, of.systems if len(segments.systems) > 1 else None)
     if statistic == "pairwise_accuracy" and segments.judgements.primary in segments.judgements.systems:
@@ -350,7 +353,8 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     rank = 1
     for at in sorted((at for at in tested if np.isfinite(values[at])), key=lambda at: (-values[at], at)):
         if any(p_of.get((other, at), p_of.get((at, other), np.nan)) < LEVEL for other in group):
-            rank, group = rank + 1, []
+            rank = rank + 1
+            group = []
         group.append(at)
         ranks[at] = rank
     return ranks

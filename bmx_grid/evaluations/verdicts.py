@@ -195,7 +195,8 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
         return []
     p = pd.DataFrame({"helps": [row.p_helps for row in evidence], "gain": [row.gain.p for row in evidence]})
     families = p.groupby([" ".join(row.family) for row in evidence])
-    corrected, sizes = families.transform(holm), families["gain"].transform("size")
+    corrected = families.transform(holm)
+    sizes = families["gain"].transform("size")
     verdicts = []
     for row, helps, gain, size in zip(evidence, corrected["helps"], corrected["gain"], sizes, strict=True):
         row = replace(row, p_helps_holm=helps, p_gain_holm=gain, tried=int(size))
@@ -208,7 +209,8 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
 
 def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     """The label, and why; the p values of the row are corrected."""
-    gain, alpha = row.gain, 1 - CONFIDENCE
+    gain = row.gain
+    alpha = 1 - CONFIDENCE
     shown = f"gain {gain}"
     if math.isnan(gain.value):
         return TOO_LITTLE, "no gain is defined on these segments"
@@ -289,7 +291,8 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
             for point in (declared, PUBLISHED, OTHER_DATASETS):
                 if point not in known or 1 < known[point].pairs < FEWEST_UNITS:
                     continue
-                line, beside = known[point], declared if point == PUBLISHED else point
+                line = known[point]
+                beside = declared if point == PUBLISHED else point
                 keys = {column: (boost, against, point) for column, against in MEASURED.items()}
                 keys |= {column: (*names, beside) for column, names in BESIDE.items()}
                 estimates: dict[str, Any] = {

@@ -107,7 +107,9 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
     if masked:
         proposed = propose(loaded, words, masked, explainer.most_candidates, explainer.batch_tokens)
         likeliest = dict(zip(masked, zip(*proposed, strict=True), strict=True))
-    texts, places, weights = [join_words(words)], [], []
+    texts = [join_words(words)]
+    places = []
+    weights = []
     for place in range(len(words)):
         candidates, shares = likeliest.get(place, ([""], np.ones(1)))  # an empty word stands for itself
         count = max(int(np.count_nonzero(shares > explainer.delta)), explainer.no_candidate == "best")
@@ -154,7 +156,8 @@ def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int)
 
     network, device = loaded.network, loaded.device
     inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
-    rows, places = torch.arange(len(ids), device=device), torch.from_numpy(masks).to(device)
+    rows = torch.arange(len(ids), device=device)
+    places = torch.from_numpy(masks).to(device)
     # The head is by far the widest layer (120,000 outputs per token): only where a word is masked.
     head = getattr(network, "cls", None) or getattr(network, "lm_head", None)
     if head is None:

@@ -50,7 +50,8 @@ class Shap(Explainer):
 
         Raises ExplainError for a side that is too long.
         """
-        n, n_orders = len(words), self._orders(len(words))
+        n = len(words)
+        n_orders = self._orders(len(words))
         seed = int(rng.integers(2**32))
         if not n_orders:
             return Plan(words, keep=all_masks(n), replacement=self.mask)
@@ -127,7 +128,8 @@ def permutation_masks(orders: Ints) -> Flags:
     between = n_orders * (n - 1)
     keep = np.empty((2 + 2 * between, n), dtype=np.bool_)
     keep[0], keep[1] = True, False
-    adding, removing = keep[2 : 2 + between], keep[2 + between :]
+    adding = keep[2 : 2 + between]
+    removing = keep[2 + between :]
     steps = np.arange(1, n, dtype=np.int32)
     np.less(places[:, None, :], steps[:, None], out=adding.reshape(n_orders, n - 1, n))
     np.logical_not(adding, out=removing)

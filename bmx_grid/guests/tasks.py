@@ -136,7 +136,8 @@ def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
     """A row per system, by its segments' primary human scores."""
     codes, human, name = setting.codes, setting.segments.human_scores, setting.segments.judgements.primary
     level = SystemLevel(setting, BASE, name)
-    far, found = outliers(level.human), ranges_by_wins(codes.table(human))
+    far = outliers(level.human)
+    found = ranges_by_wins(codes.table(human))
     for at, system in enumerate(codes.names):
         wins, losses, low, high, cluster = found[:, at].tolist()
         yield HumanRank(

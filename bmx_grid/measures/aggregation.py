@@ -57,7 +57,8 @@ class PowerMean(Aggregation):
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         step = even_step(p[np.isfinite(p)])
         low, high = int((p == -np.inf).sum()), int((p < np.inf).sum())
-        means, first = np.full((len(values), len(p)), np.nan), 0
+        means = np.full((len(values), len(p)), np.nan)
+        first = 0
         while first < len(order):  # blocks of whole rows
             last = int(np.searchsorted(offsets, offsets[first] + BLOCK_WORDS, side="right")) - 1
             last = max(last, first + 1)
@@ -101,7 +102,8 @@ def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Fl
     rounding by p, so a reference far from the largest term costs a power mean no digits.
     """
     ends = np.cumsum(lengths)
-    least, most = ordered[ends - lengths], ordered[ends - 1]
+    least = ordered[ends - lengths]
+    most = ordered[ends - 1]
     narrow = (np.log(most) - np.log(least)) * np.abs(p).max(initial=0) <= 2 * SAFE_LOG
     if step is None or not narrow.any():
         return _from_ends(ordered, lengths, p)
@@ -126,8 +128,10 @@ def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Fl
 def _from_ends(ordered: Floats, lengths: Ints, p: Floats) -> Floats:
     """`_finite` relative to the smallest value of a row for p up to 0, and to the largest for p above 0."""
     ends = np.cumsum(lengths)
-    least, most = ordered[ends - lengths], ordered[ends - 1]
-    means, middle = np.empty((len(lengths), len(p))), int(np.searchsorted(p, 0, side="right"))
+    least = ordered[ends - lengths]
+    most = ordered[ends - 1]
+    means = np.empty((len(lengths), len(p)))
+    middle = int(np.searchsorted(p, 0, side="right"))
     if middle > 0:
         descending = ordered[np.repeat(2 * ends - lengths - 1, lengths) - np.arange(len(ordered))]
         logs = -np.log(descending / np.repeat(least, lengths))
@@ -150,7 +154,8 @@ def _ratios(logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
     exponents = np.abs(p[near:])
     step = even_step(exponents)
     if step is None:
-        starts, sums = np.cumsum(lengths) - lengths, np.empty((len(lengths), len(exponents)))
+        starts = np.cumsum(lengths) - lengths
+        sums = np.empty((len(lengths), len(exponents)))
         for column, exponent in enumerate(exponents):
             sums[:, column] = np.add.reduceat(np.exp(exponent * logs), starts)
     else:
@@ -236,12 +241,15 @@ def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float)
     """
     starts = np.cumsum(lengths) - lengths
     count = len(exponents)
-    nearest, width = int(np.argmin(np.abs(exponents))), math.isqrt(count)
+    nearest = int(np.argmin(np.abs(exponents)))
+    width = math.isqrt(count)
     left = nearest if nearest < width else width // 2
-    below, above = -(-(nearest - left) // width), (count - nearest + left - 1) // width
+    below = -(-(nearest - left) // width)
+    above = (count - nearest + left - 1) // width
     height = below + 1 + above
     tables = _scratch_rows(height + width, len(logs))
-    coarse, fine = tables[:height], tables[height:]
+    coarse = tables[:height]
+    fine = tables[height:]
     _powers(logs, step * width, below, out=coarse)
     _powers(logs, step, left, out=fine)
     if exponents[nearest] != 0:
@@ -283,7 +291,8 @@ def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
         more = min(done, len(rest) - done)
         factor = np.exp(sign * done * step * logs) if fresh else np.square(factor, out=factor)
         np.multiply(rest[:more], factor, out=rest[done : done + more])
-        done, fresh = done + more, not fresh
+        done = done + more
+        fresh = not fresh
     np.divide(1.0, rest[:short][::-1], out=table[:short])
 
 

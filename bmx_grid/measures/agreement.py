@@ -55,9 +55,11 @@ class SegmentPairs:
         Past max_pairs, so many pairs are drawn with replacement (the seed decides), from each group in proportion to
         its pairs.
         """
-        rows, sizes = np.argsort(groups, kind="stable"), np.unique(groups, return_counts=True)[1]
+        rows = np.argsort(groups, kind="stable")
+        sizes = np.unique(groups, return_counts=True)[1]
         pairs_of = sizes * (sizes - 1) // 2
-        total, defined = int(pairs_of.sum()), int((pairs_of > 0).sum())
+        total = int(pairs_of.sum())
+        defined = int((pairs_of > 0).sum())
         if total <= max_pairs:
             first, second, group = _all_pairs(rows, sizes)
         else:
@@ -82,7 +84,8 @@ class SegmentPairs:
         """
         if not len(self.first):
             return math.nan, False, np.empty(0, dtype=np.bool_)
-        one, other = metric[self.first], metric[self.second]
+        one = metric[self.first]
+        other = metric[self.second]
         distance = np.abs(one - other)
         tied = self.by_human == 0
         concordant = ~tied & (_order(one, other) == self.by_human)
@@ -92,7 +95,8 @@ class SegmentPairs:
         gained = np.bincount(at[1:], self.weight[tied], len(thresholds))
         past = np.searchsorted(thresholds, distance[concordant])
         lost = np.bincount(past, self.weight[concordant], len(thresholds))[: len(thresholds)]
-        right, by_ties = float(self.weight[concordant].sum()), float(self.weight[tied].sum())
+        right = float(self.weight[concordant].sum())
+        by_ties = float(self.weight[tied].sum())
         accuracies = right + np.cumsum(gained - lost)
         best = int(np.argmax(accuracies >= accuracies.max() - TIE))  # sums of weights differ by rounding
         epsilon = float(thresholds[best])
@@ -124,7 +128,8 @@ def members_of(groups: Ints) -> list[Ints]:
 
 def _all_pairs(rows: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
     """Two rows and the group of every pair within groups of these sizes, whose rows stand together."""
-    ends, group = np.cumsum(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    ends = np.cumsum(sizes)
+    group = np.repeat(np.arange(len(sizes)), sizes)
     later = ends[group] - 1 - np.arange(len(rows))  # rows of its group that come after each
     one = np.repeat(np.arange(len(rows)), later)
     other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
@@ -158,10 +163,13 @@ def spa(
     apart = np.full((n_systems, n_systems), np.nan)  # |p_human - p_metric| of each pair
     used = np.isfinite(metric) & np.isfinite(human)
     shared = np.flatnonzero(used.sum(axis=1) > 1)  # the other items have no pair
-    metric, human, used = metric[shared], human[shared], used[shared]
+    metric = metric[shared]
+    human = human[shared]
+    used = used[shared]
     first, second = np.triu_indices(n_systems, 1)
     for some in ranges(len(first), min(PAIRS_AT_ONCE, fitting(CELLS, len(shared)))):
-        one, other = first[some], second[some]
+        one = first[some]
+        other = second[some]
         both = used[:, one] & used[:, other]
         gaps = [np.where(both, scores[:, one] - scores[:, other], 0.0) for scores in (metric, human)]
         of_bundles = sums_by(bundled(np.arange(len(shared))), np.concatenate(gaps, axis=1))
@@ -178,7 +186,8 @@ def spa(
 
 def _resampled_systems(apart: Floats, resamples: int, seed: int) -> Floats:
     """float64[R] soft pairwise accuracy of systems that are drawn; NaN of fewer than three different ones."""
-    matrices, rng = (np.nan_to_num(apart), np.isfinite(apart).astype(np.float64)), np.random.default_rng(seed)
+    matrices = (np.nan_to_num(apart), np.isfinite(apart).astype(np.float64))
+    rng = np.random.default_rng(seed)
     values = [np.empty(0)]
     for size in blocks(resamples, len(apart)):
         times = draws(rng, len(apart), size)

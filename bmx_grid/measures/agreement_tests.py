@@ -93,16 +93,22 @@ def drawn_agreement(
     rated = np.isfinite(scores.human) if scores.of_systems is None else True
     used = np.flatnonzero(np.isfinite(scores.x + scores.y) & rated)
     used = used[np.lexsort((scores.item[used], scores.system[used]))]
-    x, y, human = unit_variance(scores.x[used]), unit_variance(scores.y[used]), scores.human[used]
-    items, system, clusters = codes(scores.item[used]), scores.system[used], codes(scores.cluster[used])
-    systems, count = codes(system), number_of(clusters)
+    x = unit_variance(scores.x[used])
+    y = unit_variance(scores.y[used])
+    human = scores.human[used]
+    items = codes(scores.item[used])
+    system = scores.system[used]
+    clusters = codes(scores.cluster[used])
+    systems = codes(system)
+    count = number_of(clusters)
     units, unit_of_row = units_of(unit, clusters, systems)
     if statistic == "acc_eq":
         values = _of_segments(x, y, human, items, clusters)
     else:
         both = Scores(x, y, human, clusters, system, items, scores.of_systems)
         values = _of_systems(both, _order if statistic == "pairwise_accuracy" else _sureness)
-    none, once = np.zeros((1, len(x))), np.ones((1, count))
+    none = np.zeros((1, len(x)))
+    once = np.ones((1, count))
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
     samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(CACHED_CELLS, len(x))  # arrays stay in a cache
     if units >= FEWEST_CLUSTERS and np.isfinite(first - second):
@@ -132,7 +138,8 @@ def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Int
     place = np.searchsorted(thresholds, distance).astype(np.uint32)
     place[untied & (np.sign(gaps) != pairs.by_human)] = 0
     order = np.argsort(place[0], kind="stable")  # thresholds that stand together in memory are raised together
-    place, untied = place[:, order], untied[order]
+    place = place[:, order]
+    untied = untied[order]
     first, second, group = (rows[order].astype(np.uint32) for rows in (pairs.first, pairs.second, pairs.group))
     cluster_of_group = clusters[[rows[0] for rows in members_of(items)]]
     in_group = np.bincount(group, minlength=len(cluster_of_group))
@@ -168,7 +175,8 @@ def _most_gained(
     most = np.empty((resamples, 2))
     gained = np.zeros((n_thresholds, 2))
     for drawn in range(resamples):
-        swapped, counted = swap[min(drawn, len(swap) - 1)], times[min(drawn, len(times) - 1)]
+        swapped = swap[min(drawn, len(swap) - 1)]
+        counted = times[min(drawn, len(times) - 1)]
         for pair in range(len(first)):
             worth = gain[pair] * counted[group[pair]]
             source = 2 * swapped[first[pair]] + swapped[second[pair]]
@@ -179,7 +187,8 @@ def _most_gained(
             of_x += gained[threshold, 0]
             of_y += gained[threshold, 1]
             gained[threshold] = 0.0
-            most_x, most_y = max(most_x, of_x), max(most_y, of_y)
+            most_x = max(most_x, of_x)
+            most_y = max(most_y, of_y)
         most[drawn] = most_x, most_y
     return most
 
@@ -200,7 +209,8 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
         table[:, system, items] = rows
         return table
 
-    seen, judged = filled(np.ones((1, len(x))))[0], filled(scores.human[None])
+    seen = filled(np.ones((1, len(x))))[0]
+    judged = filled(scores.human[None])
 
     def values(swap: Floats, times: Floats) -> Floats:
         weights = times[:, at_item]
@@ -240,7 +250,8 @@ def _sureness(scores: Floats, seen: Floats, weights: Floats) -> Floats:
     from scipy.special import ndtr
 
     counted = (weights[:, None] * seen).swapaxes(1, 2)
-    sums, squares = scores @ counted, scores**2 @ counted
+    sums = scores @ counted
+    squares = scores**2 @ counted
     gap = sums - sums.swapaxes(1, 2)
     spread = squares + squares.swapaxes(1, 2) - 2 * (scores * weights[:, None]) @ scores.swapaxes(1, 2)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -59,7 +59,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level, *, resamples: int = 100
             of_values = counts.T @ weights
             numbers = np.cumsum(of_values, axis=0) - of_values / 2  # the middle of each value's places, less a constant
             numbers -= of_values.sum(axis=0) / 2
-        first, second = counts @ numbers, counts @ numbers**2
+        first = counts @ numbers
+        second = counts @ numbers**2
         within = 2 * (m * second - first**2) / (m - 1)
         n, total, squares = ((weights * sums).sum(axis=0) for sums in (m, first, second))
         return (weights * within).sum(axis=0) / n, 2 * (n * squares - total**2) / (n * (n - 1))
@@ -111,7 +112,8 @@ def _agreement(
     if kept.ndim != 2:
         raise ValueError(f"ratings of shape {kept.shape}; expected items x annotators")
     kept = kept[np.isfinite(kept).sum(axis=1) > 1]
-    n, rated = len(kept), np.isfinite(kept)
+    n = len(kept)
+    rated = np.isfinite(kept)
     if not n:
         return Agreement(math.nan, math.nan, math.nan, math.nan, 0, 0)
     rows, columns = np.nonzero(rated)
@@ -149,8 +151,11 @@ def reliability(raters: ArrayLike) -> dict[str, float]:
         raise ValueError(f"ratings of shape {ratings.shape}; expected segments x raters")
     rated = np.isfinite(ratings)
     counts = rated.sum(axis=1)
-    ratings, rated, counts = ratings[counts > 0], rated[counts > 0], counts[counts > 0]
-    n, total = len(counts), int(counts.sum())
+    ratings = ratings[counts > 0]
+    rated = rated[counts > 0]
+    counts = counts[counts > 0]
+    n = len(counts)
+    total = int(counts.sum())
     k = float(n / (1 / counts).sum()) if n > 0 else math.nan
     undefined = {"icc_k": math.nan, "icc_1": math.nan, "ceiling": math.nan, "k": k}
     if n < 2 or total == n:

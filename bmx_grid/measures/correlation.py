@@ -39,7 +39,9 @@ def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
     if left.shape != right.shape or left.ndim != 1:
         raise ValueError(f"two arrays of one length are correlated, not shapes {left.shape} and {right.shape}")
     rated = ~(np.isnan(left) | np.isnan(right))
-    left, right, n = left[rated], right[rated], int(rated.sum())
+    left = left[rated]
+    right = right[rated]
+    n = int(rated.sum())
     if n < FEWEST or (kind == "pearson" and not np.isfinite([left, right]).all()):
         return float("nan")
     if kind == "pearson":
@@ -79,7 +81,9 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     sums = np.ones(len(base)) @ means  # NaN or infinity anywhere shows in the sum of its column
     if not (used.all() and np.isfinite(sums).all()):
         used &= np.isfinite(means).all(axis=1)
-        means, base, human = means[used], base[used], human[used]
+        means = means[used]
+        base = base[used]
+        human = human[used]
         sums = np.ones(len(base)) @ means
     result = np.full((means.shape[1], len(w)), np.nan)
     if len(base) < FEWEST:
@@ -104,8 +108,10 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     base_centre = float(base.mean())
     base_left = base - base_centre
     # One product with each vector: a product with both at once would copy all means first.
-    with_human, with_base = human_unit @ means, base_left @ means
-    own, level = np.einsum("np,np->p", means, means), len(base) * centre**2
+    with_human = human_unit @ means
+    with_base = base_left @ means
+    own = np.einsum("np,np->p", means, means)
+    level = len(base) * centre**2
     own -= level
     close = np.flatnonzero(~(own > CENTRED * level))  # means so close to each other lose digits unless centred first
     if len(close):
@@ -135,7 +141,8 @@ def _pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
     NaN for scores that are equal to a relative `precision`.
     """
     result = np.full(scores.shape[1], np.nan)
-    least, most = scores.min(axis=0), scores.max(axis=0)
+    least = scores.min(axis=0)
+    most = scores.max(axis=0)
     varies = most - least > precision * np.maximum(np.abs(least), np.abs(most))
     result[varies] = unit(human) @ unit(scores[:, varies])
     return result

@@ -190,7 +190,9 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
 
 def grid_of(spec: GridSpec, inputs: GridInputs) -> GridResult:
     """The grid of the used segments."""
-    base, human, w = inputs.base, inputs.human, np.array(spec.w)
+    base = inputs.base
+    human = inputs.human
+    w = np.array(spec.w)
     grid = correlate_grid(spec.correlation, inputs.means, base, human, w)
     place = int(first_within_rounding(grid[None])[0])
     row, column = divmod(place, len(spec.w))
@@ -272,7 +274,8 @@ def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple
     number is therefore always a correlation that was computed, never interpolated.
     With w = 1, the metric alone, p has no meaning: any p is accepted, NaN included.
     """
-    column, row = _nearest(w_grid, w), _nearest(p_grid, p)
+    column = _nearest(w_grid, w)
+    row = _nearest(p_grid, p)
     if column is not None and w_grid[column] == 1 and len(p_grid):
         row = row or 0
     return None if row is None or column is None else (row, column)

@@ -68,7 +68,8 @@ class Sample:
         self, means: Floats, base: Floats, human: Floats, w: ArrayLike, cluster: ArrayLike, kind: Kind = "pearson"
     ) -> None:
         self.means, self.base, self.human, self.kind = means, base, human, kind
-        self.w, self.cluster = np.union1d(w, [1.0]), codes(cluster)
+        self.w = np.union1d(w, [1.0])
+        self.cluster = codes(cluster)
 
     def grids_on(self, parts: Sequence[Flags] | Flags) -> Floats:
         """float64[S, P, W] the grids of S parts of the segments, bool[N] each.
@@ -123,7 +124,9 @@ def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> Floats:
     best = first_within_rounding(sample.grids_on([fold != number for number in range(number_of(fold))]))
     for number in np.flatnonzero(best >= 0):
         row, column = divmod(int(best[number]), len(sample.w))
-        inside, w, boosted = fold == number, sample.w[column], sample.base
+        inside = fold == number
+        w = sample.w[column]
+        boosted = sample.base
         if w != 1:
             boosted = to_scale(w * sample.base + (1 - w) * sample.means[:, row], sample.base)
         scores[inside] = boosted[inside]
@@ -132,7 +135,8 @@ def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> Floats:
 
 def to_scale(scores: Floats, like: Floats) -> Floats:
     """Scores with the mean and spread of `like`; unchanged where either has no spread."""
-    spread, wanted = float(scores.std()), float(like.std())
+    spread = float(scores.std())
+    wanted = float(like.std())
     if not (spread > 0 and wanted > 0):
         return scores
     return np.asarray((scores - scores.mean()) * (wanted / spread) + like.mean())
@@ -150,7 +154,8 @@ def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> 
         return math.nan, math.nan
     row, column = divmod(place, len(sample.w))
     gain = float(sample.correlation[row, column] - sample.baseline) if sample.w[column] != 1 else 0.0
-    rng, as_large = np.random.default_rng([seed, SELECTION]), 1
+    rng = np.random.default_rng([seed, SELECTION])
+    as_large = 1
     for size in blocks(resamples, sample.clusters, WEIGHT_CELLS):
         signs = 1 - 2 * swaps(rng, sample.clusters, size)
         as_large += int((largest_gains(sample, signs) >= gain - TIE).sum())
@@ -164,11 +169,13 @@ def largest_gains(sample: Sample, signs: Floats) -> Floats:
     sqrt(1 - r^2) * error, so that a point's gain is r (cos - 1) + sqrt(1 - r^2) sin * (residual mean . error).
     """
     n = len(sample.base)
-    base, r = unit(sample.base), sample.baseline
+    base = unit(sample.base)
+    r = sample.baseline
     error = unit(sample.human) - r * base
     share = math.sqrt(float(error @ error))
     sums = sums_by(sample.cluster, np.stack([error, base * error], axis=1))
-    off_mean, off_base = signs @ sums.T[0], signs @ sums.T[1]
+    off_mean = signs @ sums.T[0]
+    off_base = signs @ sums.T[1]
     # Signs change no square: what the flipped errors have of the mean and of the base score is taken out again.
     length = np.sqrt(error @ error - off_mean**2 / n - off_base**2)
     largest = np.zeros(len(signs))  # w = 1
@@ -184,7 +191,8 @@ def largest_gains(sample: Sample, signs: Floats) -> Floats:
             defined = np.flatnonzero(~np.isnan(sample.correlation[columns, place]))
             if w == 1 or not len(defined):
                 continue
-            first, rest = w * spread + (1 - w) * along[defined], (1 - w) * across[defined]
+            first = w * spread + (1 - w) * along[defined]
+            rest = (1 - w) * across[defined]
             size = np.hypot(first, rest)
             scale = share * (1 - w) / size
             # r (cos - 1) without the digits that 1 - cos loses for small angles

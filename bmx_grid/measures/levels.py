@@ -50,8 +50,11 @@ def _means(values: Floats, again: Again, groups: Ints, clusters: Ints, resamples
     Expanded percentile intervals (`resampling.interval_levels`) for the clusters, int64[n], that have a defined group;
     NaN without resamples, or with fewer than three such clusters.
     """
-    group, clusters, defined = codes(groups), codes(clusters), np.isfinite(values)
-    units, samples = [len(np.unique(clusters[row[group]])) for row in defined], np.empty((len(values), 0))
+    group = codes(groups)
+    clusters = codes(clusters)
+    defined = np.isfinite(values)
+    units = [len(np.unique(clusters[row[group]])) for row in defined]
+    samples = np.empty((len(values), 0))
     if resamples and max(units, default=0) >= FEWEST_CLUSTERS:
         samples = _resampled(values, defined, again, group, clusters, resamples, seed)
     columns = []
@@ -65,7 +68,8 @@ def _resampled(
     values: Floats, defined: Flags, again: Again, group: Ints, clusters: Ints, resamples: int, seed: int
 ) -> Floats:
     """float64[K, R] the mean over the groups of each resample; those within one cluster come and go with it."""
-    members, count = members_of(group), number_of(clusters)
+    members = members_of(group)
+    count = number_of(clusters)
     cluster = clusters[[rows[0] for rows in members]]
     whole = np.bincount(group, clusters != cluster[group], len(members)) == 0
     summed = [
@@ -106,7 +110,10 @@ def grouped_correlations(
     MOST_CELLS on large groups are taken as linear in the weights (`projection`).
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
-    scores, human, groups, clusters = scores[used], human[used], groups[used], clusters[used]
+    scores = scores[used]
+    human = human[used]
+    groups = groups[used]
+    clusters = clusters[used]
     members = members_of(groups)
     values = np.concatenate([_within(kind, scores, human, members) for kind in kinds])
 
@@ -121,7 +128,8 @@ def grouped_correlations(
         times = drawn[cluster]
         return np.concatenate([weighted_correlations(kind, scores[rows], human[rows], times) for kind in kinds])
 
-    columns, width = _means(values, again, groups, clusters, resamples, seed), scores.shape[1]
+    columns = _means(values, again, groups, clusters, resamples, seed)
+    width = scores.shape[1]
     return [dict(zip(kinds, columns[column::width], strict=True)) for column in range(width)]
 
 
@@ -168,7 +176,10 @@ def grouped_acc_eq(
     linear in the weights (the projection of a U-statistic), since a resample of all pairs costs their number.
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
-    scores, human, groups, clusters = scores[used], human[used], codes(groups[used]), clusters[used]
+    scores = scores[used]
+    human = human[used]
+    groups = codes(groups[used])
+    clusters = clusters[used]
     pairs = SegmentPairs.of(human, groups, seed=seed)
     calibrated = [pairs.calibrated(column) for column in scores.T]
     shares = [pairs.shares(agree) for _, _, agree in calibrated]
@@ -195,7 +206,9 @@ def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints
     As `grouped_acc_eq`; only pairs within a half count. NaN where a half has no pair.
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
-    scores, human, groups = scores[used], human[used], groups[used]
+    scores = scores[used]
+    human = human[used]
+    groups = groups[used]
     half = dealt(codes(clusters[used]), 2, np.random.default_rng(seed))
     pairs = [SegmentPairs.of(human[half == part], groups[half == part], seed=seed) for part in range(2)]
     means = []
@@ -208,7 +221,8 @@ def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints
 
 def _within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> Floats:
     """float64[K, G] the correlation of each column in each group; NaN where undefined."""
-    correlations, sizes = np.full((scores.shape[1], len(members)), np.nan), np.array([len(rows) for rows in members])
+    correlations = np.full((scores.shape[1], len(members)), np.nan)
+    sizes = np.array([len(rows) for rows in members])
     for size in np.unique(sizes[sizes >= FEWEST]).tolist():
         of_size = np.flatnonzero(sizes == size)
         if size > TOGETHER_UP_TO:

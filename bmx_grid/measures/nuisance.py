@@ -54,7 +54,8 @@ class CurveTerms:
     def of(cls, score: Floats, log_words: Floats, clusters: int) -> CurveTerms:
         """The curve for float64[n] scores and float64[n, k] log words of segments in so many clusters."""
         values = np.column_stack([score, log_words])
-        means, sds = values.mean(axis=0), values.std(axis=0)
+        means = values.mean(axis=0)
+        sds = values.std(axis=0)
         sds = np.where(np.ptp(values, axis=0) > 0, sds, 1.0)
         standard = (values[:, 0] - means[0]) / sds[0]
         return cls(
@@ -147,7 +148,8 @@ def extrapolation(inputs: int, share: float, smaller: int) -> tuple[float, ...]:
     Statistics 10): with these weights errors of this rate cancel, and what does not depend on n stays.
     """
     rate = 2 / (2 + inputs)
-    error, error_of_half = share**-rate, 0.5**-rate
+    error = share**-rate
+    error_of_half = 0.5**-rate
     if share <= 0.5:
         return (1.0, *[0.0] * smaller)
     further = error / (error_of_half - error)
@@ -170,7 +172,8 @@ def _linear(terms: Floats, values: Floats, fold_of: Ints) -> Floats:
     for fold in range(number_of(fold_of)):
         judged = fold_of == fold
         weights = np.linalg.lstsq(columns[~judged], values[~judged], rcond=COLLINEAR)[0]
-        fitted, ahead = columns[~judged] @ weights, columns[judged] @ weights
+        fitted = columns[~judged] @ weights
+        ahead = columns[judged] @ weights
         left = _within(values[judged] - ahead, values[~judged] - fitted)
         predicted[judged] = values[judged] - left
         predicted[judged, 0] = _within(ahead[:, 0], fitted[:, 0])
@@ -182,7 +185,8 @@ def _added(left: Floats, values: Floats, fold_of: Ints) -> Floats:
 
     left, values: float64[n, 1 + b] human scores and scores, without and with what predicts them.
     """
-    of_human, of_scores = left[:, 0], left[:, 1:]
+    of_human = left[:, 0]
+    of_scores = left[:, 1:]
     added = np.zeros_like(of_scores)
     for fold in range(number_of(fold_of)):
         judged = fold_of == fold
@@ -272,14 +276,17 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
         both = np.column_stack([base, term])
         columns.append((both - both.mean(axis=0)) / np.sqrt(len(target)))
         targets.append((target - target.mean()) / target.std() / np.sqrt(len(target)))
-    stacked, wanted = np.concatenate(columns), np.concatenate(targets)
+    stacked = np.concatenate(columns)
+    wanted = np.concatenate(targets)
     weights = _least_squares(stacked, wanted)
     if weights[0] < 0:
         weights = np.concatenate([[0.0], _least_squares(stacked[:, 1:], wanted)])
-    spread, of_base = np.sqrt(np.sum((stacked @ weights) ** 2)), np.sqrt(np.sum(stacked[:, 0] ** 2))
+    spread = np.sqrt(np.sum((stacked @ weights) ** 2))
+    of_base = np.sqrt(np.sum(stacked[:, 0] ** 2))
     if not (spread > 0 and of_base > 0):
         return alone
-    own, of_terms = float(weights[0] * of_base / spread), weights[1:] * of_base / spread
+    own = float(weights[0] * of_base / spread)
+    of_terms = weights[1:] * of_base / spread
     gains = [
         correlate(kind, own * base + term @ of_terms, human) - correlate(kind, base, human)
         for base, term, human in usable

@@ -60,13 +60,16 @@ def _join_near(means: Floats, precision: float) -> None:
     From the smallest on: a group ends where a value is farther from the group's first, so that groups do not drift.
     """
     n = means.shape[1]
-    order, ordered = np.argsort(means[0], kind="mergesort"), np.empty(n)
+    order = np.argsort(means[0], kind="mergesort")
+    ordered = np.empty(n)
     for row in range(len(means)):
         for place in range(n):
             ordered[place] = means[row, order[place]]
         budget = 8 * n  # past this many moves sorting anew is quicker than repairing
         for place in range(1, n):
-            value, segment, hole = ordered[place], order[place], place
+            value = ordered[place]
+            segment = order[place]
+            hole = place
             while hole > 0 and ordered[hole - 1] > value and budget > 0:
                 ordered[hole], order[hole] = ordered[hole - 1], order[hole - 1]
                 hole -= 1
@@ -198,11 +201,13 @@ def weighted_kendall(x: Floats, human: Floats, weights: Floats) -> Floats:
 
 def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
     """The kernel: weighted tau-b of dense ranks x (ascending) and y for each row of weights; whole counts are exact."""
-    n, levels = len(x), 0
+    n = len(x)
+    levels = 0
     for place in range(n):
         levels = max(levels, y[place] + 1)
     result = np.full(len(weights), np.nan)
-    tree, of_y = np.empty(levels + 1), np.empty(levels)
+    tree = np.empty(levels + 1)
+    of_y = np.empty(levels)
     for row in range(len(weights)):
         tree[:] = 0.0  # a Fenwick tree of the weights by human rank
         of_y[:] = 0.0
@@ -212,7 +217,8 @@ def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
             while last < n and x[last] == x[first]:
                 weight = weights[row, last]
                 if weight > 0:
-                    below, at = 0.0, y[last]
+                    below = 0.0
+                    at = y[last]
                     while at > 0:
                         below += tree[at]
                         at -= at & -at
@@ -233,7 +239,8 @@ def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
         ties_y = 0.0
         for rank in range(levels):
             ties_y += of_y[rank] * of_y[rank]
-        untied_x, untied_y = (seen * seen - ties_x) / 2, (seen * seen - ties_y) / 2
+        untied_x = (seen * seen - ties_x) / 2
+        untied_y = (seen * seen - ties_y) / 2
         if untied_x > 0 and untied_y > 0:
             result[row] = net / np.sqrt(untied_x) / np.sqrt(untied_y)
     return result

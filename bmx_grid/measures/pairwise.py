@@ -34,7 +34,8 @@ class PairedSources:
     def of(cls, kind: Kind, human: Floats, items: Ints, clusters: Ints) -> Self:
         """Of n segments, by int64[n] codes of their sources and clusters."""
         sizes = np.bincount(items, minlength=1)
-        least, most = np.full(len(sizes), len(items)), np.full(len(sizes), -1)
+        least = np.full(len(sizes), len(items))
+        most = np.full(len(sizes), -1)
         np.minimum.at(least, items, clusters)
         np.maximum.at(most, items, clusters)
         rows = np.flatnonzero((sizes[items] > 1) & (least[items] == most[items]))

@@ -201,13 +201,17 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
     from scipy.special import stdtrit
     from scipy.stats import binomtest
 
-    values, cluster = np.asarray(values, dtype=np.float64), np.asarray(cluster)
+    values = np.asarray(values, dtype=np.float64)
+    cluster = np.asarray(cluster)
     if values.ndim != 1 or values.shape != cluster.shape:
         raise ValueError(f"one cluster per value is needed, not shapes {values.shape} and {cluster.shape}")
     defined = ~np.isnan(values)
     cluster = codes(cluster[defined])
-    sums, sizes = np.bincount(cluster, values[defined]), np.bincount(cluster)
-    low, high, clusters = math.nan, math.nan, len(sizes)
+    sums = np.bincount(cluster, values[defined])
+    sizes = np.bincount(cluster)
+    low = math.nan
+    high = math.nan
+    clusters = len(sizes)
     mean = float(values[defined].mean()) if defined.any() else float("nan")
     if FEWEST_CLUSTERS <= clusters < BOOTSTRAPPED:
         left = sums - mean * sizes
@@ -218,7 +222,8 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
         samples = resampled_sums(lambda of: of[:, 0] / of[:, 1], np.stack([sums, sizes], axis=1), resamples, seed)
         low, high = interval(samples, clusters)
     means = sums / sizes if clusters else sums
-    positive, tosses = int((means > TIE).sum()), int((np.abs(means) > TIE).sum())
+    positive = int((means > TIE).sum())
+    tosses = int((np.abs(means) > TIE).sum())
     p = float(binomtest(positive, tosses, alternative="greater").pvalue) if tosses else math.nan
     return ClusterMean(mean, low, high, p, positive, int(defined.sum()), clusters)
 
@@ -242,7 +247,8 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
     known = np.flatnonzero(np.isfinite(columns).all(axis=0))
     if len(human) < FEWEST or not len(known):
         return correlations
-    times, columns = np.ascontiguousarray(times), columns[:, known]
+    times = np.ascontiguousarray(times)
+    columns = columns[:, known]
     if kind == "kendall":
         from bmx_grid.measures.ordered import weighted_kendall
 
@@ -282,7 +288,8 @@ def pearson_of_sums(sums: Floats) -> Floats:
     """
     with np.errstate(all="ignore"):
         mean = sums[..., 1:] / sums[..., :1]
-        of_x, of_human = mean[..., 2] - mean[..., 0] ** 2, mean[..., 3] - mean[..., 1] ** 2
+        of_x = mean[..., 2] - mean[..., 0] ** 2
+        of_human = mean[..., 3] - mean[..., 1] ** 2
         product = of_x * of_human
         r = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(product)
     kept = (

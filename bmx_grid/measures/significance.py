@@ -267,8 +267,11 @@ def compare_sums(
     used = np.isfinite(x).all(axis=1) & np.isfinite(y).all(axis=1)
     unit = codes(labels[used])
     of_x, of_y = (sums_by(unit, terms[used]) for terms in (x, y))
-    whole_x, whole_y, count = of_x.sum(axis=0), of_y.sum(axis=0), number_of(unit)
-    samples, swapped = [np.empty(0)], [np.empty(0)]
+    whole_x = of_x.sum(axis=0)
+    whole_y = of_y.sum(axis=0)
+    count = number_of(unit)
+    samples = [np.empty(0)]
+    swapped = [np.empty(0)]
     if count >= FEWEST_CLUSTERS:
         for times in seeded_draws(count, resamples, seed):
             samples.append(combine(times.T @ of_x) - combine(times.T @ of_y))
@@ -326,7 +329,8 @@ def holm(p: ArrayLike) -> Floats:
     tested = np.flatnonzero(~np.isnan(p))
     if ((p[tested] < 0) | (p[tested] > 1)).any():
         raise ValueError("a p value is between 0 and 1")
-    order, adjusted = tested[np.argsort(p[tested], kind="stable")], np.full(p.shape, np.nan)
+    order = tested[np.argsort(p[tested], kind="stable")]
+    adjusted = np.full(p.shape, np.nan)
     size = len(order)
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * (size - np.arange(size))), 1.0)
     return adjusted

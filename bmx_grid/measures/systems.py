@@ -147,7 +147,8 @@ def _statistics_of(
     statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats, fewest: int
 ) -> dict[Statistic, Floats]:
     times = np.where(np.isfinite(metric) & np.isfinite(human), times, 0.0).T.copy()
-    metric, human = np.where(times > 0, metric.T, 0.0), np.where(times > 0, human.T, 0.0)
+    metric = np.where(times > 0, metric.T, 0.0)
+    human = np.where(times > 0, human.T, 0.0)
     first, second = np.triu_indices(len(times), 1)
     one, other = (np.sign(scores[first] - scores[second]) for scores in (metric, human))
     pairs = times[first] * times[second]
@@ -224,7 +225,8 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
 
     if scores.ndim != 1 or samples.shape[1:] != scores.shape:
         raise ValueError(f"scores of shape {scores.shape} and resamples of shape {samples.shape}")
-    known, found = np.flatnonzero(np.isfinite(scores)), np.zeros((4, len(scores)), dtype=np.int64)
+    known = np.flatnonzero(np.isfinite(scores))
+    found = np.zeros((4, len(scores)), dtype=np.int64)
     found[0, known] = 1 + (scores[known][:, None] < scores[known]).sum(axis=1)
     drawn = samples[:, known][np.isfinite(samples[:, known]).all(axis=1)]
     if not len(drawn) or not len(known):

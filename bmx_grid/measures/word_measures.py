@@ -70,11 +70,14 @@ def statistics(gold: Labels, predicted: Labels) -> Floats:
     """
     if not gold.same_words(predicted):
         raise ValueError("two labellings of the same words must have the same numbers of words")
-    row, count, agrees = gold.row_of_word(), len(gold), gold.bad == predicted.bad
+    row = gold.row_of_word()
+    count = len(gold)
+    agrees = gold.bad == predicted.bad
     spans = of_predicted, of_gold = [_spans(labels, row) for labels in (predicted, gold)]
     columns = []
     for bad in (False, True):
-        true, given = gold.bad == bad, predicted.bad == bad
+        true = gold.bad == bad
+        given = predicted.bad == bad
         columns += [sums_by_text(words, row, count) for words in (true & given, given, true)]
         for span, label, text in spans:
             share = np.bincount(span, agrees, len(text)) / np.bincount(span, minlength=len(text))  # that agrees
@@ -106,7 +109,8 @@ def _matched(of_gold: Spans, of_predicted: Spans, agrees: Flags, count: int) -> 
     width = int(predicted.max(initial=0)) + 1
     pairs, shared = np.unique(gold[agrees] * width + predicted[agrees], return_counts=True)
     order = np.lexsort((pairs, -shared))
-    used, words = (np.zeros(len(text), np.bool_), np.zeros(width, np.bool_)), np.zeros((2, count))
+    used = (np.zeros(len(text), np.bool_), np.zeros(width, np.bool_))
+    words = np.zeros((2, count))
     for pair, size in zip(pairs[order].tolist(), shared[order].tolist(), strict=True):
         left, right = divmod(pair, width)
         if not used[0][left] and not used[1][right]:
@@ -120,15 +124,17 @@ def measures(sums: Floats) -> Floats:
 
     F1 of a label is 2 PR / (P + R), 0 where only one of the labellings has the label, undefined where neither has.
     """
-    ok, bad = sums[..., :PER_LABEL], sums[..., PER_LABEL : 2 * PER_LABEL]
-    f1_ok, f1_bad = _f1(ok), _f1(bad)
-    phrase_ok, phrase_bad = _phrase_f1(ok), _phrase_f1(bad)
+    ok = sums[..., :PER_LABEL]
+    bad = sums[..., PER_LABEL : 2 * PER_LABEL]
+    f1_ok = _f1(ok)
+    f1_bad = _f1(bad)
+    phrase_ok = _phrase_f1(ok)
+    phrase_bad = _phrase_f1(bad)
     with np.errstate(invalid="ignore", divide="ignore"):
-        seqcor, highest = sums[..., -4] / sums[..., -2], sums[..., -3] / sums[..., -2]
-    of_words, of_phrases = (
-        (f1_ok, f1_bad, f1_ok * f1_bad, _mcc(ok, bad)),
-        (phrase_ok, phrase_bad, phrase_ok * phrase_bad),
-    )
+        seqcor = sums[..., -4] / sums[..., -2]
+        highest = sums[..., -3] / sums[..., -2]
+    of_words = (f1_ok, f1_bad, f1_ok * f1_bad, _mcc(ok, bad))
+    of_phrases = (phrase_ok, phrase_bad, phrase_ok * phrase_bad)
     return np.stack([*of_words, *of_phrases, seqcor, highest], axis=-1)
 
 
@@ -139,15 +145,18 @@ def _f1(label: Floats) -> Floats:
 
 def _phrase_f1(label: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision, recall = label[..., 3] / label[..., 4], label[..., 5] / label[..., 6]
+        precision = label[..., 3] / label[..., 4]
+        recall = label[..., 5] / label[..., 6]
         f1 = 2 * precision * recall / (precision + recall)
     none_right = (label[..., 4] + label[..., 6] > 0) & ~(label[..., 3] + label[..., 5] > 0)
     return np.where(none_right, 0.0, f1)
 
 
 def _mcc(ok: Floats, bad: Floats) -> Floats:
-    true_ok, true_bad = ok[..., 0], bad[..., 0]
-    missed, false_alarms = bad[..., 2] - true_bad, bad[..., 1] - true_bad
+    true_ok = ok[..., 0]
+    true_bad = bad[..., 0]
+    missed = bad[..., 2] - true_bad
+    false_alarms = bad[..., 1] - true_bad
     with np.errstate(invalid="ignore", divide="ignore"):
         # The root of each factor: the product of four counts of a large corpus would lose digits.
         spread = np.sqrt(bad[..., 1]) * np.sqrt(bad[..., 2]) * np.sqrt(ok[..., 1]) * np.sqrt(ok[..., 2])
@@ -170,7 +179,8 @@ def mean_over_segments(
     Raises ValueError for arrays of different lengths.
     """
 
-    terms, used = by_mean(values), ~np.isnan(values)
+    terms = by_mean(values)
+    used = ~np.isnan(values)
     return _measures(lambda sums: mean(sums)[..., None], terms, used, cluster, resamples, seed)[0]
 
 
@@ -197,7 +207,8 @@ def _measures(
     labels = np.arange(len(terms)) if cluster is None else np.asarray(cluster)
     if len(labels) != len(terms):
         raise ValueError(f"{len(labels)} clusters but {len(terms)} texts")
-    sums, n = sums_by(codes(labels[used]), terms[used]), int(used.sum())
+    sums = sums_by(codes(labels[used]), terms[used])
+    n = int(used.sum())
     samples = resampled_sums(compute, sums, resamples, seed)
     return [
         (float(value), *interval(column, len(sums)), n, len(terms) - n)
@@ -226,11 +237,13 @@ def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> d
         raise ConfigError("ties: " + unknown("rule", ties, get_args(Ties)))
     if not np.array_equal(gold.offsets, attributions.offsets):
         raise ValueError("labels and attributions must have the same numbers of words")
-    row, count = gold.row_of_word(), len(gold)
+    row = gold.row_of_word()
+    count = len(gold)
     bad = sums_by_text(gold.bad, row, count)
     lost = sums_by_text(np.isnan(attributions.values), row, count) > 0
     used = (bad > 0) & (bad < gold.lengths) & ~lost
-    kept, scores = used[row], np.full((3, count), np.nan)
+    kept = used[row]
+    scores = np.full((3, count), np.nan)
     if kept.any():
         ranked = _ranked(row[kept], gold.bad[kept], attributions.values[kept], count)
         scores[:, used] = ranked[:, used]
@@ -246,7 +259,8 @@ def _ranked(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
     result does not depend on the order of words.
     """
     order = np.lexsort((attributions, row))
-    rows, values = row[order], attributions[order]
+    rows = row[order]
+    values = attributions[order]
     first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (values[1:] != values[:-1])))
     segment = rows[first]
     size = np.diff(np.append(first, len(rows))).astype(np.float64)
@@ -285,17 +299,22 @@ def best_threshold(bad: Flags, values: Floats) -> float:
     the true labels are all the same.
     """
     known = ~np.isnan(values)
-    bad, values = bad[known], values[known]
+    bad = bad[known]
+    values = values[known]
     order = np.argsort(values)
-    ordered, hits = values[order], np.cumsum(bad[order]).astype(np.float64)
+    ordered = values[order]
+    hits = np.cumsum(bad[order]).astype(np.float64)
     cut = np.flatnonzero(ordered[1:] != ordered[:-1])  # the last word below each possible threshold
     if not len(cut) or hits[-1] in (0, len(bad)):
         return float("nan")
-    blamed, wrong, total = cut + 1.0, hits[-1], float(len(bad))
+    blamed = cut + 1.0
+    wrong = hits[-1]
+    total = float(len(bad))
     # (TP TN - FP FN) / sqrt(...) written with TP, the words blamed, the wrong words and all words.
     mcc = (hits[cut] * total - blamed * wrong) / np.sqrt(blamed * (total - blamed)) / np.sqrt(wrong * (total - wrong))
     best = int(np.argmax(mcc >= mcc.max() - TIE))
-    below, above = float(ordered[cut[best]]), float(ordered[cut[best] + 1])
+    below = float(ordered[cut[best]])
+    above = float(ordered[cut[best] + 1])
     middle = below + (above - below) / 2 if np.isfinite([below, above]).all() else below
     return middle if middle < above else below
 

@@ -81,8 +81,10 @@ def sides_of_request(request: Request, tokenizer: Tokenizer) -> Iterator[MaskedS
     Masks of long texts come in several sides of at most MOST_CELLS cells each, made one after the other: whoever
     takes them in turn never holds the masks of all texts over all characters.
     """
-    plan, is_hypothesis = request.plan, request.role == "hypothesis"
-    fixed, known = tokenizer.text(fixed_text(request)), tokens_of_words(plan, tokenizer)
+    plan = request.plan
+    is_hypothesis = request.role == "hypothesis"
+    fixed = tokenizer.text(fixed_text(request))
+    known = tokens_of_words(plan, tokenizer)
     if plan.keep is None or known is None:
         for text in plan.render():
             yield _shown(tokenizer.text(text), fixed, is_hypothesis)
@@ -158,9 +160,12 @@ class NgramTrie:
         """The orders 1, 2, ... up to `orders`, or to the last that is shared. A 0 in `walk` ends n-grams there."""
         owner = self.owner
         width = int(self.column.max()) + 1
-        walk_column, fixed_column = self.column.take(walk), self.column.take(self.fixed)
-        places, fixed_places = walk.nonzero()[0], self.fixed.nonzero()[0]
-        nodes, fixed_nodes = walk.take(places), self.fixed.take(fixed_places)
+        walk_column = self.column.take(walk)
+        fixed_column = self.column.take(self.fixed)
+        places = walk.nonzero()[0]
+        fixed_places = self.fixed.nonzero()[0]
+        nodes = walk.take(places)
+        fixed_nodes = self.fixed.take(fixed_places)
         for order in range(1, orders + 1):
             yield places, nodes, np.bincount(fixed_nodes, minlength=len(owner)), owner
             if order == orders or not len(places):
@@ -173,7 +178,8 @@ class NgramTrie:
             nodes = _branch(keys, len(owner) * width, nodes * width + walk_column.take(places + order))
             owner = np.concatenate([owner[:1], owner.take(keys // width)])
             alive = nodes.nonzero()[0]
-            places, nodes = places.take(alive), nodes.take(alive)
+            places = places.take(alive)
+            nodes = nodes.take(alive)
 
 
 def _branch(keys: Ints, size: int, wanted: Ints) -> Ints:

@@ -67,7 +67,8 @@ class Chrf(Counted):
         sums = np.asarray(sums, dtype=np.float64)
         by_kind = sums.reshape(*sums.shape[:-1], 3, sums.shape[-1] // 3)
         matches, reference, hypothesis = np.moveaxis(by_kind, (-2, -1), (0, 1))
-        precision, recall = _share(matches, hypothesis), _share(matches, reference)
+        precision = _share(matches, hypothesis)
+        recall = _share(matches, reference)
         counted = (hypothesis > 0) & (reference > 0)
         orders = counted.sum(axis=0).clip(min=1)
         # order after order, since NumPy's own sum may add in another order

@@ -274,7 +274,8 @@ class BertScore(NearestReference):
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
-        loaded, scores = self._loaded(), np.empty(len(items))
+        loaded = self._loaded()
+        scores = np.empty(len(items))
 
         def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
             recall, precision = (

@@ -12,8 +12,8 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity
-from bmx_grid.datasets.imported import FromFile, file_rows, file_system_scores
 from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
+from bmx_grid.datasets.scores_of_files import FromFile, file_rows, file_system_scores
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.words.perturbation import Item, Role
 

@@ -70,13 +70,16 @@ class Meteor(Counted):
     def combine(self, sums: Floats) -> Floats:
         """The program's score of summed counts; 0 where nothing matches."""
         sums = np.asarray(sums, dtype=np.float64)
-        lengths, functions = sums[..., 0:2], sums[..., 2:4]
+        lengths = sums[..., 0:2]
+        functions = sums[..., 2:4]
         kinds = sums[..., 4:-3].reshape(*sums.shape[:-1], len(_WEIGHTS), 2, 2)  # kind, content or function, side
-        chunks, words = sums[..., -3], sums[..., -2:].sum(axis=-1) / 2
+        chunks = sums[..., -3]
+        words = sums[..., -2:].sum(axis=-1) / 2
         matches = ((_DELTA * kinds[..., 0, :] + (1 - _DELTA) * kinds[..., 1, :]) * _WEIGHTS[:, None]).sum(axis=-2)
         weighted = _DELTA * (lengths - functions) + (1 - _DELTA) * functions
         share = np.divide(matches, weighted, out=np.zeros(matches.shape), where=weighted > 0)
-        precision, recall = share[..., 0], share[..., 1]
+        precision = share[..., 0]
+        recall = share[..., 1]
         below = (1 - _ALPHA) * recall + _ALPHA * precision
         mean = np.divide(precision * recall, below, out=np.zeros(below.shape), where=below > 0)
         broken = np.divide(chunks, words, out=np.zeros(words.shape), where=words > 0)
@@ -137,7 +140,8 @@ def _ask(program: subprocess.Popen[str], line: str) -> str:
             program.stdin.flush()
             answer = program.stdout.readline()
         except OSError as error:
-            answer, why = "", str(error)
+            answer = ""
+            why = str(error)
     if not answer:
         raise BmxError(
             f"METEOR 1.5 ended with status {program.poll()} ({why}); run again, with more memory if it lacked some "

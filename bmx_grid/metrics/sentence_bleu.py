@@ -123,8 +123,10 @@ class SentenceBleu(Counted):
 
         Logarithms, exponentials and sums are Python's own, as in the library: NumPy's may differ in the last bit.
         """
-        hypothesis, reference = sums[:, 0], sums[:, 1]
-        correct, total = sums[:, 2 : 2 + _ORDERS].copy(), sums[:, 2 + _ORDERS :].copy()
+        hypothesis = sums[:, 0]
+        reference = sums[:, 1]
+        correct = sums[:, 2 : 2 + _ORDERS].copy()
+        total = sums[:, 2 + _ORDERS :].copy()
         matched = correct.any(axis=1)
         value = 0.0 if self.smooth_value is None else self.smooth_value
         if self.smooth_method == "add-k":
@@ -231,15 +233,18 @@ class _BitSide:
 
 def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     """None where n-grams may move, and where there are more tokens than bits."""
-    plan, known = request.plan, tokens_of_words(request.plan, tokenizer)
+    plan = request.plan
+    known = tokens_of_words(request.plan, tokenizer)
     if plan.keep is None or known is None:
         return None
     of_words, instead = known
-    tokens, fixed = tuple(chain.from_iterable(of_words)), tokenizer.text(fixed_text(request))
+    tokens = tuple(chain.from_iterable(of_words))
+    fixed = tokenizer.text(fixed_text(request))
     in_place = all(of_words) and instead and set(instead).isdisjoint(fixed)
     if len(tokens) > _WIDTH or not (in_place or plan.keep.all()):
         return None
-    keep, first = plan.keep, (1 << len(tokens)) - 1
+    keep = plan.keep
+    first = (1 << len(tokens)) - 1
     if any(len(of_word) != 1 for of_word in of_words):
         word_of_token = [word for word, of_word in enumerate(of_words) for _ in of_word]
         keep = keep.take(np.array(word_of_token, np.intp), axis=1)
@@ -299,5 +304,6 @@ def _shared_ngrams(sides: Sequence[_BitSide], orders: int) -> Iterator[tuple[Bit
         clipped = too_often.take(nodes)
         np.add.at(per_node, nodes[clipped], bits[clipped])
         often = too_often.nonzero()[0]
-        owners, most = owner.take(often).tolist(), limits.take(often).tolist()
+        owners = owner.take(often).tolist()
+        most = limits.take(often).tolist()
         yield known, list(zip(owners, per_node.take(often), most, strict=True))

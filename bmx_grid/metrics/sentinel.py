@@ -112,7 +112,8 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
     standardised columns, is that with the least squared error where each further fold is left out and predicted.
     NaN with fewer than three rated folds.
     """
-    means, sds = columns.mean(axis=0), columns.std(axis=0)
+    means = columns.mean(axis=0)
+    sds = columns.std(axis=0)
     standard = np.divide(columns - means, sds, out=np.zeros_like(columns), where=sds > 0)
     rated = np.isfinite(human)
     of_fold = [rated & (fold == number) for number in range(fold.max() + 1)]
@@ -135,7 +136,8 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
 
 def _ridge(columns: Floats, human: Floats, rows: np.ndarray, penalties: Floats) -> Floats:
     """float64[P, 1 + k] intercept and weights fitted on some rows, for each penalty."""
-    chosen, target = columns[rows], human[rows]
+    chosen = columns[rows]
+    target = human[rows]
     means = chosen.mean(axis=0)
     values, vectors = np.linalg.eigh((chosen - means).T @ (chosen - means) / len(chosen))
     along = vectors.T @ ((chosen - means).T @ (target - target.mean())) / len(chosen)

@@ -108,7 +108,9 @@ class WordMatch(_OfWords):
     def combine(self, sums: Floats) -> Floats:
         """From summed counts (shared words, hypothesis words, reference words)."""
         sums = np.asarray(sums, dtype=np.float64)
-        shared, hypothesis, reference = sums[..., 0], sums[..., 1], sums[..., 2]
+        shared = sums[..., 0]
+        hypothesis = sums[..., 1]
+        reference = sums[..., 2]
         of = {"precision": hypothesis, "recall": reference, "f1": (hypothesis + reference) / 2}[self.measure]
         nothing = np.asarray((hypothesis == 0) & (reference == 0), dtype=np.float64)
         return np.asarray(np.divide(shared, of, out=nothing, where=of > 0))
@@ -124,7 +126,8 @@ def _shared(one: list[str], other: list[str]) -> int:
 def _edit_rate(sums: Floats) -> Floats:
     """float64[...] edits per word from float64[..., 2] sums; without words 1 for any edits, and 0 for none."""
     sums = np.asarray(sums, dtype=np.float64)
-    edits, words = sums[..., 0], sums[..., 1]
+    edits = sums[..., 0]
+    words = sums[..., 1]
     return np.asarray(np.divide(edits, words, out=np.asarray(edits > 0, dtype=np.float64), where=words > 0))
 
 

@@ -88,7 +88,9 @@ class XMoverScore(NeuralMetric):
     def score(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
-        loaded, pairs, scores = self._loaded(), pairs_of(items, self.ground_truth), np.empty(len(items))
+        loaded = self._loaded()
+        pairs = pairs_of(items, self.ground_truth)
+        scores = np.empty(len(items))
         likely: dict[str, float] = {}
         if self.language_model is not None:  # first: if it cannot be loaded, nothing is scored in vain
             language_model = load_model(
@@ -246,7 +248,8 @@ def rounded_distance(left: Floats, right: Floats, dropout: float) -> float:
     from pyemd import emd_with_flow
     from scipy.spatial.distance import cdist
 
-    n, m = len(left), len(right)
+    n = len(left)
+    m = len(right)
     vectors = np.concatenate([left, right])
     costs = cdist(vectors, vectors)
     supply = np.repeat([1 / n, 0.0], [n, m]) + 1e-9

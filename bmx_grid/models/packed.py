@@ -176,7 +176,9 @@ def _read(data: Any) -> PackedModel:
     tensors: dict[str, StoredTensor] = {}
     for _ in range(file.number("i4")):
         name = file.text(file.number("u2"))
-        kind, count, offset = file.number("u1"), file.number("u4"), file.number("u8")
+        kind = file.number("u1")
+        count = file.number("u4")
+        offset = file.number("u8")
         file.number("u8")  # the size in bytes, which the count says, too
         tensors[name] = StoredTensor(kind, count, offset)
     return PackedModel(config, special_ids, pieces, tensors)
@@ -247,7 +249,8 @@ def _tokenizer(model: PackedModel) -> Tokenizer:
     words = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", prepend_scheme="always")]
     made.pre_tokenizer = pre_tokenizers.Sequence(words)
     made.decoder = decoders.Metaspace("▁", prepend_scheme="always")
-    begin, end = _SPECIALS["bos"], _SPECIALS["eos"]
+    begin = _SPECIALS["bos"]
+    end = _SPECIALS["eos"]
     ids = [(begin, model.special_ids["bos"]), (end, model.special_ids["eos"])]
     made.post_processor = processors.TemplateProcessing(f"{begin} $A {end}", f"{begin} $A {end} {end} $B {end}", ids)
     specials = [AddedToken(_SPECIALS[name], normalized=False) for name in ("bos", "pad", "eos", "unk")]

@@ -18,7 +18,7 @@ from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_othe
 from bmx_grid.analysis.regression import FitRow, fit_rows
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
-from bmx_grid.evaluations.tables import Tables
+from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, setting_drawing

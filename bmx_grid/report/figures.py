@@ -111,10 +111,8 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
             f"Gain of {label(explainer)} at the declared point ({correlation_of(analysis)}, boosted minus metric "
             "alone), one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
         )
-        stem, title = (
-            f"gains_with_intervals_{file_stem(explainer)}",
-            f"Gains of {label(explainer)} at the declared point",
-        )
+        stem = f"gains_with_intervals_{file_stem(explainer)}"
+        title = f"Gains of {label(explainer)} at the declared point"
         rows = [
             Bar((row.dataset, row.language_pair, row.metric), Estimate(row.gain, row.low, row.high), row.survives)
             for row in gains

@@ -134,7 +134,9 @@ def _picture(drawing: Drawing, file: Path) -> Mapping[str, str]:
 
 def _introduction(analysis: Analysis) -> list[str]:
     """What BMX, w and p are, and which correlation is shown."""
-    p, w, aggregation = analysis.table.p.tolist(), analysis.table.w.tolist(), analysis.aggregation
+    p = analysis.table.p.tolist()
+    w = analysis.table.w.tolist()
+    aggregation = analysis.aggregation
     mean = "the power mean with exponent p (1 arithmetic, 0 geometric, −1 harmonic)"
     if aggregation not in (None, "PowerMean"):
         mean = f"{aggregation} with the parameter p"
@@ -228,7 +230,8 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
     the size. Points are [w, p, r], or null; alone: whether the best is the metric alone. first: the setting to show
     first, of those that are not controls the one that gains most.
     """
-    table, settings = analysis.table, analysis.ask(at_points)
+    table = analysis.table
+    settings = analysis.ask(at_points)
     grids = []
     for row, (names, setting) in enumerate(zip(table.settings, settings, strict=True)):
         gains, step = _quantised(table, row)

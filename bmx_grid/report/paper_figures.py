@@ -105,7 +105,8 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
     known = np.concatenate([np.zeros(1), *gains.values()])
     edges = np.histogram_bin_edges(known, BINS, tuple(np.quantile(known, KEPT)))
     for place, (name, values) in enumerate(gains.items()):
-        control, share = name in CONTROLS, (values > 0).mean() if len(values) else math.nan
+        control = name in CONTROLS
+        share = (values > 0).mean() if len(values) else math.nan
         heights = np.histogram(values, edges)[0] / max(len(values), 1) / np.diff(edges)
         axes.stairs(
             heights,
@@ -149,7 +150,8 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     )
     by_names = rows_by(settings, lambda row: getattr(row.setting, factor))
     values = {name: [row.gain for row in rows if not math.isnan(row.gain)] for name, rows in by_names.items()}
-    stem, title = f"gain_by_{factor}_{file_stem(explainer)}", f"Gain of {label(explainer)} by {factor_in_words(factor)}"
+    stem = f"gain_by_{factor}_{file_stem(explainer)}"
+    title = f"Gain of {label(explainer)} by {factor_in_words(factor)}"
     return signed(analysis, stem, title, caption, partial(_strips, values, means, f"gain in {kind}"))
 
 

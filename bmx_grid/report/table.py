@@ -164,7 +164,8 @@ def filled_up(text: str, width: int, *, left: bool) -> str:
 
 def _blocks(widths: Sequence[int], names: int, width: int | None) -> list[list[int]]:
     """The columns of each block: the names, then as many others as fit, at least one."""
-    first, others = list(range(names)), list(range(names, len(widths)))
+    first = list(range(names))
+    others = list(range(names, len(widths)))
     if width is None or not others:
         return [[*first, *others]]
     room = width - sum(widths[column] for column in first) - len(GAP) * (names - 1)

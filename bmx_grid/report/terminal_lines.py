@@ -155,7 +155,8 @@ def cautions(plan: SweepPlan) -> list[str]:
     few_rated, constant, few_clusters, _ = warnings.values()
     first = {setting.names[:2]: setting for setting in reversed(settings)}
     for names, setting in reversed(first.items()):
-        part, segments = setting_label(*names), setting.segments
+        part = setting_label(*names)
+        segments = setting.segments
         rated = np.isfinite(segments.human_scores)
         scores = segments.human_scores[rated]
         if len(scores) < FEWEST:

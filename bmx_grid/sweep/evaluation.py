@@ -174,7 +174,8 @@ def gains_by_point(result: SettingResult) -> dict[str, float]:
     """The gain at each declared point of a setting, and at the best one of its grid; NaN where undefined."""
     if result.spec is None:  # no evaluation declares points
         return {}
-    human, base = np.asarray(result.scores["human"]), np.asarray(result.scores["base"])
+    human = np.asarray(result.scores["human"])
+    base = np.asarray(result.scores["base"])
     by_point = {}
     for point, boosted in result.boosted.items():
         used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)

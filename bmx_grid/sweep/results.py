@@ -17,7 +17,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import setting_label, visible
 from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, SettingRow, columns_of
-from bmx_grid.evaluations.grid import NO_POINT, GridOfSetting, PointRow
+from bmx_grid.evaluations.grid_surface import NO_POINT, GridOfSetting, PointRow
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.words.perturbation import ROLES

@@ -129,7 +129,8 @@ def _work(
     start = time.perf_counter()
     try:
         with plain_warnings(), component_errors():
-            before, n_unread = truncated(), len(UNREAD)
+            before = truncated()
+            n_unread = len(UNREAD)
             explained = explain()
             n_truncated = truncated() - before
             n_scored = sum(metric.count_texts(done.item, done.n_texts) for done in explained)

@@ -147,7 +147,8 @@ class SweepPlan:
         Raises ConfigError when that is above what the user allows.
         """
         parts: dict[str, Metric | Explainer] = {}
-        texts, characters = Counter[str](), Counter[str]()
+        texts = Counter[str]()
+        characters = Counter[str]()
         for setting in self.everything:
             sizes = [sum(map(len, setting.items[position].texts().values())) for position in setting.missing]
             parts[setting.metric_name] = setting.metric

@@ -224,7 +224,8 @@ def _folded(word: str, unescape: bool) -> str:
 def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
     """By token and word how many characters were matched, and how many pairs of them were replaced one by one."""
     token_of, word_of = ([place for place, word in enumerate(side) for _ in word] for side in (left, right))
-    first_text, second_text = "".join(left), "".join(right)
+    first_text = "".join(left)
+    second_text = "".join(right)
     if first_text == second_text:
         return Counter(zip(token_of, word_of, strict=True)), 0
     shared: Counter[tuple[int, int]] = Counter()
@@ -260,7 +261,8 @@ def carry_scores(alignment: Alignment, scores: Floats, how: How = "mean") -> Flo
         raise ValueError(f"{len(scores)} values for {alignment.tokens} tokens")
     if how not in get_args(How):
         raise ConfigError("scores of several tokens: " + unknown("way", how, get_args(How)))
-    values, word = np.asarray(scores, dtype=np.float64)[alignment.token], alignment.word
+    values = np.asarray(scores, dtype=np.float64)[alignment.token]
+    word = alignment.word
     known = np.bincount(word, minlength=alignment.words) > 0
     if how in ("min", "max"):
         carried = np.full(alignment.words, np.inf if how == "min" else -np.inf)

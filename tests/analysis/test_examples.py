@@ -11,7 +11,7 @@ from some_settings import finished
 
 from bmx_grid.analysis.examples import choose_examples, marked, strengths
 from bmx_grid.core.ragged import Labels
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.words.tags import WordTags
 

@@ -9,7 +9,7 @@ from bmx_grid.boosts.base import Part
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid, PowerRange, best_mixture
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.evaluations.grid import scores_at
+from bmx_grid.evaluations.grid_surface import scores_at
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import correlate_grid
 from bmx_grid.measures.grid import GridSpec, compute_grid

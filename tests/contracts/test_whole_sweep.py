@@ -32,7 +32,7 @@ from bmx_grid.core.configure import build
 from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.report.table import MARK

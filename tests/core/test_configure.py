@@ -101,7 +101,7 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
         ),
         pytest.param(
             "bmx_grid.imported.Imported",
-            r"; write bmx_grid.explainers.imported.Imported or bmx_grid.metrics.imported.Imported\.$",
+            r"; write bmx_grid.explainers.imported_attributions.Imported or bmx_grid.metrics.imported.Imported\.$",
             id="a class of two rooms",
         ),
         pytest.param("bmx_grid.core.identity.digest", "there is no class", id="a function is no class"),

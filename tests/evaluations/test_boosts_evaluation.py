@@ -20,7 +20,7 @@ from bmx_grid.core.ragged import Ragged
 from bmx_grid.evaluations.base import Estimate, Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, contrasts, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.held_out import folds_of, rated_of
 from bmx_grid.evaluations.verdicts import (
     ADDS_NOTHING,

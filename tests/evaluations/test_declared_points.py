@@ -8,7 +8,7 @@ from scipy.stats import pearsonr
 from some_settings import changed, finished
 
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.grid import chosen_elsewhere, scores_at
+from bmx_grid.evaluations.grid_surface import chosen_elsewhere, scores_at
 from bmx_grid.measures.grid import GridSpec
 
 SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))

@@ -8,7 +8,7 @@ from some_settings import finished
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import Point, PowerRange
 

@@ -10,7 +10,7 @@ from some_settings import finished, table_rows
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.segments import Judgements, SegmentSet
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation, significance_ranks
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.correlation import correlate

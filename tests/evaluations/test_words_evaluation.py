@@ -10,7 +10,7 @@ from some_settings import finished, made_elsewhere, table_rows, tagged
 
 from bmx_grid.core.ragged import Labels
 from bmx_grid.datasets.segments import Judgements, SegmentSet
-from bmx_grid.evaluations.words import WordsEvaluation
+from bmx_grid.evaluations.word_level import WordsEvaluation
 from bmx_grid.words.tags import WordTags
 
 WORDS = WordsEvaluation(resamples=200)

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, ExplainError
 from bmx_grid.core.ragged import Labels
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.explainers.imported import Imported
+from bmx_grid.explainers.imported_attributions import Imported
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import WordTags
 

@@ -11,9 +11,9 @@ from some_settings import simulated
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.core.errors import ConfigError, ExplainError
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.explainers.imported import Imported
+from bmx_grid.explainers.imported_attributions import Imported
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shuffled import ShuffledModel
 from bmx_grid.measures.grid import PowerRange

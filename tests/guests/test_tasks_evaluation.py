@@ -14,7 +14,7 @@ from bmx_grid.guests.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import Scores, drawn_agreement
 from bmx_grid.measures.systems import ranges_by_wins
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.random import RandomMetric
+from bmx_grid.metrics.random_scores import RandomMetric
 
 TASKS = TasksEvaluation(weights={}, resamples=60)
 

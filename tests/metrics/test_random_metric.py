@@ -5,7 +5,7 @@ import pytest
 from pairs import score
 from scipy import stats
 
-from bmx_grid.metrics.random import RandomMetric
+from bmx_grid.metrics.random_scores import RandomMetric
 
 PAIRS = [(f"ground truth {row // 100}", f"hypothesis {row % 100}") for row in range(10_000)]
 

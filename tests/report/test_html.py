@@ -21,7 +21,7 @@ from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import analyse
 from bmx_grid.datasets.tabular import Sample
-from bmx_grid.evaluations.grid import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf

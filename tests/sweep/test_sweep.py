@@ -93,7 +93,7 @@ def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(sweep, tm
     states = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
     with monkeypatch.context() as patch:
         for name in ("grid_of", "nearest_point"):
-            patch.setattr(f"bmx_grid.evaluations.grid.{name}", None)  # nothing is computed
+            patch.setattr(f"bmx_grid.evaluations.grid_surface.{name}", None)  # nothing is computed
         for more in ([], ["on_error=stop", f"data_dir={tmp_path / 'elsewhere'}"]):
             capsys.readouterr()
             assert sweep(*some, *more) == 0

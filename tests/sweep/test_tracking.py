@@ -21,7 +21,7 @@ from tracked import CONFIG, CURVES, HEADLINE, SCALARS, address, client, n_points
 
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.grid import metric_alone
+from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE
 from bmx_grid.sweep.mlflow_store import insert_points
 from bmx_grid.sweep.mlflow_view import pages, server_command

@@ -340,7 +340,8 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
     takes no part in the others' sums. One column has weight 1.
     Raises ConfigError with fewer than 3 rows, or where no weight differs from 0.
     """
-    used, count = columns[np.isfinite(columns).all(axis=1)], columns.shape[1]
+    used = columns[np.isfinite(columns).all(axis=1)]
+    count = columns.shape[1]
     if count == 1:
         return np.ones(1), []
     if len(used) < FEWEST:
@@ -351,8 +352,10 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
     correlations = np.full((count, count), np.nan)
     for row, column in itertools.combinations(range(count), 2):
         correlations[row, column] = correlations[column, row] = correlate("pearson", used[:, row], used[:, column])
-    weights, notes = np.nansum(correlations, axis=1), []
-    total, size = float(weights.sum()), float(np.abs(weights).sum())
+    weights = np.nansum(correlations, axis=1)
+    notes = []
+    total = float(weights.sum())
+    size = float(np.abs(weights).sum())
     if not size > 0:
         raise ConfigError(
             f"weights=one_vs_rest: the scores {', '.join(names)} do not correlate with each other at all, so that no "

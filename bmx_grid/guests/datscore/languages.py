@@ -59,7 +59,8 @@ def check_translator(model: str, revision: str | None = None) -> None:
     if config is None:  # the hub has it: checked when it is loaded
         return
     settings = read_object(model, config)
-    kind, known = settings.get("model_type"), settings.get("is_encoder_decoder")
+    kind = settings.get("model_type")
+    known = settings.get("is_encoder_decoder")
     if kind not in FAMILIES or not known:
         why = "whose language codes are not known here" if known else "without an encoder for the source"
         raise UnavailableError(f"model '{model}' is a {kind}, {why}; name M2M-100, NLLB, mBART or BART.")

@@ -33,7 +33,8 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
 
     device = states.device
     precise = torch.float32 if device.type == "mps" else torch.float64
-    weight, bias = network.lm_head.weight, getattr(network, "final_logits_bias", None)
+    weight = network.lm_head.weight
+    bias = getattr(network, "final_logits_bias", None)
     width = max((_CPU_BLOCK if device.type == "cpu" else _GPU_BLOCK) // len(states), 64)
     order = np.argsort(wanted, kind="stable")
     edges = np.searchsorted(wanted[order], np.arange(0, len(weight) + width, width))
@@ -175,7 +176,8 @@ class _Questions:
         self._of_target = np.split(self.of_token, np.cumsum([len(tokens) for tokens in entered]))[:-1]
         last, first = np.unique([questions[-1] for questions in self._of_target], return_index=True)
         self.rows = np.sort(first[is_last[last.astype(np.int64)]])
-        self.likely, self.entropies = np.full(len(of_token), np.nan), np.full(len(numbers), np.nan)
+        self.likely = np.full(len(of_token), np.nan)
+        self.entropies = np.full(len(numbers), np.nan)
         self._network, self._wanted, self._with_entropies = network, wanted, with_entropies
         self._seen = np.zeros(len(numbers), dtype=np.bool_)
         self._waiting: list[tuple[Ints, Any]] = []  # questions, and the decoder's states at them
@@ -203,7 +205,8 @@ class _Questions:
         place = np.full(len(self._seen), -1)
         place[asked] = np.arange(len(asked))
         tokens = np.flatnonzero(place[self.of_token] >= 0)
-        rows, wanted = place[self.of_token[tokens]], self._wanted[tokens]
+        rows = place[self.of_token[tokens]]
+        wanted = self._wanted[tokens]
         with torch.inference_mode():
             self.likely[tokens], self.entropies[asked] = likelihoods(
                 self._network, torch.cat(states), rows, wanted, entropies=self._with_entropies

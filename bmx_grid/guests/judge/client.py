@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import importlib
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeVar
 
 from bmx_grid.core.errors import UnavailableError
 
+Reply = TypeVar("Reply")
 MOST_REPLY_BYTES = 8_000_000  # of a reply; the connection is closed where more follows
 
 
@@ -69,3 +74,20 @@ def _limited(response: Any, failure: str) -> Any:
             await stream.aclose()
 
     return Limited()
+
+
+@functools.lru_cache(maxsize=1)
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """The event loop of a process's requests, in a thread of its own: the caller's, a notebook's, may have one."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+def awaited(work: Coroutine[Any, Any, Reply]) -> Reply:
+    """What it returns; an interrupt ends it."""
+    future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
+    try:
+        return future.result()
+    finally:
+        future.cancel()

@@ -98,7 +98,8 @@ class Prompt:
             names = self.fields
             wrong = next((f"{name!r} is no field" for name in names if name not in FIELDS), "")
         except ValueError as error:
-            names, wrong = (), str(error)
+            names = ()
+            wrong = str(error)
         if wrong:
             wrong += f"; there are {', '.join(FIELDS)}, between braces, and a brace itself is written twice"
         elif "hypothesis" not in names or len(self.reads) < 2:

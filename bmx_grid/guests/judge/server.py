@@ -11,39 +11,42 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import math
 import os
 import sqlite3
-import threading
 import time
 import warnings
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.core.servers import KEY_VARIABLE, UNREAD, check_address, is_dry, is_of_this_machine
-from bmx_grid.guests.judge.client import limited_client
+from bmx_grid.guests.judge.answers import (
+    Exchange,
+    ReadReply,
+    answer_in,
+    keep_answer,
+    kept_before,
+    known_answer,
+    opened,
+    with_reminder,
+)
+from bmx_grid.guests.judge.client import awaited, limited_client
 from bmx_grid.guests.judge.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
 MALFORMED = 3  # tries, where a server answers with something that is no answer
-MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
 MOST_UNREAD = 20  # items in a row whose answers cannot be read, before nothing more is asked
 LIST_RETRIES = 2
 REFUSED = (401, 403)  # statuses of a key that is not accepted
-FILE = "answers.sqlite"
 NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # of what a server sends
 MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
-REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
 SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
-ReadReply = TypeVar("ReadReply")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +120,9 @@ class ServedModel(Component):
         Raises UnavailableError when the server gives no answer, or many in a row that cannot be read; what was read
         until then is kept.
         """
-        exchanges: dict[Item, _Exchange[ReadReply]] = {}
+        exchanges: dict[Item, Exchange[ReadReply]] = {}
         missing: dict[Item, Messages] = {}
-        with self._kept() as kept:
+        with opened(self.answers) as kept:
             for item in dict.fromkeys(items):
                 messages = self.template.messages(item, self.language_pair)
                 known = self._remembered(kept, messages, turn, partial(read, item))
@@ -128,7 +131,7 @@ class ServedModel(Component):
                 else:
                     exchanges[item] = known
             if missing:
-                exchanges |= _awaited(self._exchanged(missing, kept, turn, read))
+                exchanges |= awaited(self._exchanged(missing, kept, turn, read))
         unread = [self._example(exchanges[item].answers[-1]) for item in missing if exchanges[item].value is None]
         UNREAD.extend(unread)
         if unread:
@@ -168,13 +171,13 @@ class ServedModel(Component):
         asked = (self.base_url, self.model, self._key())
         if time.monotonic() > _NAMES.get(asked, (-math.inf,))[0]:
             try:
-                _NAMES[asked] = math.inf, _awaited(self._served_name())
+                _NAMES[asked] = math.inf, awaited(self._served_name())
             except UnavailableError as error:
                 _NAMES[asked] = time.monotonic() + SILENT, error
         name = _NAMES[asked][1]
         if isinstance(name, str):
-            with self._kept() as kept:
-                _write(kept, self._place_of_name(), Answer(name))
+            with opened(self.answers) as kept:
+                keep_answer(kept, self._place_of_name(), Answer(name))
             return name
         before = self._named_before()
         if before is None:
@@ -186,10 +189,7 @@ class ServedModel(Component):
 
     def _named_before(self) -> str | None:
         """The name that the server gave when it was asked last; None where it never was."""
-        if self.answers is None or not (Path(self.answers).expanduser() / FILE).is_file():
-            return None  # a dry run makes no folder
-        with self._kept() as kept:
-            known = _read(kept, self._place_of_name())
+        known = kept_before(self.answers, self._place_of_name())
         return None if known is None else known.text
 
     def budget(self, n_requests: int, n_characters: int) -> str:
@@ -222,19 +222,19 @@ class ServedModel(Component):
 
     def _remembered(
         self, kept: sqlite3.Connection, messages: Messages, turn: int, read: Callable[[Answer], ReadReply | None]
-    ) -> _Exchange[ReadReply]:
+    ) -> Exchange[ReadReply]:
         """What can be read of the answers to messages that are kept."""
         answers: list[Answer] = []
         value = None
         for _ in range(2):  # the answer, and that to the reminder
-            answer = _read(kept, self._key_of(_with_reminder(messages, answers), turn))
+            answer = known_answer(kept, self._key_of(with_reminder(messages, answers), turn))
             if answer is None:
                 break
             answers.append(answer)
             value = read(answer)
             if value is not None:
                 break
-        return _Exchange(answers, value)
+        return Exchange(answers, value)
 
     async def _exchanged(
         self,
@@ -242,14 +242,14 @@ class ServedModel(Component):
         kept: sqlite3.Connection,
         turn: int,
         read: Callable[[Item, Answer], ReadReply | None],
-    ) -> dict[Item, _Exchange[ReadReply]]:
+    ) -> dict[Item, Exchange[ReadReply]]:
         """What the server answers about each item. After a failure no item is begun, and those that are are finished.
 
         Answers are kept as soon as a value is read. MOST_UNREAD items in a row without one are a failure, too: so many
         are a matter of settings.
         """
         waiting = list(asked.items())[::-1]
-        exchanges: dict[Item, _Exchange[ReadReply]] = {}
+        exchanges: dict[Item, Exchange[ReadReply]] = {}
 
         async def ask_in_turn() -> None:
             while waiting:
@@ -270,22 +270,22 @@ class ServedModel(Component):
 
     async def _exchange(
         self, client: Any, messages: Messages, read: Callable[[Answer], ReadReply | None]
-    ) -> _Exchange[ReadReply]:
+    ) -> Exchange[ReadReply]:
         """One item's answers: the first, and where it cannot be read the one after a reminder."""
-        first = await self._reply(client, self._body(messages), _answer)
+        first = await self._reply(client, self._body(messages), answer_in)
         value = read(first)
         if value is not None:
-            return _Exchange([first], value)
-        second = await self._reply(client, self._body(_with_reminder(messages, [first])), _answer)
-        return _Exchange([first, second], read(second))
+            return Exchange([first], value)
+        second = await self._reply(client, self._body(with_reminder(messages, [first])), answer_in)
+        return Exchange([first, second], read(second))
 
-    def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: _Exchange[ReadReply]) -> None:
+    def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: Exchange[ReadReply]) -> None:
         """Keep the answers of which something was read. Raises UnavailableError where too many in a row were not."""
         place = self._settings_at_server
         if exchange.value is not None:
             _UNREAD_IN_A_ROW[place] = 0
             for number, answer in enumerate(exchange.answers):
-                _write(kept, self._key_of(_with_reminder(messages, exchange.answers[:number]), turn), answer)
+                keep_answer(kept, self._key_of(with_reminder(messages, exchange.answers[:number]), turn), answer)
             return
         _UNREAD_IN_A_ROW[place] = _UNREAD_IN_A_ROW.get(place, 0) + 1
         if _UNREAD_IN_A_ROW[place] >= MOST_UNREAD:
@@ -393,82 +393,8 @@ class ServedModel(Component):
                 stacklevel=2,
             )
 
-    @contextlib.contextmanager
-    def _kept(self) -> Iterator[sqlite3.Connection]:
-        """The database of answers."""
-        folder = Path(self.answers or "").expanduser()
-        file = ":memory:" if self.answers is None else folder / FILE
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(file, timeout=60, check_same_thread=False)) as database:
-                database.executescript(_SCHEMA)
-                yield database
-        except (OSError, sqlite3.Error) as error:
-            raise UnavailableError(f"answers: {folder} cannot be used ({error}); name another folder.") from error
-
-
-_SCHEMA = """PRAGMA journal_mode=WAL;
-PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
-CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
-
-
-def _read(database: sqlite3.Connection, key: str) -> Answer | None:
-    row = database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-    return None if row is None else Answer(*json.loads(row[0]))
-
-
-def _write(database: sqlite3.Connection, key: str, answer: Answer) -> None:
-    with database:
-        database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(answer)))
-
-
-class _Exchange(NamedTuple, Generic[ReadReply]):
-    """answers: about an item, at most two. value: what was read of the last one; None for nothing."""
-
-    answers: Sequence[Answer]
-    value: ReadReply | None
-
-
-def _with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
-    """The messages, and where there is an answer, which could not be read, the request for another one."""
-    if not answers:
-        return messages
-    return (*messages, ("assistant", answers[0].text or "…"), ("user", REMINDER))
-
-
-def _answer(reply: Any) -> Answer:
-    """The first choice of a chat completion. Raises KeyError and its like for anything else."""
-    choice = reply["choices"][0]
-    text = choice["message"]["content"]
-    if text is not None and not isinstance(text, str):
-        raise TypeError(f"a {type(text).__name__} for a text")
-    tokens: list[Sequence[tuple[str, float]]] = []
-    for place in (choice.get("logprobs") or {}).get("content") or ():
-        chosen = place["token"]
-        others = [(top["token"], float(top["logprob"])) for top in place["top_logprobs"] if top["token"] != chosen]
-        tokens.append([(chosen, float(place["logprob"])), *others])
-    readable = (text or "")[:MOST_CHARACTERS].encode(errors="replace").decode()
-    return Answer(readable, tokens, choice.get("finish_reason") == "length")
-
 
 # What servers said in this process, by address, model and key: until when it holds, and the name or why there is none.
 _NAMES: dict[tuple[str, str, str], tuple[float, str | UnavailableError]] = {}
 # Items whose answers could not be read since one could be, in this process, by server and settings.
 _UNREAD_IN_A_ROW: dict[str, int] = {}
-
-
-@functools.lru_cache(maxsize=1)
-def _loop(process: int) -> asyncio.AbstractEventLoop:
-    """The event loop of a process's requests, in a thread of its own: the caller's, a notebook's, may have one."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-    return loop
-
-
-def _awaited(work: Coroutine[Any, Any, ReadReply]) -> ReadReply:
-    """What it returns; an interrupt ends it."""
-    future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
-    try:
-        return future.result()
-    finally:
-        future.cancel()

@@ -160,7 +160,8 @@ def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
     finished: SimpleQueue[tuple[Lane, Any]] = SimpleQueue()
     held: dict[bool, deque[Job]] = {True: deque(), False: deque()}
     remaining = iter(jobs)
-    has_more, looked = True, time.monotonic()
+    has_more = True
+    looked = time.monotonic()
 
     def job_for(lane: Lane) -> Job | None:
         """The next job of the lane's kind, or of any where no lane is of the other kind; others are held."""

@@ -101,7 +101,8 @@ class Slurm(OnDask):
         import distributed
 
         name = f"bmx_grid-{uuid.uuid4().hex[:8]}"
-        clusters, clients = dict[bool, Any](), dict[bool, Any]()
+        clusters = dict[bool, Any]()
+        clients = dict[bool, Any]()
         with ExitStack() as stack:
             stack.callback(_end, name, clusters, clients)  # whatever happens from here on
             with without_interrupts(), uninterrupted():

@@ -140,15 +140,19 @@ class FromFile(Component):
         names = {"dataset": segments.dataset, "language_pair": segments.language_pair}
         globbed, regex = "", ""
         for part in _PART.finditer(text):
-            name, wild = part["name"], part["wild"]
+            name = part["name"]
+            wild = part["wild"]
             if name in names:
-                globbed, regex = globbed + glob.escape(names[name]), regex + re.escape(names[name])
+                globbed = globbed + glob.escape(names[name])
+                regex = regex + re.escape(names[name])
             elif name:
                 group = f"(?P={name})" if f"(?P<{name}>" in regex else f"(?P<{name}>[^/]+)"
-                globbed, regex = globbed + "*", regex + group
+                globbed = globbed + "*"
+                regex = regex + group
             else:
                 literal = _WILD.get(part[0], f"[{part[0][1:-1].replace('!', '^', 1)}]") if wild else re.escape(part[0])
-                globbed, regex = globbed + part[0], regex + literal
+                globbed = globbed + part[0]
+                regex = regex + literal
         paths = [path for path in sorted(glob.glob(globbed)) if Path(path).is_file()]
         return [(Path(path), fit.groupdict()) for path in paths if (fit := re.fullmatch(regex, path))]
 

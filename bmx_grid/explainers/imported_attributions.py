@@ -16,9 +16,9 @@ from bmx_grid.core.errors import DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.imported import FromFile, ImportedFile, file_rows
 from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
+from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, file_rows
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.words.perturbation import BLANK, Plan, Role
 from bmx_grid.words.perturbation import ROLES as TEXTS
@@ -155,7 +155,8 @@ class Imported(FromFile, Explainer):
             )
         place = {name: row for row, name in enumerate(segments.all_ids)}
         chosen = [place[segment.id] for segment in segments.segments]
-        pieces, logs = tuple(pieces[row] for row in chosen), Ragged.from_rows(logs[row] for row in chosen)
+        pieces = tuple(pieces[row] for row in chosen)
+        logs = Ragged.from_rows(logs[row] for row in chosen)
         if self.sub_words == "each":
             return _Side(None, pieces, self._of_logs(logs), {})
         values, others = word_probabilities(pieces, logs, scored, self.sub_words)
@@ -229,11 +230,14 @@ def _carried(
     A text that has less than half of its characters in common with its words gets no attributions.
     names: of the segments, for messages. Raises DataError where most texts are such.
     """
-    carried, lost, others = [], [], list[int]()
+    carried = []
+    lost = []
+    others = list[int]()
     for row, (tokens, line) in enumerate(zip(words.words, scored, strict=True)):
         values = words.values[row]
         if tokens and tokens[-1] == EOS and (not line or line[-1] != EOS):
-            tokens, values = tokens[:-1], values[:-1]
+            tokens = tokens[:-1]
+            values = values[:-1]
         links = align(tokens, line)
         if row not in refused and links.differing > 2 * int(links.shared.sum()):
             others.append(row)

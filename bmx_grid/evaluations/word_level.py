@@ -132,8 +132,10 @@ def _of_words(tags: WordTags, given: WordScores, side: TaggedText) -> TaggedSide
         gold.append(tags.labels[row][known])
         scores.append(on_tags[known])
         predicted.append(bad[known])
-    compared, sums = Labels.from_rows(gold), _sums(given.values)
-    n_tags, n_untagged = len(tags.labels.bad), sum(len(of.tokens_without) for of in alignments if of is not None)
+    compared = Labels.from_rows(gold)
+    sums = _sums(given.values)
+    n_tags = len(tags.labels.bad)
+    n_untagged = sum(len(of.tokens_without) for of in alignments if of is not None)
     fit = TagsRow(side, n_tags, len(compared.bad), n_tags - len(compared.bad), n_untagged)
     if given.are_labels:
         return TaggedSide(compared, None, Labels.from_rows(predicted), sums, fit)
@@ -218,7 +220,8 @@ class WordsEvaluation(Evaluation):
         rows = [_row(side, name, mean_over_segments(values, clusters, **drawn)) for name, values in measures.items()]
         human = setting.segments.human_scores
         used = np.isfinite(human) & np.isfinite(tagged.sums)
-        sums, group = tagged.sums[used], codes(clusters[used])
+        sums = tagged.sums[used]
+        group = codes(clusters[used])
         value = correlate("spearman", sums, human[used])
         resamples = self.resamples if math.isfinite(value) else 0
         (samples,) = resampled_correlations("spearman", sums[:, None], human[used], group, resamples, self.seed)

@@ -98,7 +98,9 @@ class GridEvaluation(GridOptions, Evaluation):
         boosted: dict[str, Floats] = {}
         points: list[PointRow] = []
         if place is not None:
-            w, p, value = spec.w[place[1]], spec.p[place[0]], float(grid.correlation[place])
+            w = spec.w[place[1]]
+            p = spec.p[place[0]]
+            value = float(grid.correlation[place])
             boosted["published"] = scores_at(spec, setting, w, p)
             points.append(PointRow("published", w, p, grid.baseline, value, value - grid.baseline))
         boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
@@ -112,7 +114,8 @@ class GridEvaluation(GridOptions, Evaluation):
         known = [setting.known.get(self.key) for setting in settings]
         results = [self.of_setting(one) if of is None else of for one, of in zip(settings, known, strict=True)]
         for place, (row, scores) in chosen_elsewhere(self.spec, settings).items():
-            boosted, points = {**results[place].boosted, row.point: scores}, (*results[place].points, row)
+            boosted = {**results[place].boosted, row.point: scores}
+            points = (*results[place].points, row)
             results[place] = replace(results[place], boosted=boosted, points=points)
         return results
 
@@ -187,7 +190,8 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
             best = point_that_gains(np.sum(surfaces, axis=0) / len(surfaces), spec.w)
             w, p = (1.0, math.nan) if best is None else (spec.w[best[1]], spec.p[best[0]])
             boosted = scores_at(spec, settings[place], w, p)
-            human, base = settings[place].segments.human_scores, settings[place].scores.base_scores
+            human = settings[place].segments.human_scores
+            base = settings[place].scores.base_scores
             used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
             alone, value = (correlate(spec.correlation, scores[used], human[used]) for scores in (base, boosted))
             chosen[place] = PointRow("elsewhere", w, p, alone, value, value - alone), boosted

@@ -1,0 +1,87 @@
+"""Answers of a language model: what a reply says, the database in which answers are kept, and exchanges."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.guests.judge.prompts import Answer, Messages
+
+FILE = "answers.sqlite"
+REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
+MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
+SCHEMA = """PRAGMA journal_mode=WAL;
+PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
+ReadReply = TypeVar("ReadReply")
+
+
+@contextlib.contextmanager
+def opened(answers: str | None) -> Iterator[sqlite3.Connection]:
+    """The database of answers in a folder, which is made; None keeps none.
+
+    Raises UnavailableError where it cannot be used.
+    """
+    folder = Path(answers or "").expanduser()
+    file = ":memory:" if answers is None else folder / FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(sqlite3.connect(file, timeout=60, check_same_thread=False)) as database:
+            database.executescript(SCHEMA)
+            yield database
+    except (OSError, sqlite3.Error) as error:
+        raise UnavailableError(f"answers: {folder} cannot be used ({error}); name another folder.") from error
+
+
+def known_answer(database: sqlite3.Connection, key: str) -> Answer | None:
+    """The answer that is kept under a digest of all that it depends on."""
+    row = database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+    return None if row is None else Answer(*json.loads(row[0]))
+
+
+def kept_before(answers: str | None, key: str) -> Answer | None:
+    """The same of a folder that may not be there, and is not made."""
+    if answers is None or not (Path(answers).expanduser() / FILE).is_file():
+        return None
+    with opened(answers) as database:
+        return known_answer(database, key)
+
+
+def keep_answer(database: sqlite3.Connection, key: str, answer: Answer) -> None:
+    """Keep an answer; it survives the end of the process."""
+    with database:
+        database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(answer)))
+
+
+def answer_in(reply: Any) -> Answer:
+    """The first choice of a chat completion. Raises KeyError and its like for anything else."""
+    choice = reply["choices"][0]
+    text = choice["message"]["content"]
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"a {type(text).__name__} for a text")
+    tokens: list[Sequence[tuple[str, float]]] = []
+    for place in (choice.get("logprobs") or {}).get("content") or ():
+        chosen = place["token"]
+        others = [(top["token"], float(top["logprob"])) for top in place["top_logprobs"] if top["token"] != chosen]
+        tokens.append([(chosen, float(place["logprob"])), *others])
+    readable = (text or "")[:MOST_CHARACTERS].encode(errors="replace").decode()
+    return Answer(readable, tokens, choice.get("finish_reason") == "length")
+
+
+class Exchange(NamedTuple, Generic[ReadReply]):
+    """answers: about an item, at most two. value: what was read of the last one; None for nothing."""
+
+    answers: Sequence[Answer]
+    value: ReadReply | None
+
+
+def with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
+    """The messages, and where there is an answer, which could not be read, the request for another one."""
+    if not answers:
+        return messages
+    return (*messages, ("assistant", answers[0].text or "…"), ("user", REMINDER))
