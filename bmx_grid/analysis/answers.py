@@ -17,7 +17,7 @@ from bmx_grid.analysis.points import point_name
 from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
-from bmx_grid.evaluations.grid import PointRow
+from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.verdicts import (
     ADDS_NOTHING,
     DISTANCE,
