@@ -29,13 +29,13 @@ from bmx_grid.evaluations.base import Estimate  # noqa: E402
 from bmx_grid.measures.grid import GridSpec  # noqa: E402
 from bmx_grid.sweep import tracking  # noqa: E402
 from bmx_grid.sweep.results import SettingResult  # noqa: E402
-from bmx_grid.sweep.tracking import AT_ONCE, Entry, MlflowTracker  # noqa: E402
+from bmx_grid.sweep.tracking import AT_ONCE, MetricEntry, MlflowTracker  # noqa: E402
 
 ALL_SETTINGS = 430
 GAIN = Estimate(0.01, -0.02, 0.04)
 
 
-def by_log_batch(address: str, run_id: str, entries: Sequence[Entry], times: Sequence[int]) -> None:
+def by_log_batch(address: str, run_id: str, entries: Sequence[MetricEntry], times: Sequence[int]) -> None:
     """What `insert_points` does, by MLflow's client."""
     from mlflow import MlflowClient
     from mlflow.entities import Metric

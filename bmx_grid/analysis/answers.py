@@ -119,7 +119,6 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
     metrics, explainers = (given.real.factor_levels(factor) for factor in ("metric", "explainer"))
     known = [row for row in given.rows("verdicts", Verdict) if row.metric in metrics and row.explainer in explainers]
     boosts = _different([PAPERS_BOOST, *(row.boost for row in known)])
-    labels: list[str] = [*LEGEND]
     deviations: dict[str, float] = {}
     for setting in given.settings:
         if math.isfinite(setting.repeat_deviation):
@@ -130,7 +129,7 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
             **vars(row),
             question=row.point if row.point in FURTHER else DECLARED,
             place=boosts.index(row.boost),
-            rank=labels.index(row.verdict),
+            rank=list(LEGEND).index(row.verdict),
             best_looks_better=row.best_gain - row.gain.value,
             chosen_on=DISTANCE.get(row.point, row.point.replace("_", " ")),
             repeat_deviation=deviations.get(row.metric, unknown),
@@ -144,8 +143,8 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
 
 
 def _order(row: ShownVerdict) -> tuple[Any, ...]:
-    names = (row.metric, row.explainer, row.boost, row.dataset, row.language_pair)
-    return ((DECLARED, *FURTHER).index(row.question), row.rank, highest_first(row.gain.value), names)
+    question = (DECLARED, *FURTHER).index(row.question)
+    return (question, row.rank, highest_first(row.gain.value), *row.of_boost, row.dataset, row.language_pair)
 
 
 def of_settings(given: Given) -> list[Verdict]:
@@ -246,9 +245,8 @@ def _doubt(row: ShownVerdict) -> str:
         return ""
     if row.p_gain_holm <= 1 - CONFIDENCE:
         return "too small"
-    return (
-        f"looks like a {'gain' if row.gain.low > 0 else 'loss'}, but not after the correction for {row.tried} verdicts"
-    )
+    looks = "gain" if row.gain.low > 0 else "loss"
+    return f"looks like a {looks}, but not after the correction for {row.tried} verdicts"
 
 
 def _answers(declared: Verdicts, published: Verdicts, points: Sequence[PointRow]) -> Iterator[str]:
@@ -301,8 +299,8 @@ def _part(same: Verdicts, among: Verdicts) -> str:
         return _joined(first.in_words, named([_place(row, among) for row in same]))
     several = len(same) > 1
     remarks = _joined(_place(first, same) if several else "", _doubt(first))
-    across = first.pairs > 1 or several
-    where = counted(max(first.pairs, len(same)), "language pair") if across else _place(first, among)
+    n_pairs = max(first.pairs, len(same))
+    where = counted(n_pairs, "language pair") if n_pairs > 1 else _place(first, among)
     segments = counted(sum(row.n for row in same), "segment")
     gain = f"{'at most ' if several else ''}{first.gain:+.3f}{f' ({remarks})' if remarks else ''}"
     return _joined(first.in_words, gain, where, segments)

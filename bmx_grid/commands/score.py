@@ -27,6 +27,7 @@ examples:
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -114,16 +115,15 @@ def _run(parsed: argparse.Namespace) -> str:
         first, *others = texts["reference"]
         texts["reference"] = [[(line, *filter(None, more)) for line, *more in zip(first, *others, strict=True)]]
     names = telling_apart([Path(name) for name in parsed.hypothesis])
-    of_system = {
-        name: [texts[role][place if role == "hypothesis" else 0] for role in scorer.reads]
-        for place, name in enumerate(names)
-    }
+    of_system: dict[str, list[Any]] = {}
+    for name, hypotheses in zip(names, texts["hypothesis"], strict=True):
+        of_system[name] = [hypotheses if role == "hypothesis" else texts[role][0] for role in scorer.reads]
     shown = scorer if parsed.words else scorer.unexplained  # what is not shown is not explained
     thresholds = None if parsed.thresholds is None else (Path(parsed.thresholds).expanduser(), str(parsed.metric))
     if thresholds is not None:
         agreement(*thresholds, system_kind(shown), 0.0)  # a mistake is found before anything is scored
     # All systems at once: they share sources and references, and batches are full.
-    whole = [[text for system in of_system.values() for text in system[place]] for place in range(len(scorer.reads))]
+    whole = [list(itertools.chain(*of_role)) for of_role in zip(*of_system.values(), strict=True)]
     with Progress(0 if parsed.quiet else shown.count_texts(*whole)) as progress:
         scored = shown.explain(*whole, progress=progress.advance)
     if scored.unboosted and not parsed.quiet:

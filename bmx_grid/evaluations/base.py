@@ -279,9 +279,12 @@ class Evaluation(Component):
         where that is quicker; what it is given must be picklable.
         """
         groups = grouped(settings, self.SCOPE)
-        found = each(self.of_scope, [[settings[place] for place in group] for group in groups])
-        by_place = {at: one for group, of in zip(groups, found, strict=True) for at, one in zip(group, of, strict=True)}
-        return [by_place[place] for place in range(len(settings))]
+        scopes = [[settings[place] for place in group] for group in groups]
+        results: list[Any] = [None] * len(settings)
+        for group, of_group in zip(groups, each(self.of_scope, scopes), strict=True):
+            for place, result in zip(group, of_group, strict=True):
+                results[place] = result
+        return results
 
     def rows(self, result: Any) -> Mapping[str, Sequence[Any] | Columns]:
         """The rows of a result by table, or columns where there are thousands; its fields, or keys, of these names.
@@ -345,9 +348,12 @@ def as_columns(row: type, rows: Sequence[Any] | Columns) -> Columns:
     """The columns of some rows. Raises ValueError where those that are given are not the fields of `row`, or uneven."""
     declared = columns_of(row)
     if not isinstance(rows, Mapping):
-        kinds = {name: kind for name, (kind, _) in fields_of(row).items()}
-        cells = [[cell for name, of in kinds.items() for cell in _cells(getattr(one, name), of)] for one in rows]
-        return {name: [of_row[place] for of_row in cells] for place, name in enumerate(declared)}
+        columns: dict[str, list[Any]] = {name: [] for name in declared}
+        for name, (kind, names) in fields_of(row).items():
+            for one_row in rows:
+                for column, cell in zip(names, _cells(getattr(one_row, name), kind), strict=True):
+                    columns[column].append(cell)
+        return columns
     if list(rows) != list(declared):
         raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")
     if len({len(column) for column in rows.values()}) > 1:

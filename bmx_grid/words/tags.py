@@ -306,11 +306,15 @@ def carry_tags(tags: WordTags, words: Sequence[Sequence[str]]) -> Carried:
     """
     alignments = tuple(align(tokens, scored) for tokens, scored in zip(tags.words, words, strict=True))
     rows = [carry_labels(alignment, tags.labels[row]) for row, alignment in enumerate(alignments)]
-    without = [(row, word) for row, alignment in enumerate(alignments) for word in alignment.words_without]
+    lost: list[tuple[int, int]] = []
+    untagged: list[tuple[int, int]] = []
+    for row, alignment in enumerate(alignments):
+        lost += [(row, token) for token in alignment.tokens_without]
+        untagged += [(row, word) for word in alignment.words_without if words[row][word].strip()]
     return Carried(
         labels=Labels.from_rows(bad for bad, _ in rows),
         known=Labels.from_rows(known for _, known in rows).bad,
-        lost=tuple((row, token) for row, alignment in enumerate(alignments) for token in alignment.tokens_without),
-        untagged=tuple((row, word) for row, word in without if words[row][word].strip()),
+        lost=tuple(lost),
+        untagged=tuple(untagged),
         differing=tuple(row for row, alignment in enumerate(alignments) if not alignment.exact),
     )

@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path, mon
 def test_a_folder_needs_no_fsspec():
     """Importing it would take a worker longer than the packages that it needs."""
     program = (
-        "import sys; from bmx_grid.core.storage import check, listed, place, replacing; "
-        "check(place('x')); listed(place('x'), '.y'); sys.exit('fsspec' in sys.modules)"
+        "import sys; from bmx_grid.core.storage import check_place, files_of, place, replacing; "
+        "check_place(place('x')); files_of(place('x'), '.y'); sys.exit('fsspec' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

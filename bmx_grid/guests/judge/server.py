@@ -25,17 +25,17 @@ from urllib.parse import urlsplit
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.core.servers import KEY_VARIABLE, UNREAD, check_address, is_dry, is_of_this_machine
-from bmx_grid.guests.judge.answers import (
+from bmx_grid.guests.judge.client import awaited, limited_client
+from bmx_grid.guests.judge.kept_answers import (
     Exchange,
     ReadReply,
     answer_in,
+    answers_database,
     keep_answer,
     kept_before,
     known_answer,
-    opened,
     with_reminder,
 )
-from bmx_grid.guests.judge.client import awaited, limited_client
 from bmx_grid.guests.judge.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
@@ -122,7 +122,7 @@ class ServedModel(Component):
         """
         exchanges: dict[Item, Exchange[ReadReply]] = {}
         missing: dict[Item, Messages] = {}
-        with opened(self.answers) as kept:
+        with answers_database(self.answers) as kept:
             for item in dict.fromkeys(items):
                 messages = self.template.messages(item, self.language_pair)
                 known = self._remembered(kept, messages, turn, partial(read, item))
@@ -176,7 +176,7 @@ class ServedModel(Component):
                 _NAMES[asked] = time.monotonic() + SILENT, error
         name = _NAMES[asked][1]
         if isinstance(name, str):
-            with opened(self.answers) as kept:
+            with answers_database(self.answers) as kept:
                 keep_answer(kept, self._place_of_name(), Answer(name))
             return name
         before = self._named_before()

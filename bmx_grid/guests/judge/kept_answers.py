@@ -22,7 +22,7 @@ ReadReply = TypeVar("ReadReply")
 
 
 @contextlib.contextmanager
-def opened(answers: str | None) -> Iterator[sqlite3.Connection]:
+def answers_database(answers: str | None) -> Iterator[sqlite3.Connection]:
     """The database of answers in a folder, which is made; None keeps none.
 
     Raises UnavailableError where it cannot be used.
@@ -48,7 +48,7 @@ def kept_before(answers: str | None, key: str) -> Answer | None:
     """The same of a folder that may not be there, and is not made."""
     if answers is None or not (Path(answers).expanduser() / FILE).is_file():
         return None
-    with opened(answers) as database:
+    with answers_database(answers) as database:
         return known_answer(database, key)
 
 
