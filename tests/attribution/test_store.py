@@ -203,7 +203,7 @@ def interleaved(monkeypatch, turn: int, act) -> list[str]:
             act()
         return real(*given)
 
-    for name in ("listed", "remove", "opened", "replacing"):
+    for name in ("files_of", "remove", "opened", "replacing"):
         monkeypatch.setattr(store, name, partial(look, name, getattr(store, name)))
     return looks
 
