@@ -40,6 +40,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download import download, file_states, unverifiable
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
+from bmx_grid.datasets.span_files import read_spans, severities, span_format
 from bmx_grid.datasets.tables import (
     REQUIRED,
     TABLE_ENDINGS,
@@ -53,6 +54,7 @@ from bmx_grid.datasets.tables import (
 )
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
+from bmx_grid.words.tags import WEIGHTS
 
 SUBCOMMANDS = {
     "list": "each data set, its language pairs, and whether its files are present and as published",
@@ -71,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "settings",
         nargs="*",
         metavar="NAME | KEY=VALUE",
-        help="data sets, and settings (below); show: also a table, or a folder of mt-metrics-eval",
+        help="data sets, and settings (below); show: also a table or error spans, or a folder of mt-metrics-eval",
     )
     cli.add_argument(
         "--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN (below)"
@@ -95,6 +97,13 @@ def _run(act: str, settings: Sequence[str], columns: Mapping[str, Any]) -> int:
     values = {key: parse_one(f"{key}={value}").value() for key, value in keys.items()}
     values |= {f"columns.{role}": column for role, column in columns.items()}
     values |= {"language_pairs": language_pairs} if language_pairs else {}
+    if act == "show":
+        of_spans = [name for name in names if span_format(Path(name).expanduser())]
+        for name in of_spans:
+            _show_spans(Path(name).expanduser(), int(limit))
+        names = [name for name in names if name not in of_spans]
+        if of_spans and not names:
+            return 0
     readers = [_reader(name, values) for name in (options("dataset") if names in ([], ["all"]) else names)]
     if act == "show":
         for reader in readers:
@@ -215,6 +224,31 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
             text = getattr(segment, role)
             if text is not None:
                 print(f"    {role:11}{visible(text)}")
+
+
+def _show_spans(path: Path, limit: int) -> None:
+    """Print what a file of error spans holds, and how it is given to a sweep."""
+    rows = read_spans(path).rows
+    judged = rows[rows.value.notna()]
+    print(f"{visible(str(path))}: {span_format(path)}, {counted(len(judged), 'judged text')} of {len(rows):,}")
+    for column in ("language_pair", "system", "rater"):
+        names = sorted(set(rows[column].astype(str)) - {""}) if column in rows else []
+        if names:
+            print(f"  {factor_in_words(column):<14} {visible(first_few(names))}")
+    count = severities(judged.value)
+    omissions = count["omission"]
+    of_severity = [f"{counted(count[name], name + ' error')}" for name in WEIGHTS if count[name]]
+    print(f"  {'spans':<14} {', '.join(of_severity) or 'none'}; {counted(omissions, 'omission')} among them")
+    print(f"  {'without spans':<14} {counted(sum(not spans for spans in judged.value), 'text')}")
+    for row in judged.iloc[:limit].to_dict("records"):
+        name = ":".join(str(row[column]) for column in ("document", "id", "system") if row.get(column))
+        spans = [f"{span.severity} {span.start}-{span.end}" for span in row["value"]]
+        print(visible(f"  [{name or row['place']}] {', '.join(spans) or 'no error'}"))
+    words = ["bmx-grid run", "'explainer=[imported]'", override("explainer.imported.file", str(path))]
+    print(
+        "\nto use it as explanations of a data set's segments:\n"
+        + " \\\n    ".join([*words, "'boost=[severity]'", "…"])
+    )
 
 
 def _recognised(reader: Tabular) -> tuple[Tabular, str]:
