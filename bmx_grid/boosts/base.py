@@ -81,6 +81,11 @@ class Boost(Component, ABC):
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
         """What is best on these parts, as every `Fit`."""
 
+    @property
+    def fixed(self) -> Fitted | None:
+        """The constants of a boost of which nothing is chosen; None, the default, where `fit` chooses."""
+        return None
+
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """The names of the k features."""

@@ -20,9 +20,9 @@ from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec
 from bmx_grid.measures.nuisance import fit_term
 
-Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean"]
+Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean", "severity"]
 FeatureSide = Literal["hypothesis", "ground_truth", "both"]
-Mix = Literal["linear", "z"]
+Mix = Literal["linear", "z", "fixed"]
 
 UNCERTAIN = 1e-9  # share of the largest attribution of a segment that scores of 1e-16 precision leave uncertain
 LARGEST_WEIGHT = 10.0  # the largest lambda: the feature decides, and the metric breaks its ties
@@ -59,12 +59,16 @@ class FeatureMix(Boost):
     """A feature of the attributions, mixed in with one weight per side.
 
     feature: share_negative, the share of words without a positive attribution; mean; sum; spread, their standard
-    deviation; power_mean, with one p, of word scores that are positive as they are. side: whose words.
+    deviation; power_mean, with one p, of word scores that are positive as they are; severity, of error spans: the share
+    of `cap` that their summed weights leave, (cap - min(cap, sum)) / cap. side: whose words.
     mix: "z" standardises base and feature, with the weight lambda that least squares gives (the highest Pearson's r
     where one language pair chooses), signed; with both sides one for each, since a word of the hypothesis that helps
     nothing and a word of the reference that is not covered are different things. At most 10 in all.
-    "linear" is the paper's w * base + (1 - w) * feature, the best w; both sides are one row of words.
-    Raises ConfigError for an unknown name, a p without power_mean or the reverse, and weights outside [0, 1].
+    "linear" is the paper's w * base + (1 - w) * feature, the best w; both sides are one row of words. "fixed" is the
+    same with the one w that is given: nothing is chosen. xCOMET's score is that of severity at w = .78 and a cap of 25
+    (Guerreiro et al. 2024, TACL 12; Unbabel/COMET, xcomet_metric.py).
+    Raises ConfigError for an unknown name, a p without power_mean or the reverse, a cap without severity or not above
+    0, weights outside [0, 1], and several fixed ones.
     """
 
     feature: Feature = identity()
@@ -72,20 +76,34 @@ class FeatureMix(Boost):
     mix: Mix = identity("z")
     p: float | None = identity(None)
     w: tuple[float, ...] = identity(PAPER_W)
+    cap: float | None = identity(None)
 
     def __post_init__(self) -> None:
+        if (self.cap is not None) != (self.feature == "severity"):
+            raise ConfigError(
+                f"feature={self.feature} with cap={self.cap}: cap belongs to feature=severity, which needs it."
+            )
+        if self.cap is not None and not 0 < self.cap < math.inf:
+            raise ConfigError(f"cap must be a number above 0, got {self.cap}.")
+        if self.mix == "fixed" and len(self.w) != 1:
+            raise ConfigError(f"mix=fixed needs one w, got {len(self.w)}; write w=[0.78], or choose mix=linear.")
         if (self.p is not None) != (self.feature == "power_mean"):
             raise ConfigError(
                 f"feature={self.feature} with p={self.p}: p belongs to feature=power_mean, which needs it."
             )
         if self.p is not None and not math.isfinite(self.p):
             raise ConfigError(f"p must be a finite number, got {self.p}.")
-        object.__setattr__(self, "w", GridSpec((0.0,), self.w).w)
+        object.__setattr__(self, "w", self.w if self.mix == "fixed" else GridSpec((0.0,), self.w).w)
 
     def fingerprint(self) -> dict[str, Any]:
-        """The weights of the linear mix are none of the z mix."""
-        known = super().fingerprint()
-        return known if self.mix == "linear" else {key: value for key, value in known.items() if key != "w"}
+        """The weights of the linear mix are none of the z mix, and the cap is one of severity only."""
+        unused = ["w"] if self.mix == "z" else []
+        unused += ["cap"] if self.cap is None else []
+        return {key: value for key, value in super().fingerprint().items() if key not in unused}
+
+    @property
+    def fixed(self) -> Fitted | None:
+        return AtPoint(self.w[0]) if self.mix == "fixed" else None
 
     def names(self) -> tuple[str, ...]:
         name = self.feature if self.p is None else f"M_{self.p:g}"
@@ -102,7 +120,9 @@ class FeatureMix(Boost):
         """
         columns = []
         for side in self._sides:
-            if self.p is None:
+            if self.cap is not None:
+                columns.append(severity_left(side_rows(side, truth, hypothesis), self.cap))
+            elif self.p is None:
                 columns.append(statistic(self.feature, side_rows(side, truth, hypothesis)))
             else:
                 columns.append(power_means(side, truth, hypothesis, np.array([self.p]))[:, 0])
@@ -111,12 +131,14 @@ class FeatureMix(Boost):
         return features
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
+        if self.fixed is not None:
+            return self.fixed
         if self.mix == "linear":
             return AtPoint(best_mixture(kind, parts, self.w)[0])
         return _fit_z(kind, [part for part in parts if part.decides], len(self.names()))
 
     def restored(self, constants: Mapping[str, Any]) -> Fitted:
-        if self.mix == "linear":
+        if self.mix != "z":
             return AtPoint(restore(AtPoint, constants, 0).w)
         named = {"lambdas" if key == "lambda" else key: value for key, value in constants.items()}
         return restore(ZMixed, named, len(self.names()))
@@ -168,6 +190,14 @@ def spread(rows: Ragged) -> Floats:
     """float64[N] standard deviation, of all words of the segment (divided by their number); exactly 0 for one word."""
     squares = (rows.values - np.repeat(row_mean(rows), rows.lengths)) ** 2
     return np.sqrt(row_mean(Ragged(squares, rows.offsets)))
+
+
+def severity_left(rows: Ragged, cap: float) -> Floats:
+    """float64[N] of minus the weights of error spans: (cap - min(cap, their sum)) / cap, 1 without an error.
+
+    NaN for a row without words, or with an undefined one. Of other attributions it is their sum, capped below.
+    """
+    return np.asarray((cap - np.minimum(cap, -statistic("sum", rows))) / cap)
 
 
 def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:

@@ -312,9 +312,13 @@ class Fixed(Boost):
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         return self.known.boost.features(truth, hypothesis)
 
+    @property
+    def fixed(self) -> Fitted:
+        return self.known.fitted()
+
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
         """The constants of the recipe, whatever the segments."""
-        return self.known.fitted()
+        return self.fixed
 
     def restored(self, constants: Any) -> Fitted:
         return self.known.boost.restored(constants)

@@ -14,7 +14,7 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.base import Boost, Fit, Fitted
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
-from bmx_grid.boosts.recipe import ChosenOn, Fixed, HeldOut
+from bmx_grid.boosts.recipe import ChosenOn, HeldOut
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
@@ -225,7 +225,7 @@ class BoostEvaluation(OnGrid):
         """What is chosen, with its features of each member: boosts that are not fixed, and the placebos."""
         roles = members[0].setting.worded
         for name, boost in self.boosts.items():
-            if not isinstance(boost, Fixed):
+            if boost.fixed is None:
                 yield name, boost.fit, [member.features_of(name, boost) for member in members]
         for name, placebo in ((LENGTH, partial(fit_length, roles)), (CURVE, fit_curve)):
             yield name, placebo, [[member.log_words] for member in members]
@@ -235,11 +235,9 @@ class BoostEvaluation(OnGrid):
         published = self.grid.fixed.get(member.setting.explainer_name)
         for name in member.features:
             boost = self.boosts[name]
-            fitted = None
+            fitted = boost.fixed
             point = FIXED
-            if isinstance(boost, Fixed):
-                fitted = boost.known.fitted()
-            elif isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
+            if isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
                 spec, point = boost.spec, PUBLISHED
                 place = nearest_point(spec.p, spec.w, published.p, published.w)
                 fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
@@ -294,7 +292,7 @@ class BoostEvaluation(OnGrid):
             n_clusters = number_of(codes(member.clusters))
             chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
         shared = {"chosen_on": tuple(chosen_on), "correlation": self._kind}
-        for name in [name for name, boost in self.boosts.items() if not isinstance(boost, Fixed)]:
+        for name in [name for name, boost in self.boosts.items() if boost.fixed is None]:
             fitted = self._chosen_on(name, members)
             if not fitted.abstains:
                 yield {"boost_name": name, "boost": self.boosts[name], "constants": fitted.constants(), **shared}

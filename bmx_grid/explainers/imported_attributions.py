@@ -6,34 +6,38 @@ import dataclasses
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from bmx_grid.core.errors import DataError, ExplainError
-from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.errors import ConfigError, DataError, ExplainError, unknown
+from bmx_grid.core.identity import RUNTIME, identity, runtime
 from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, file_rows
+from bmx_grid.datasets.span_files import Ratings, ratings_of, read_spans, span_format
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.words.perturbation import BLANK, Plan, Role
 from bmx_grid.words.perturbation import ROLES as TEXTS
-from bmx_grid.words.tags import EOS, How, Rows, WordScores, align, carry_scores
+from bmx_grid.words.tags import EOS, WEIGHTS, How, Rows, WordScores, align, carry_scores, shares_of_spans
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
 MOST_NAMED = 5  # words named in a warning
+OMITTED = ""  # the word, after all others, that has what spans without words cost: it has no characters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Imported(FromFile, Explainer):
-    """Scores or labels of words, read from a file (`datasets.imported_files` says which layouts) and not computed.
+    """Scores or labels of words, or error spans, read from a file and not computed.
+
+    Layouts: `datasets.imported_files`, and of spans `datasets.span_files`.
 
     They become attributions, low for a suspected error, of the words that are scored: both tokenisations are aligned
     by their characters, and what has no counterpart is left out, counted and named.
@@ -46,6 +50,8 @@ class Imported(FromFile, Explainer):
     sub_words: the same for the sub-words of MLQE-PE's archives, of which log-probabilities are given; "each" takes them
         as they are, with that of the end symbol, in place of words, for sentences of another translation too.
     probabilities: the exponential of these: probabilities in place of their logarithms.
+    weights: of spans by severity, those of MQM where they are not named. A word has minus its share of the spans that
+        touch it (`words.tags.shares_of_spans`), an empty word at the end has omissions; of several raters the mean.
 
     Paths and ways are no identity: what was read and made of it is there, as a digest.
     """
@@ -58,13 +64,24 @@ class Imported(FromFile, Explainer):
     tokens: How = runtime("mean")
     sub_words: Literal["sum", "mean", "min", "max", "each"] = runtime("sum")
     probabilities: bool = runtime(False)
+    weights: Mapping[str, float] = field(default_factory=dict, metadata={"role": RUNTIME})
     explanations: str = identity("")
     one_metric: bool = runtime(False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for severity, weight in self.weights.items():
+            if severity not in WEIGHTS:
+                raise ConfigError(f"{self.KEY}.weights: " + unknown("severity", severity, list(WEIGHTS)))
+            if not 0 <= weight < np.inf:
+                raise ConfigError(f"{self.KEY}.weights.{severity} is {weight}; write a number of 0 or more.")
 
     def recipe_fingerprint(self) -> dict[str, Any]:
         """Who explained, and how values became attributions; not those of single segments."""
         ways = ("name", "errors_are", "tokens", "sub_words", "probabilities")
-        return {"type": "Imported", "version": self.VERSION, **{way: getattr(self, way) for way in ways}}
+        own_weights = {name: weight for name, weight in self.weights.items() if weight != WEIGHTS[name]}
+        known = {"weights": own_weights} if own_weights else {}
+        return {"type": "Imported", "version": self.VERSION, **{way: getattr(self, way) for way in ways}, **known}
 
     @property
     def signature(self) -> str:
@@ -101,6 +118,13 @@ class Imported(FromFile, Explainer):
         )
         return dataclasses.replace(self, explanations=_digest(ordered)), given
 
+    def ratings(self, segments: SegmentSet) -> Ratings | None:
+        """Who marked which error spans in each of N segments; None where the files hold no spans. Raises as `given`."""
+        paths = list(self.paths(segments).values())
+        if len(paths) != 1 or not span_format(paths[0]):
+            return None
+        return ratings_of(read_spans(paths[0]), segments, self)
+
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> NoReturn:
         raise ExplainError(
             f"the explainer '{self.name}' is a file of explanations made elsewhere, and cannot explain other texts; "
@@ -117,9 +141,22 @@ class Imported(FromFile, Explainer):
         role = side or ("source" if path.name.lower().startswith("source.") else "hypothesis")
         if path.name.lower().endswith(".tar.gz"):
             return {"hypothesis": self._of_sub_words(path, segments, _scored(segments, "hypothesis", words), words)}
+        if span_format(path):
+            ratings = ratings_of(read_spans(path), segments, self)
+            return {"hypothesis": self._of_ratings(ratings, segments, _scored(segments, "hypothesis", words))}
         file = read_word_file(path, self)
         roles = [name for name in TEXTS if name in set(file.rows.side)] if "side" in file.rows else [role]
         return {name: self._of_words(file, name, segments, _scored(segments, name, words)) for name in roles}
+
+    def _of_ratings(self, ratings: Ratings, segments: SegmentSet, scored: Rows) -> _Side:
+        weights = {**WEIGHTS, **self.weights}
+        refused = {row: "nobody marked errors in it" for row, raters in enumerate(ratings) if not raters}
+        attributed = tuple((*line, OMITTED) for line in scored)
+        values = []
+        for text, raters, line in zip(segments.texts("hypothesis"), ratings, scored, strict=True):
+            shares = [shares_of_spans(text, spans, line, weights) for _, spans in raters]
+            values.append(np.mean(shares, axis=0) if shares else np.full(len(line) + 1, np.nan))
+        return _Side(None, attributed, Ragged.from_rows(values), refused)
 
     def _of_words(self, file: ImportedFile, role: Role, segments: SegmentSet, scored: Rows) -> _Side:
         """What the file says of N texts, on its own words and on those that are scored.

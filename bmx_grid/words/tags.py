@@ -139,6 +139,32 @@ def tags_of_spans(
     return tags, Ragged.from_rows([0.0 - WEIGHTS[span.severity] if span else 0.0 for span in row] for row in heaviest)
 
 
+def shares_of_spans(
+    text: str, spans: Sequence[ErrorSpan], words: Sequence[str], weights: Mapping[str, float] = WEIGHTS
+) -> Floats:
+    """float64[n + 1] minus the weights of spans by word, so that their sum counts each span once, however long it is.
+
+    A span's weight is divided equally over the words that it touches. The last value is minus the weight of the spans
+    that touch no word: omissions, and blanks. words: the n words of the text, in order.
+    Raises KeyError for a severity without a weight, ValueError for a word that is not in its text.
+    """
+    shares = np.zeros(len(words) + 1)
+    if not spans:
+        return shares
+    starts = np.zeros(len(words), dtype=np.int64)
+    ends = np.zeros(len(words), dtype=np.int64)
+    end = 0
+    for place, word in enumerate(words):
+        starts[place] = text.index(word, end)
+        end = int(starts[place]) + len(word)
+        ends[place] = end
+    for span in spans:
+        touched = np.flatnonzero(np.maximum(starts, span.start) < np.minimum(ends, span.end))
+        places = touched if len(touched) else np.array([len(words)])
+        shares[places] -= weights[span.severity] / len(places)
+    return shares
+
+
 def _heaviest(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> list[ErrorSpan | None]:
     """The heaviest span that touches each word. Raises ValueError for a word that is not in its text, in order."""
     heaviest: list[ErrorSpan | None] = []

@@ -8,6 +8,8 @@ from some_attributions import attributions, planted, rows_of
 from bmx_grid.boosts.base import Part, mean_gain
 from bmx_grid.boosts.feature_mix import LARGEST_WEIGHT, FeatureMix
 from bmx_grid.boosts.power_mean_grid import AtPoint
+from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import ConfigError
 
 ORACLES = {"share_negative": lambda row: np.mean(row <= 0), "mean": np.mean, "sum": np.sum, "spread": np.std}
 
@@ -116,3 +118,26 @@ def test_the_linear_mix_takes_the_best_w(kind):
         for w in boost.w
     )
     assert boost.fit(kind, parts) == AtPoint(-best[1])
+
+
+def test_severity_at_its_fixed_weight_is_the_formula_of_xcomet():
+    """.78 * regression + .22 * (25 - min(25, sum)) / 25 (Unbabel/COMET, xcomet_metric.py), with sums beyond the cap."""
+    rng = np.random.default_rng(5)
+    weights = [-rng.choice([0.0, 1.0, 5.0, 10.0], size=rng.integers(1, 9)) for _ in range(200)]
+    base = rng.random(200)
+    boost = build(load_option("boost", "xcomet"), FeatureMix, "boost.xcomet")
+    found = boost.fixed.scores(base, boost.features(rows_of(*[[]] * 200), rows_of(*weights)))
+    expected = [0.78 * one + 0.22 * (25 - min(25, -sum(row))) / 25 for one, row in zip(base, weights, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert boost.restored(boost.fixed.constants()) == boost.fixed == boost.fit("pearson", [])
+
+
+def test_severity_is_undefined_for_what_nobody_marked_and_its_settings_fit_together():
+    boost = FeatureMix("severity", side="hypothesis", cap=25.0)
+    found = boost.features(rows_of([], [], []), rows_of([np.nan, np.nan], [], [-5.0, 0.0]))[:, 0]
+    np.testing.assert_array_equal(found, [np.nan, np.nan, 0.8])
+    for settings in ({"feature": "sum", "cap": 25.0}, {"feature": "severity"}, {"feature": "severity", "cap": 0.0}):
+        with pytest.raises(ConfigError, match="cap"):
+            FeatureMix(**settings)
+    with pytest.raises(ConfigError, match="mix=fixed needs one w, got 2"):
+        FeatureMix("mean", mix="fixed", w=(0.5, 1.0))

@@ -12,7 +12,7 @@ from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.correlation import KINDS
 
-CHOSEN = [name for name in options("boost") if name != "recipe"]  # which is what was chosen before
+CHOSEN = [name for name in options("boost") if name not in ("recipe", "xcomet")]  # of which nothing is chosen
 NAN = float("nan")
 
 

@@ -263,3 +263,35 @@ def test_a_part_of_a_test_set_finds_its_rows(read):
     assert rows(read("w.jsonl", lines(*ALL), part)) == [[4, 6]]
     assert rows(read("w.txt", "1 2 3\n4 5 6\n", part)) == [[4, 6]]
     assert rows(read("xx-yy-test.tar.gz", GLASS_BOX, part)) == [[-1, -2]]
+
+
+SPANS = [
+    {"id": "0", "spans": [{"start": 0, "end": 12, "severity": "major"}, {"start": 5, "end": 6, "severity": "minor"}]},
+    {"id": "1", "spans": [{"start": 4, "end": 4, "severity": "critical"}]},
+]
+
+
+def test_spans_are_shared_out_to_words_so_that_a_sum_counts_each_once(read):
+    """Three words of a major error have 5 / 3 each; an omission is that of the empty word at the end."""
+    explainer, words = read("spans.jsonl", lines(*SPANS))
+    share = -5 / 3
+    np.testing.assert_allclose(words.attributions["hypothesis"][0], [share, share - 1, share, 0], rtol=1e-15)
+    assert [row.sum() for row in words.attributions["hypothesis"].rows()] == pytest.approx([-6, -10], rel=1e-15)
+    assert words.attributed["hypothesis"] == (("the", "cat", "sat.", ""), ("no", "", "dogs", ""))
+    same, other = (read("spans.jsonl", lines(*SPANS), weights=one)[0] for one in ({"minor": 1.0}, {"critical": 25.0}))
+    assert same.recipe_fingerprint() == explainer.recipe_fingerprint() != other.recipe_fingerprint()
+    assert same.explanations == explainer.explanations != other.explanations
+
+
+def test_several_raters_are_averaged_and_what_nobody_marked_is_not_explained(read):
+    rows = [{"rater": "anna", **SPANS[0]}, {"rater": "ben", "id": "0", "spans": []}]
+    _, words = read("spans.jsonl", lines(*rows))
+    assert words.attributions["hypothesis"][0].sum() == pytest.approx(-3)
+    assert np.isnan(words.attributions["hypothesis"][1]).all()
+    assert words.refused == {1: "nobody marked errors in it"}
+
+
+@pytest.mark.parametrize(("weights", "message"), [({"bad": 1.0}, "unknown severity 'bad'"), ({"minor": -1.0}, "minor")])
+def test_weights_of_spans_that_cannot_be_are_refused(weights, message):
+    with pytest.raises(ConfigError, match=message):
+        Imported(file="x", weights=weights)

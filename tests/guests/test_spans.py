@@ -39,15 +39,15 @@ def explained(tmp_path):
     [
         pytest.param(errors(), [0, 0, 0, 0, 0], [0, 0, 0, 0], id="no error"),
         pytest.param(errors(("green", "major")), [0, -5, 0, 0, 0], [0, 0, 0, 0], id="a word"),
-        pytest.param(errors(("n house", "minor")), [0, -1, -1, 0, 0], [0, 0, 0, 0], id="parts of words"),
+        pytest.param(errors(("n house", "minor")), [0, -0.5, -0.5, 0, 0], [0, 0, 0, 0], id="parts of words"),
         pytest.param(errors(("rote", "Major")), [0, 0, 0, 0, 0], [0, -5, 0, 0], id="omitted from the source"),
         pytest.param(
-            errors(("green house", "minor"), ("green", "critical")), [0, -10, -1, 0, 0], [0] * 4, id="heaviest"
+            errors(("green house", "minor"), ("green", "critical")), [0, -10.5, -0.5, 0, 0], [0] * 4, id="two errors"
         ),
         pytest.param(f"Sure!\n{errors(('burns', 'minor'))}", [0, 0, 0, 0, -1], [0] * 4, id="among words"),
     ],
 )
-def test_words_of_a_span_have_minus_its_weight(explained, answer, hypothesis, source):
+def test_words_of_a_span_share_minus_its_weight(explained, answer, hypothesis, source):
     found, n_requests = explained(answer)
     assert (found["hypothesis"].tolist(), found["source"].tolist(), n_requests) == (hypothesis, source, 1)
 

@@ -14,7 +14,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.guests.judge.prompts import Answer, only_value
 from bmx_grid.guests.judge.server import ServedModel
 from bmx_grid.words.perturbation import Item, Plan, Role
-from bmx_grid.words.tags import WEIGHTS, ErrorSpan, tags_of_spans
+from bmx_grid.words.tags import WEIGHTS, ErrorSpan, shares_of_spans
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
@@ -25,14 +25,14 @@ SpansByRole = Mapping[Role, Sequence[ErrorSpan]]
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorSpans(ServedModel, Explainer):
-    """Minus the weight of the heaviest error that touches a word, 0 without one: MQM's 1 for minor, 5 for major.
+    """Minus the shares that a word has of the errors that touch it, 0 without one: MQM's 1 for minor, 5 for major.
 
     The answer is a JSON object whose `errors` are objects with `part`, characters of the hypothesis, or else of the
     source, and `severity`. An answer that holds none, or a part of neither text, is asked for again with a reminder;
     then the segment is not explained.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3  # the weight of an error is divided over its words
     OPTION: ClassVar[str] = "explainer.spans"
 
     def __post_init__(self) -> None:
@@ -61,8 +61,8 @@ def _attributions(item: Item, spans: SpansByRole | None, words: PairWords) -> di
     """float64[words] by role; NaN without an answer."""
     attributions = {}
     for role, text in item.texts().items():
-        weights = tags_of_spans([text], [(spans or {}).get(role, ())], [words.words(role, text)])[1][0]
-        attributions[role] = np.full(len(weights), np.nan) if spans is None else weights
+        shares = shares_of_spans(text, (spans or {}).get(role, ()), words.words(role, text))[:-1]
+        attributions[role] = np.full(len(shares), np.nan) if spans is None else shares
     return attributions
 
 
