@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.core.errors import DataError, close_match, unknown
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import counted, first_line
 from bmx_grid.datasets.lines import read_crlf_lines
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, with_ids
@@ -356,8 +357,8 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
 def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
     """Rows of the annotation tool with ids: those of the document's segments, in order, where a run has all of them.
 
-    Where a part of the document was judged, the data set's own human scores say which: those of its segments that have
-    one are as many as the run has rows, with the same scores. Other runs are left out; a warning counts them.
+    Where a part of the document was judged, the data set's own human scores say which: rated segments that have the
+    scores of the run. Other runs are left out; a warning counts them.
     """
     parts: dict[tuple[str | None, str | None], list[int]] = {}
     for place, segment in enumerate(segments.segments):
@@ -384,11 +385,15 @@ def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
     return pd.concat(kept) if kept else rows.iloc[:0].assign(id="")
 
 
-def _rated_as(scores: Any, places: Any, segments: SegmentSet) -> Any:
+def _rated_as(scores: Floats, places: Ints, segments: SegmentSet) -> Ints:
+    """The segments among `places` that were rated with these scores, one after the other; none unless at one place."""
     for human in segments.judgements.scores.values():
         rated = places[np.isfinite(human[places])]
-        if len(rated) == len(scores) and np.array_equal(human[rated], scores):
-            return rated
+        starts = range(len(rated) - len(scores) + 1)
+        parts = [rated[start : start + len(scores)] for start in starts]
+        fitting = [part for part in parts if np.array_equal(human[part], scores)]
+        if len(fitting) == 1:
+            return fitting[0]
     return places[:0]
 
 

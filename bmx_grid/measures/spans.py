@@ -1,0 +1,136 @@
+"""Agreement of two sets of error spans in a text: by characters (WMT25, task 2) and by spans (MPP).
+
+Both are sums over texts, so that texts can be drawn with replacement without looking at a span again:
+`agreement(sums.sum(axis=0))`. A span is a row of int64[n, 3]: start, end (excluded), and 1 for a major or critical
+error, 0 for a minor one. Spans without extent have no characters, and count in neither.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.measures.resampling import codes, interval, resampled_sums, sums_by
+
+Credits = tuple[float, float]
+PARTIAL_CREDIT = 0.5  # of a character with an error of another severity (WMT25, task 2)
+MOST_MATCHINGS = 4096  # of a text that are kept; a rater's spans seldom overlap, and most texts have one or two
+
+
+def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: float = PARTIAL_CREDIT) -> Floats:
+    """float64[4] of a text of so many characters: credit, predicted characters, the credit again, true characters.
+
+    A character counts as often as spans cover it. It is right as often as both sides have it in an error of the same
+    severity; of the others, as many as both have left get the partial credit (Lavie et al. 2025, task 2).
+    """
+    of_predicted = _covered(length, predicted)
+    of_gold = _covered(length, gold)
+    both = np.minimum(of_predicted, of_gold)
+    left = np.minimum((of_predicted - both).sum(axis=0), (of_gold - both).sum(axis=0))
+    credit = both.sum() + partial_credit * left.sum()
+    return np.array([credit, of_predicted.sum(), credit, of_gold.sum()])
+
+
+def _covered(length: int, spans: Ints) -> Floats:
+    """float64[2, length] how many minor and major spans cover each character."""
+    changes = np.zeros((2, length + 1))
+    np.add.at(changes, (spans[:, 2], spans[:, 0]), 1.0)
+    np.add.at(changes, (spans[:, 2], spans[:, 1]), -1.0)
+    return np.asarray(np.cumsum(changes, axis=1)[:, :length])
+
+
+def span_sums(predicted: Ints, gold: Ints) -> Floats:
+    """float64[4] of a text: credit and number of predicted spans, credit and number of true spans (MPP).
+
+    Match with partial overlap and partial credit (Perrella et al. 2026, arXiv 2603.19921): spans are matched one to
+    one so that the F1 of the text is highest, of equal ones with the highest precision plus recall. A matched predicted
+    span is worth the share of its characters that overlap, a true one the share of its own. Severities do not count.
+    """
+    predicted = predicted[predicted[:, 1] > predicted[:, 0]]
+    gold = gold[gold[:, 1] > gold[:, 0]]
+    starts = np.maximum(predicted[:, None, 0], gold[None, :, 0])
+    ends = np.minimum(predicted[:, None, 1], gold[None, :, 1])
+    overlap = np.maximum(ends - starts, 0).astype(np.float64)
+    of_predicted = overlap / np.diff(predicted[:, :2])
+    of_gold = overlap / np.diff(gold[:, :2]).T
+    credits = _best_matching(of_predicted, of_gold)
+    return np.array([credits[0], len(predicted), credits[1], len(gold)])
+
+
+def _best_matching(of_predicted: Floats, of_gold: Floats) -> Credits:
+    """The summed credits of both sides, float64[m, n] of each pair, in the matching with the highest F1.
+
+    Predicted spans are taken one after the other. Of partial matchings that leave the same true spans to those that
+    follow, one that is behind another in both credits cannot win.
+    """
+    m, n = of_predicted.shape
+    matchings: dict[frozenset[int], list[Credits]] = {frozenset(): [(0.0, 0.0)]}
+    for row in range(m):
+        extended: dict[frozenset[int], list[Credits]] = {}
+        needed = frozenset(np.flatnonzero((of_predicted[row + 1 :] > 0).any(axis=0)).tolist())
+        partners = np.flatnonzero(of_predicted[row]).tolist()
+        for used, credits in matchings.items():
+            extended.setdefault(used & needed, []).extend(credits)
+            for column in partners:
+                if column not in used:
+                    pair = (float(of_predicted[row, column]), float(of_gold[row, column]))
+                    matched = [(first + pair[0], second + pair[1]) for first, second in credits]
+                    extended.setdefault((used | {column}) & needed, []).extend(matched)
+        matchings = _kept({used: _undominated(credits) for used, credits in extended.items()}, m, n)
+    return max((one for credits in matchings.values() for one in credits), key=lambda one: _worth(one, m, n))
+
+
+def _undominated(credits: list[Credits]) -> list[Credits]:
+    kept: list[Credits] = []
+    for one in sorted(credits, reverse=True):
+        if not kept or one[1] > kept[-1][1]:
+            kept.append(one)
+    return kept
+
+
+def _kept(matchings: dict[frozenset[int], list[Credits]], m: int, n: int) -> dict[frozenset[int], list[Credits]]:
+    """The matchings; those of the highest F1 so far where there are too many."""
+    if sum(map(len, matchings.values())) <= MOST_MATCHINGS:
+        return matchings
+    flat = [(one, used) for used, credits in matchings.items() for one in credits]
+    flat.sort(key=lambda pair: (_worth(pair[0], m, n), sorted(pair[1])), reverse=True)
+    kept: dict[frozenset[int], list[Credits]] = {}
+    for one, used in flat[:MOST_MATCHINGS]:
+        kept.setdefault(used, []).append(one)
+    return kept
+
+
+def _worth(credits: Credits, m: int, n: int) -> tuple[float, float, float]:
+    """F1, precision plus recall, and precision of a text; rounded, so that ties are ties."""
+    precision = credits[0] / max(m, 1)
+    recall = credits[1] / max(n, 1)
+    both = precision + recall
+    f1 = 2 * precision * recall / both if both else 0.0
+    return round(f1, 12), round(both, 12), round(precision, 12)
+
+
+def agreement(sums: Floats) -> Floats:
+    """float64[..., 3] precision, recall and F1 of float64[..., 4] sums.
+
+    Undefined (NaN): precision without predicted spans, recall without true ones, F1 without either. F1 is 0 where one
+    side has spans, and no credit.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision = sums[..., 0] / sums[..., 1]
+        recall = sums[..., 2] / sums[..., 3]
+        f1 = 2 * precision * recall / (precision + recall)
+    nothing_right = (sums[..., 1] + sums[..., 3] > 0) & ~(sums[..., 0] + sums[..., 2] > 0)
+    return np.stack([precision, recall, np.where(nothing_right, 0.0, f1)], axis=-1)
+
+
+def agreement_with_interval(
+    sums: Floats, cluster: ArrayLike, *, resamples: int = 1000, seed: int = 0
+) -> tuple[Floats, tuple[float, float]]:
+    """float64[3] precision, recall and F1 over N texts, and the 95 % interval of F1 over whole clusters.
+
+    sums: float64[N, 4]; cluster: N labels.
+    """
+    by_cluster = sums_by(codes(cluster), sums)
+    samples = resampled_sums(agreement, by_cluster, resamples, seed)
+    return agreement(sums.sum(axis=0)), interval(samples[:, 2], len(by_cluster))
