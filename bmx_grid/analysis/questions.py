@@ -22,6 +22,7 @@ from bmx_grid.analysis import (
     answers,
     best_systems,
     correlations,
+    error_spans,
     gains,
     headline,
     marked_words,
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
-OF_METRICS: Questions = (correlations, shared_task, marked_words, best_systems)  # need no grid
+OF_METRICS: Questions = (correlations, shared_task, marked_words, error_spans, best_systems)  # need no grid
 QUESTIONS: Questions = (
-    *(answers, marked_words, headline, correlations, shared_task, best_systems),
+    *(answers, marked_words, error_spans, headline, correlations, shared_task, best_systems),
     *(points, gains, regression, transfer),
 )
 

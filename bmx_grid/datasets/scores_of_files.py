@@ -64,7 +64,7 @@ class FromFile(Component):
     decimal: the decimal sign of scores that are texts.
     columns: of a table, role -> column. A role that is null takes the column of its own name.
     language_pairs: the one pair that the file is of, where neither it nor its path says so and there are several.
-    extra: "refuse" or "ignore" rows of ids or systems that the test set does not have.
+    extra: "refuse" or "ignore" rows of ids or systems that the test set does not have, and with spans beyond the text.
     """
 
     KEY: ClassVar[str]

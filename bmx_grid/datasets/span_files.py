@@ -21,6 +21,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +137,7 @@ def _check_within(end: int, text: str | None, where: str) -> None:
     if text is not None and end > len(text):
         raise DataError(
             f"{where}: a span ends at {end}, but the text has {counted(len(text), 'character')}: {text[:60]!r}; "
-            "correct it, or name the file of these texts."
+            "correct it, name the file of these texts, or leave such rows out: extra=ignore."
         )
 
 
@@ -316,7 +317,7 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
     """Who marked which spans in each of N segments.
 
     Raises DataError naming file, row and value for unknown ids and systems, a rater who judges a segment twice, another
-    text than the segment's, and spans beyond their text.
+    text than the segment's, and spans beyond their text; where option.extra is "ignore", such rows are left out.
     """
     rows = option.rows(file, segments.language_pair)
     if "run" in rows:
@@ -328,6 +329,7 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
     for place, segment in enumerate(segments.segments):
         place_of[segment.id, segment.system if has_systems else None] = place
     ratings: Ratings = [[] for _ in segments.segments]
+    beyond = 0
     for row in rows.to_dict("records"):
         where = f"{file.path}, {row['place']}"
         system = row["system"] if has_systems else None
@@ -343,15 +345,27 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
         text = segments.segments[place].hypothesis
         if row.get("text", text) != text:
             raise DataError(f"{where}: the text {row['text'][:60]!r} is not that of the segment, {text[:60]!r}.")
-        for span in row["value"]:
+        value = _after_text(row["value"], text) if "run" in row else row["value"]
+        if option.extra == "ignore" and any(span.end > len(text) for span in value):
+            beyond += 1
+            continue
+        for span in value:
             _check_within(span.end, text, where)
         rater = str(row.get("rater") or "")
         if "run" not in row and rater in dict(ratings[place]):
             raise DataError(f"{where}: {rater or 'the file'} has judged segment {row['id']!r} already; keep one row.")
-        ratings[place].append((rater, row["value"]))
+        ratings[place].append((rater, value))
+    if beyond:
+        warnings.warn(f"{file.path}: {counted(beyond, 'row')} with spans beyond the text left out.", stacklevel=2)
     if not any(ratings):
         raise DataError(f"{file.path}: no judged segment of {segments.dataset} {segments.language_pair}.")
     return ratings
+
+
+def _after_text(spans: Spans, text: str) -> Spans:
+    """The spans of the annotation tool: what is marked after the text is its word MISSING there, an omission."""
+    last = len(text)
+    return tuple(replace(span, start=last, end=last) if span.start >= last else span for span in spans)
 
 
 def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:

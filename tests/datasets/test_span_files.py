@@ -138,6 +138,21 @@ def test_a_span_beyond_the_text_of_its_segment_is_refused(tmp_path):
         ratings_of(read_spans(path), segments("short", TEXT), option)
 
 
+def test_rows_with_spans_beyond_the_text_may_be_left_out(tmp_path):
+    spans = [[{"start": 0, "end": 99, "severity": "minor"}], []]
+    path = written(tmp_path, "x.jsonl", "\n".join(json.dumps({"id": row, "spans": spans[row - 1]}) for row in (1, 2)))
+    option = Imported(file=str(path), language_pairs=("en-de",), extra="ignore")
+    with pytest.warns(UserWarning, match="1 row with spans beyond the text left out"):
+        assert ratings_of(read_spans(path), segments(TEXT, TEXT), option) == [[], [("", ())]]
+
+
+def test_what_the_annotation_tool_has_after_the_text_is_an_omission(tmp_path):
+    """The word MISSING stands there, and some annotators marked it as they mark words of the text."""
+    path = written(tmp_path, "x.csv", [esa(spans=[{"start_i": 20, "end_i": 27, "severity": "major"}])])
+    ((rating,),) = ratings_of(read_spans(path), segments(TEXT), Imported(file=str(path)))
+    assert rating == ("anna", (ErrorSpan(20, 20, "major"),))
+
+
 def test_parts_of_documents_are_found_by_their_scores(tmp_path):
     """A document that was judged as a whole needs none; a part without a score is left out."""
     found = [{"start_i": 0, "end_i": 2, "severity": "minor"}]

@@ -1,0 +1,93 @@
+"""Do explainers mark the errors that people mark, as well as people do? Are error-free segments told from others?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, highest_first, rows_by
+from bmx_grid.core.wording import counted, setting_label, written
+from bmx_grid.evaluations.rows_of_guests import ErrorFreeRow, SpanRow
+
+HUMAN = "human"
+OF_SPANS = (
+    "Characters: F1 of characters in spans, half a point for another severity (WMT25, task 2; its script prints "
+    "average precision and recall exchanged). MPP: F1 of spans that are matched one to one, each worth the share "
+    "of its characters that overlap (Perrella et al. 2026). In brackets: 95 % intervals over clusters "
+    "of segments. Rows of kind human are the ceiling."
+)
+OF_ERROR_FREE = (
+    "Error-free: no span and a human score as high as evaluation.spans.error_free_least. MCC with a threshold that is "
+    "chosen on other segments of the pair; n/a where no segment is error-free, or all are."
+)
+
+
+@dataclass(frozen=True)
+class ErrorSpans:
+    """spans, error_free: as their evaluation wrote them, None where a sweep has no such table.
+
+    spans_in_words: a sentence per language pair, gold and measure on the best explainer and the best person.
+    undefined_pairs: how many language pairs have no error-free segment, or no other.
+    """
+
+    spans: Sequence[SpanRow] | None
+    spans_in_words: Sequence[str]
+    error_free: Sequence[ErrorFreeRow] | None
+    undefined_pairs: int
+
+
+def compute(given: Given) -> ErrorSpans:
+    """What the tables of spans say."""
+    spans = given.rows("spans", SpanRow) if "spans" in given.frames else None
+    free = given.rows("error_free", ErrorFreeRow) if "error_free" in given.frames else None
+    undefined = {row.pair for row in free or () if row.n_error_free in (0, row.n_segments)}
+    return ErrorSpans(spans, list(_in_words(spans or ())), free, len(undefined))
+
+
+def _in_words(rows: Sequence[SpanRow]) -> Iterator[str]:
+    for (*pair, gold, measure), of_gold in rows_by(rows, lambda row: (*row.pair, row.gold, row.measure)).items():
+        best: dict[bool, SpanRow] = {}
+        for row in sorted(of_gold, key=lambda row: highest_first(row.f1.value)):
+            if math.isfinite(row.f1.value):
+                best.setdefault(row.kind == HUMAN, row)
+        if False in best:
+            ceiling = f"; people reach {best[True].f1:.3f} ({written(best[True].explainer)})" if True in best else ""
+            yield (
+                f"{setting_label(*pair)}, {measure} against {written(gold)}: the best F1 is {best[False].f1:.3f} "
+                f"({written(best[False].explainer)}){ceiling}."
+            )
+
+
+def tables(result: ErrorSpans) -> Iterator[Table]:
+    """Agreement with people per language pair and gold, and error-free segments."""
+    if result.spans:
+        rows = sorted(result.spans, key=lambda row: (*row.pair, row.gold, row.measure, highest_first(row.f1.value)))
+        columns = (
+            *PAIR,
+            "gold",
+            "measure",
+            Column("explainer", "spans of"),
+            "kind",
+            Column("f1", "F1", ".3f"),
+            Column("precision", form=".3f"),
+            Column("recall", form=".3f"),
+            Column("n_segments", "segments"),
+        )
+        notes = [*result.spans_in_words, OF_SPANS]
+        by = [*PAIR, "gold", "measure"]
+        yield Table.of("spans", "Error spans against people's", rows, columns, notes, by=by, names=6)
+    if result.error_free:
+        columns = (
+            *PAIR,
+            "gold",
+            "metric",
+            "explainer",
+            "point",
+            Column("mcc", "MCC", ".3f"),
+            Column("n_error_free", "error-free"),
+            Column("n_segments", "of segments"),
+        )
+        pairs = counted(result.undefined_pairs, "language pair")
+        notes = [f"Undefined in {pairs}.", OF_ERROR_FREE] if result.undefined_pairs else [OF_ERROR_FREE]
+        yield Table.of("error_free", "Error-free segments", result.error_free, columns, notes, by=PAIR, names=6)

@@ -1,0 +1,1 @@
+"""Error spans as the shared tasks of WMT evaluate them."""
