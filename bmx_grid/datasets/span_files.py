@@ -38,8 +38,8 @@ from bmx_grid.words.tags import WEIGHTS, ErrorSpan
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
-Spans = tuple[ErrorSpan, ...]
-Ratings = list[list[tuple[str, Spans]]]  # of N segments, who marked what; an empty list: nobody judged the segment
+TextSpans = tuple[ErrorSpan, ...]
+Ratings = list[list[tuple[str, TextSpans]]]  # of N segments, who marked what; an empty list: nobody judged the segment
 RATING, ESA, MQM, QE, BIO, JSONL = (
     "ratings of mt-metrics-eval",
     "an export of the annotation tool (ESA)",
@@ -48,14 +48,14 @@ RATING, ESA, MQM, QE, BIO, JSONL = (
     "bio-mqm",
     "spans",
 )
-MISSING = "missing"  # the place of an omission in ESA
+NO_PLACE = "missing"  # the place of an omission in ESA
 OPEN, CLOSE = "<v>", "</v>"
 ESA_FIELDS = 12
 ESA_KINDS = ("TGT", "BAD", "REF", "CHK")
 SEVERITIES = {"undecided": "neutral", "trivial": "neutral"}  # names that publishers have beside those of WEIGHTS
-NONE = ("no-error", "no_error")
+WITHOUT_ERROR = ("no-error", "no_error")
 _ISO_639 = "eng en deu de ces cs jpn ja zho zh spa es hin hi isl is rus ru ukr uk heb he est et kor ko arz ar ita it"
-LANGUAGES = dict(zip(_ISO_639.split()[::2], _ISO_639.split()[1::2], strict=True))  # as the tool names them
+TWO_LETTERS = dict(zip(_ISO_639.split()[::2], _ISO_639.split()[1::2], strict=True))  # as the tool names them
 # Published by mistake, line 3349 of hallucinations_gold_T2_header.tsv: 1154 for a word that ends at 154.
 CORRECTED = {("zh-en", "1450", "143", "1154"): "154"}
 QE_COLUMNS = {
@@ -148,7 +148,7 @@ def _parsed(text: str, where: str) -> Any:
         raise DataError(f"{where}: not JSON ({error}): {text[:60]!r}.") from error
 
 
-def _of_objects(objects: Any, keys: tuple[str, str], where: str, text: str | None = None) -> Spans:
+def _of_objects(objects: Any, keys: tuple[str, str], where: str, text: str | None = None) -> TextSpans:
     """The spans of a list of objects; keys: of start and end."""
     spans = []
     for number, error in enumerate(objects if isinstance(objects, list) else [None], start=1):
@@ -158,7 +158,7 @@ def _of_objects(objects: Any, keys: tuple[str, str], where: str, text: str | Non
                 f"{place}: expected an object with {', '.join(keys)} and severity, got {str(error)[:60]!r}."
             )
         start, end = (error[key] for key in keys)
-        omitted = MISSING in (start, end) or error.get("is_source_error") or error.get("omission")
+        omitted = NO_PLACE in (start, end) or error.get("is_source_error") or error.get("omission")
         if omitted:
             start, end = 0, 0
         category = error.get("category") or error.get("error_type") or ("omission" if omitted else "")
@@ -194,7 +194,7 @@ def _esa(path: Path) -> Iterator[dict[str, Any]]:
         if kind != "TGT" or document == system:
             continue
         value = _of_objects(_parsed(spans or "[]", where), ("start_i", "end_i"), where)
-        languages = "-".join(LANGUAGES.get(language, language) for language in (source, target))
+        languages = "-".join(TWO_LETTERS.get(language, language) for language in (source, target))
         row: dict[str, Any] = {
             "system": re.sub(r"^wmt\d\d\.", "", system),
             "rater": rater,
@@ -238,7 +238,7 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
             "value": (),
         }
         row = texts.setdefault(key, row)
-        if fields["severity"].strip().lower() in NONE:
+        if fields["severity"].strip().lower() in WITHOUT_ERROR:
             continue
         start, end = (len(before), len(before + inside)) if opened else (0, 0)
         row["value"] += (_span(start, end, fields["severity"], where, text, fields.get("category")),)
@@ -265,7 +265,7 @@ def _qe(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(f"{where}: {len(starts)} starts, {len(ends)} ends and {len(severities)} severities.")
         spans = []
         for start, end, severity in zip(starts, ends, severities, strict=True):
-            if severity.lower() not in NONE:
+            if severity.lower() not in WITHOUT_ERROR:
                 name = (row.get("language_pair", ""), row["id"], start, end)
                 spans.append(_span(start, CORRECTED.get(name, end), severity, where, row["text"]))
         yield row | {"value": tuple(spans), "place": table.place(number)}
@@ -362,7 +362,7 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
     return ratings
 
 
-def _after_text(spans: Spans, text: str) -> Spans:
+def _after_text(spans: TextSpans, text: str) -> TextSpans:
     """The spans of the annotation tool: what is marked after the text is its word MISSING there, an omission."""
     last = len(text)
     return tuple(replace(span, start=last, end=last) if span.start >= last else span for span in spans)

@@ -12,7 +12,7 @@ from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.datasets.span_files import Ratings, Spans, ratings_of, read_spans
+from bmx_grid.datasets.span_files import Ratings, TextSpans, ratings_of, read_spans
 from bmx_grid.evaluations.base import MOST_RESAMPLES, OF_PAIR, Estimate, Evaluation, Finished
 from bmx_grid.evaluations.rows_of_guests import ErrorFreeRow, SpanRow
 from bmx_grid.explainers.imported_attributions import Imported
@@ -32,7 +32,7 @@ class SpansEvaluation(Evaluation):
 
     gold: name -> file of human spans. Explanations are compared with each; so is every other one, and of a file with
     several annotators each of them with the others: the human ceiling. A segment is compared as often as it was judged.
-    Spans of severity neutral, and those without extent, are in neither.
+    TextSpans of severity neutral, and those without extent, are in neither.
 
     Error-free is a segment with a human score of `error_free_least` or more in which nobody marked an error, an
     omission among them (WMT26, task 3). error_free_human: the name of that score; null is the first that begins with
@@ -170,7 +170,7 @@ def _explained(settings: Sequence[Finished]) -> dict[int, Ratings]:
     return explained
 
 
-def _array(spans: Spans) -> Ints:
+def _array(spans: TextSpans) -> Ints:
     """int64[n, 3] of `measures.spans`."""
     rows = [(span.start, span.end, span.severity in SEVERE) for span in spans if span.severity != "neutral"]
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
