@@ -40,7 +40,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download import download, file_states, unverifiable
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.span_files import read_spans, severities, span_format
+from bmx_grid.datasets.span_files import JSONL, read_spans, severities, span_format
 from bmx_grid.datasets.tables import (
     REQUIRED,
     TABLE_ENDINGS,
@@ -101,7 +101,7 @@ def _run(act: str, settings: Sequence[str], columns: Mapping[str, Any]) -> int:
         of_spans = [name for name in names if span_format(Path(name).expanduser())]
         for name in of_spans:
             _show_spans(Path(name).expanduser(), int(limit))
-        names = [name for name in names if name not in of_spans]
+        names = [name for name in names if name not in of_spans or _has_segments(Path(name).expanduser())]
         if of_spans and not names:
             return 0
     readers = [_reader(name, values) for name in (options("dataset") if names in ([], ["all"]) else names)]
@@ -224,6 +224,11 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
             text = getattr(segment, role)
             if text is not None:
                 print(f"    {role:11}{visible(text)}")
+
+
+def _has_segments(path: Path) -> bool:
+    """Whether a file of spans is a table of rated segments as well."""
+    return span_format(path) == JSONL and set(REQUIRED) <= set(open_table(path).names)
 
 
 def _show_spans(path: Path, limit: int) -> None:

@@ -5,7 +5,8 @@ github.com/google-research/mt-metrics-eval, README, "File organization and namin
     sources/LP.txt  documents/LP.docs  references/LP.REF.txt  system-outputs/LP/SYSTEM.txt
     human-scores/LP.NAME.LEVEL.score  metric-scores/LP/METRIC-REF.LEVEL.score
 
-Metric scores are read by the metric `imported`. Levels doc and domain, and ratings of error spans, are not read.
+Metric scores are read by the metric `imported`, ratings of error spans by the explainer of that name. Levels doc and
+domain are not read.
 """
 
 from __future__ import annotations

@@ -21,25 +21,20 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from bmx_grid.core.errors import DataError, close_match, unknown
-from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.wording import counted, first_line
 from bmx_grid.datasets.lines import read_crlf_lines
-from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, with_ids
+from bmx_grid.datasets.scores_of_files import ImportedFile
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.words.tags import WEIGHTS, ErrorSpan
 
 if TYPE_CHECKING:
-    from bmx_grid.datasets.segments import SegmentSet
+    pass
 
 TextSpans = tuple[ErrorSpan, ...]
-Ratings = list[list[tuple[str, TextSpans]]]  # of N segments, who marked what; an empty list: nobody judged the segment
 RATING, ESA, MQM, QE, BIO, JSONL = (
     "ratings of mt-metrics-eval",
     "an export of the annotation tool (ESA)",
@@ -129,11 +124,11 @@ def _span(start: Any, end: Any, severity: Any, where: str, text: str | None = No
         ) from error
     if not 0 <= first <= last:
         raise DataError(f"{where}: a span from {first} to {last}; its start must be 0 or more, and not after its end.")
-    _check_within(last, text, where)
+    check_within(last, text, where)
     return ErrorSpan(first, last, name, "" if category is None else str(category))
 
 
-def _check_within(end: int, text: str | None, where: str) -> None:
+def check_within(end: int, text: str | None, where: str) -> None:
     if text is not None and end > len(text):
         raise DataError(
             f"{where}: a span ends at {end}, but the text has {counted(len(text), 'character')}: {text[:60]!r}; "
@@ -311,104 +306,6 @@ def _jsonl(path: Path) -> Iterator[dict[str, Any]]:
         given = values["spans"][number]
         value = None if given is None else _of_objects(given, ("start", "end"), table.where(number), row.get("text"))
         yield row | {"value": value, "place": table.place(number)}
-
-
-def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ratings:
-    """Who marked which spans in each of N segments.
-
-    Raises DataError naming file, row and value for unknown ids and systems, a rater who judges a segment twice, another
-    text than the segment's, and spans beyond their text; where option.extra is "ignore", such rows are left out.
-    """
-    rows = option.rows(file, segments.language_pair)
-    if "run" in rows:
-        rows = _with_document_ids(rows, segments, file.path)
-    elif "id" not in rows:
-        rows = with_ids(file.path, rows, segments.all_ids, f"{segments.dataset} {segments.language_pair}")
-    place_of: dict[tuple[str, str | None], int] = {}
-    has_systems = "system" in rows and bool(segments.systems)
-    for place, segment in enumerate(segments.segments):
-        place_of[segment.id, segment.system if has_systems else None] = place
-    ratings: Ratings = [[] for _ in segments.segments]
-    beyond = 0
-    for row in rows.to_dict("records"):
-        where = f"{file.path}, {row['place']}"
-        system = row["system"] if has_systems else None
-        for role, name, known in (("id", row["id"], segments.all_ids), ("system", system, segments.all_systems)):
-            if name is not None and name not in known and option.extra == "refuse":
-                raise DataError(
-                    f"{where}: the {role} {str(name)[:60]!r} is none of {segments.dataset} {segments.language_pair}"
-                    f"{close_match(str(name), known)}; correct it, or set {option.KEY}.extra=ignore."
-                )
-        place = place_of.get((row["id"], system), -1)
-        if place < 0 or row["value"] is None:
-            continue
-        text = segments.segments[place].hypothesis
-        if row.get("text", text) != text:
-            raise DataError(f"{where}: the text {row['text'][:60]!r} is not that of the segment, {text[:60]!r}.")
-        value = _after_text(row["value"], text) if "run" in row else row["value"]
-        if option.extra == "ignore" and any(span.end > len(text) for span in value):
-            beyond += 1
-            continue
-        for span in value:
-            _check_within(span.end, text, where)
-        rater = str(row.get("rater") or "")
-        if "run" not in row and rater in dict(ratings[place]):
-            raise DataError(f"{where}: {rater or 'the file'} has judged segment {row['id']!r} already; keep one row.")
-        ratings[place].append((rater, value))
-    if beyond:
-        warnings.warn(f"{file.path}: {counted(beyond, 'row')} with spans beyond the text left out.", stacklevel=2)
-    if not any(ratings):
-        raise DataError(f"{file.path}: no judged segment of {segments.dataset} {segments.language_pair}.")
-    return ratings
-
-
-def _after_text(spans: TextSpans, text: str) -> TextSpans:
-    """The spans of the annotation tool: what is marked after the text is its word MISSING there, an omission."""
-    last = len(text)
-    return tuple(replace(span, start=last, end=last) if span.start >= last else span for span in spans)
-
-
-def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
-    """Rows of the annotation tool with ids: those of the document's segments, in order, where a run has all of them.
-
-    Where a part of the document was judged, the data set's own human scores say which: rated segments that have the
-    scores of the run. Other runs are left out; a warning counts them.
-    """
-    parts: dict[tuple[str | None, str | None], list[int]] = {}
-    for place, segment in enumerate(segments.segments):
-        parts.setdefault((segment.system, segment.document), []).append(place)
-    kept = []
-    lost = 0
-    for _, run in rows.groupby("run", sort=False):
-        places = np.array(parts.get((run.system.iloc[0], run.document.iloc[0]), []), dtype=np.intp)
-        if not len(places):
-            continue
-        if len(places) != len(run):
-            places = _rated_as(run.score.to_numpy(dtype=np.float64), places, segments)
-        lost += len(places) == 0
-        if len(places):
-            kept.append(run.assign(id=[segments.segments[place].id for place in places.tolist()]))
-    if lost:
-        warnings.warn(
-            f"{path}: {counted(lost, 'document')} judged in part left out, since no human score of "
-            f"{segments.dataset} says which part.",
-            stacklevel=2,
-        )
-    import pandas as pd
-
-    return pd.concat(kept) if kept else rows.iloc[:0].assign(id="")
-
-
-def _rated_as(scores: Floats, places: Ints, segments: SegmentSet) -> Ints:
-    """The segments among `places` that were rated with these scores, one after the other; none unless at one place."""
-    for human in segments.judgements.scores.values():
-        rated = places[np.isfinite(human[places])]
-        starts = range(len(rated) - len(scores) + 1)
-        parts = [rated[start : start + len(scores)] for start in starts]
-        fitting = [part for part in parts if np.array_equal(human[part], scores)]
-        if len(fitting) == 1:
-            return fitting[0]
-    return places[:0]
 
 
 def severities(spans: Iterable[Sequence[ErrorSpan]]) -> Mapping[str, int]:

@@ -78,7 +78,8 @@ class BoostEvaluation(OnGrid):
 
     Points. elsewhere: what is best on the other language pairs of the data set, without their shared clusters.
     cross_fitted: each segment with what is best on the other folds, those of the grid. other_datasets: what is best on
-    all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe.
+    all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe, or
+    another boost of which nothing is chosen.
     Against. metric: the metric alone. score, length and text: whatever score and lengths jointly, the texts, and the
     levels of named systems, raters and domains tell of the judged segments (`measures.nuisance`). reassigned: the same
     boost made of the attributions of another segment with as many words. metrics: as the second, with all metrics at

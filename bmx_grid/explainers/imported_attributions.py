@@ -18,8 +18,9 @@ from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
+from bmx_grid.datasets.rated_spans import Ratings, ratings_of
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, file_rows
-from bmx_grid.datasets.span_files import Ratings, ratings_of, read_spans, span_format
+from bmx_grid.datasets.span_files import read_spans, span_format
 from bmx_grid.explainers.base import Explainer, GivenWords
 from bmx_grid.words.perturbation import BLANK, Plan, Role
 from bmx_grid.words.perturbation import ROLES as TEXTS

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from bmx_grid.measures.significance import compare as compare
     from bmx_grid.measures.significance import holm as holm
     from bmx_grid.measures.significance import williams as williams
+    from bmx_grid.measures.spans import agreement_with_interval as agreement_with_interval
+    from bmx_grid.measures.spans import character_sums as character_sums
+    from bmx_grid.measures.spans import span_sums as span_sums
     from bmx_grid.measures.systems import outliers as outliers
     from bmx_grid.measures.systems import rank_ranges as rank_ranges
     from bmx_grid.measures.word_measures import label_measures as label_measures
@@ -59,6 +62,7 @@ _MODULES = {
     "pairwise": ("PairedSources",),
     "resampling": ("cluster_mean", "interval", "resampled_correlations"),
     "significance": ("benjamini_hochberg", "compare", "holm", "williams"),
+    "spans": ("agreement_with_interval", "character_sums", "span_sums"),
     "systems": ("outliers", "rank_ranges"),
     "word_measures": ("label_measures", "rank_words"),
 }

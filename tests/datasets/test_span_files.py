@@ -3,14 +3,16 @@
 import csv
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bmx_grid.commands.data import main
 from bmx_grid.core.errors import DataError
+from bmx_grid.datasets.rated_spans import ratings_of
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.datasets.span_files import ratings_of, read_spans
+from bmx_grid.datasets.span_files import read_spans
 from bmx_grid.explainers.imported_attributions import Imported
 from bmx_grid.words.tags import ErrorSpan
 
@@ -190,3 +192,13 @@ def test_the_ends_of_bio_mqm_are_included(data_dir):
     at = Counter(row["text"][span.start : span.end] for row in rows.to_dict("records") for span in row["value"])
     assert at["59,2%"] > 0
     assert "59,2" not in at
+
+
+def test_parts_are_found_by_the_one_human_score_that_most_of_them_have(tmp_path):
+    """A part of one segment has a score that another campaign gave to another segment."""
+    rows = [esa(item="1", score="60"), esa(item="2", score="70"), esa(item="1", score="50", rater="ben")]
+    path = written(tmp_path, "x.csv", rows)
+    made = segments(TEXT, TEXT, TEXT)
+    human = Judgements({"other": np.array([50.0, np.nan, np.nan]), "esa": np.array([60.0, 70.0, 50.0])})
+    ratings = ratings_of(read_spans(path), replace(made, judgements=human), Imported(file=str(path)))
+    assert [[rater for rater, _ in row] for row in ratings] == [["anna"], ["anna"], ["ben"]]

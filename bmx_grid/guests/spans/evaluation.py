@@ -11,8 +11,9 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged
+from bmx_grid.datasets.rated_spans import Ratings, ratings_of
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.datasets.span_files import Ratings, TextSpans, ratings_of, read_spans
+from bmx_grid.datasets.span_files import TextSpans, read_spans
 from bmx_grid.evaluations.base import MOST_RESAMPLES, OF_PAIR, Estimate, Evaluation, Finished
 from bmx_grid.evaluations.rows_of_guests import ErrorFreeRow, SpanRow
 from bmx_grid.explainers.imported_attributions import Imported
