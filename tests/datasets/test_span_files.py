@@ -74,6 +74,15 @@ def test_each_format_is_recognised_without_options(name, tmp_path, capsys):
     assert "1 minor error; 0 omissions" in capsys.readouterr().out
 
 
+def test_a_table_of_rated_segments_with_spans_is_shown_as_both(tmp_path, capsys):
+    row = {"id": 1, "hypothesis": TEXT, "reference": TEXT, "score": 3, "spans": []}
+    path = written(tmp_path, "mine.jsonl", json.dumps(row))
+    assert main(["show", str(path), "language_pair=en-es"]) == 0
+    shown = capsys.readouterr().out
+    assert "1 judged text of 1" in shown
+    assert "1 segment in 1 cluster" in shown
+
+
 OMISSIONS = {
     "rating, without extent": ("x.seg.rating", f"A\t{rating((3, 3, 'major'))}\n"),
     "rating, in the source": (
