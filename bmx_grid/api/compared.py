@@ -11,6 +11,7 @@ from bmx_grid.analysis.gains import ALPHA
 from bmx_grid.api.frames import Roles
 from bmx_grid.core.wording import P_VALUE, counted
 from bmx_grid.datasets.segments import NO_PAIR
+from bmx_grid.evaluations.levels import PDP
 from bmx_grid.evaluations.verdicts import CAUSE_NOT_SHOWN, HELPS, LEGEND
 from bmx_grid.measures.correlation import FEWEST, Kind
 from bmx_grid.report.table import as_text
@@ -36,6 +37,7 @@ MEANINGS = {  # of the verdicts that speak of explanations elsewhere
     CAUSE_NOT_SHOWN: "an established gain, but not shown to be more than the other one's score, length and text give",
 }
 AGREEMENT = {  # how people agree with a metric, beside correlations
+    "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
     "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties where they do; what "
     "counts as a tie of scores is calibrated on these data (Deutsch et al. 2023).",
     "pairwise_accuracy": "Pairwise accuracy: share of pairs of systems that the metric orders as people do.",
@@ -81,7 +83,8 @@ class Compared:
         """A row per metric, best first: its correlation with the interval, and the other statistics."""
         names = ["language_pair", "metric"]
         unit = f"{self.level}s"
-        others = [kind for kind in dict.fromkeys(self.correlations["statistic"]) if kind != self.statistic]
+        known = self.correlations[self.correlations["value"].notna() | (self.correlations["statistic"] != PDP)]
+        others = [kind for kind in dict.fromkeys(known["statistic"]) if kind != self.statistic]
         wide = self.correlations.pivot(index=names, columns="statistic", values="value").reset_index()
         frame = self.correlations[self.correlations["statistic"] == self.statistic].merge(wide, on=names)
         frame = frame.sort_values(["language_pair", "value"], ascending=[True, False], kind="stable")

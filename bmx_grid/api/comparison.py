@@ -24,7 +24,7 @@ from bmx_grid.datasets.tables import Table as File
 from bmx_grid.evaluations.base import BASE, NOTHING, Evaluation, Finished, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
-from bmx_grid.evaluations.levels import CorrelationRow, SystemLevel, segment_correlations
+from bmx_grid.evaluations.levels import CorrelationRow, SystemLevel, segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Kind, correlate
@@ -138,6 +138,8 @@ def _correlations(setting: Scored, by: Grouping, level: Level, how: Mapping[str,
                 setting, [BASE], setting.points[BASE][:, None], human, how, wanted=[by]
             )
             rows += of_grouping
+            if by != "item" and setting.codes.named.any():
+                rows += within_sources(setting, [BASE], setting.points[BASE][:, None], human, how)
     names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
     return pd.DataFrame({**names, **as_columns(CorrelationRow, rows)}).drop(columns="point")
 
