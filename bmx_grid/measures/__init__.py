@@ -7,7 +7,7 @@ and returns is in its docstring.
 |---|---|
 | `correlate`, `resampled_correlations` | Pearson, Spearman, Kendall's tau-b; the same for resamples of whole clusters |
 | `grouped_correlations`, `within_groups` | their means within sources or systems, with intervals; one of each group |
-| `grouped_acc_eq`, `spa`, `pairwise_correlations` | accuracy of pairs with ties; soft pairwise accuracy; r of differences |
+| `grouped_acc_eq`, `spa`, `pairwise_correlations` | accuracy of pairs with ties; soft accuracy; r of differences |
 | `compare`, `compare_agreement`, `Scores` | two metrics by permutation test and bootstrap |
 | `williams`, `holm`, `benjamini_hochberg` | Williams' test; p values of a family |
 | `interval`, `cluster_mean` | an interval from resamples; a mean over clusters with its interval |
