@@ -354,12 +354,12 @@ def _with_verdicts(boosts: Sequence[dict[str, Any]], verdicts: Sequence[Verdict]
 
 
 def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
-    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos are none."""
+    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and people are none."""
     return {
         other.metric_name: other.scores.base_scores
         for other in settings
         if other.pair == setting.pair and len(other.segments) == len(setting.segments)
-        if other.metric_name != setting.metric_name and not other.metric.is_placebo
+        if other.metric_name != setting.metric_name and not (other.metric.is_placebo or other.metric.is_human)
     }
 
 
