@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.api.arrays import Boosted as Boosted
     from bmx_grid.api.arrays import boost as boost
-    from bmx_grid.api.comparison import Compared as Compared
+    from bmx_grid.api.compared import Compared as Compared
     from bmx_grid.api.comparison import compare as compare
     from bmx_grid.api.frames import grid as grid
     from bmx_grid.api.sweeps import Run as Run
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 PLACES = {
     **dict.fromkeys(("boost", "Boosted"), "bmx_grid.api.arrays"),
-    **dict.fromkeys(("compare", "Compared"), "bmx_grid.api.comparison"),
+    **{"compare": "bmx_grid.api.comparison", "Compared": "bmx_grid.api.compared"},
     **dict.fromkeys(("run", "Run", "Words", "analyse"), "bmx_grid.api.sweeps"),
     **dict.fromkeys(("Scorer", "Scored"), "bmx_grid.attribution.scorer"),
     **{"grid": "bmx_grid.api.frames", "BmxError": "bmx_grid.core.errors"},

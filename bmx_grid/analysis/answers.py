@@ -201,7 +201,7 @@ def tables(result: Answers) -> Iterator[Table]:
     of_placebos = any(math.isfinite(row.over_shuffled.value) for row in judged)  # most sweeps have no shuffled models
     shown = [name for name in ESTIMATED if of_placebos or name != "over_shuffled"]
     columns = (
-        *(*FACTORS, "boost", "verdict"),
+        *(*FACTORS, "boost", *(["human"] if several_golds(judged) else []), "verdict"),
         *(Column(name, ESTIMATED[name], "+.4f") for name in shown),
         Column("best_looks_better", "best point looks better by", "+.4f"),
         Column("p_helps_holm", "p (Holm)", P_VALUE),
@@ -212,7 +212,13 @@ def tables(result: Answers) -> Iterator[Table]:
         *([Column("repeat_deviation", "varies when repeated", ".4f")] if repeated else []),
     )
     notes = [*OF_VERDICTS, result.unnamed] if result.unnamed else OF_VERDICTS
-    yield Table.of("verdicts", "What each boost is worth", judged, columns, notes, by=["question"], names=6)
+    n_names = len(FACTORS) + 2 + several_golds(judged)
+    yield Table.of("verdicts", "What each boost is worth", judged, columns, notes, by=["question"], names=n_names)
+
+
+def several_golds(rows: Verdicts) -> bool:
+    """Whether several human scores judge."""
+    return len({row.human for row in rows}) > 1
 
 
 def _unnamed(rows: Verdicts) -> str:
@@ -281,7 +287,7 @@ def _different(names: Iterable[str]) -> list[str]:
 
 def _answer(head: str, lines: Verdicts, among: Verdicts, remarks: Sequence[str]) -> str:
     """A line of a boost, on each verdict where language pairs differ. among: as for `_place`; remarks: further ones."""
-    parts = [_part(same, among) for same in rows_by(lines, lambda row: row.in_words).values()]
+    parts = [_part(same, among) for same in rows_by(lines, lambda row: (row.human, row.in_words)).values()]
     length, varies = lines[0].length_gain, lines[0].repeat_deviation
     beside = []
     if len(lines) == 1 and math.isfinite(length.value):
@@ -295,15 +301,18 @@ def _answer(head: str, lines: Verdicts, among: Verdicts, remarks: Sequence[str])
 def _part(same: Verdicts, among: Verdicts) -> str:
     """A verdict with its gain, the largest of several language pairs, and what it rests on."""
     first = same[0]
+    verdict = f"{first.in_words} ({first.human})" if several_golds(among) else first.in_words
     if math.isnan(first.gain.value):
-        return _joined(first.in_words, named([_place(row, among) for row in same]))
+        return _joined(verdict, named([_place(row, among) for row in same]))
     several = len(same) > 1
     remarks = _joined(_place(first, same) if several else "", _doubt(first))
     n_pairs = max(first.pairs, len(same))
     where = counted(n_pairs, "language pair") if n_pairs > 1 else _place(first, among)
     segments = counted(sum(row.n for row in same), "segment")
     gain = f"{'at most ' if several else ''}{first.gain:+.3f}{f' ({remarks})' if remarks else ''}"
-    return _joined(first.in_words, gain, where, segments)
+    known_within = not several and math.isfinite(first.within_source.value)
+    within = f"within sources {first.within_source:+.3f}" if known_within else ""
+    return _joined(verdict, gain, where, segments, within)
 
 
 def _joined(*parts: str) -> str:
@@ -349,9 +358,9 @@ def _step(rows: Verdicts) -> str:
     if averages and len(averages) == sum(math.isfinite(row.combined_gain.value) for row in rows):
         least = min(averages, key=lambda row: row.combined_gain.value)
         return f"use an average of the metrics instead, {least.combined_gain:+.3f}"
-    if first.verdict == HELPS:
-        same = [row for row in rows if row.of_boost == first.of_boost]
-        helped = [_place(row, same) for row in same if row.verdict == HELPS]
+    same = rows_by([row for row in rows if row.of_boost == first.of_boost], lambda row: _place(row, rows))
+    helped = [place for place, golds in same.items() if all(row.verdict == HELPS for row in golds)]
+    if helped:
         where = f" on {', '.join(helped)}" if len(helped) < len(same) else ""
         return f"use the recipe of {first.boost} with {written(first.explainer)}{where}"
     if all(row.verdict == HURTS for row in rows):

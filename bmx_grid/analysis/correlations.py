@@ -18,6 +18,7 @@ RANKED_LEVELS = ("segment", "system")
 # level, grouping, statistic of correlations.parquet, and the name of the column
 COLUMN_OF_STATISTIC = {
     ("segment", "none", "pearson"): "segment r",
+    ("segment", "item", "pdp"): "PDP",
     ("segment", "none", "kendall"): "segment τ",
     ("segment", "item", "kendall"): "τ by item",
     ("segment", "system", "kendall"): "τ by system",
@@ -26,10 +27,11 @@ COLUMN_OF_STATISTIC = {
     ("system", "none", "pairwise_accuracy"): "accuracy",
     ("system", "none", "spa"): "SPA",
 }
-BRIEF_COLUMNS = ("segment r", "system r")  # in the terminal, where there is no room for all
+BRIEF_COLUMNS = ("segment r", "PDP", "system r")  # in the terminal, where there is no room for all
 OF_CORRELATIONS = (
-    "Human score: the primary one; r: Pearson. In brackets: 95 % intervals by a bootstrap of clusters of segments, at "
-    "system level of systems and clusters.",
+    "Human score: the primary one; r: Pearson; PDP: Pearson's r of the differences between outputs for one source "
+    "(DiIanni and Deutsch 2025). In brackets: 95 % intervals by a bootstrap of clusters of segments, at system level "
+    "of systems and clusters.",
     "τ: Kendall's tau-b; accuracy: pairs of systems ordered as people order them (Kocmi et al. 2021); SPA: "
     "soft pairwise accuracy (Thompson et al. 2024); acc_eq: pairwise accuracy with tie calibration (Deutsch et al. "
     "2023), its threshold calibrated on the same data. By item and by system: the mean "

@@ -196,7 +196,8 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     """Medians, the regression and gains, of all settings and by explainer, as flat names and numbers for a tracking
     server.
 
-    Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost.
+    Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost; the
+    scope names the human score where several judge.
     """
     declared = [row for row in analysis.ask(answers.shown_verdicts) if row.question == answers.DECLARED]
     fit = analysis.ask(regression.compute).ridge
@@ -206,9 +207,11 @@ def numbers(analysis: Analysis) -> dict[str, float]:
         "ridge": {"intercept": fit.intercept, "r2": fit.r2, "coefficients": fit.coefficients},
         "fixed": _of_summaries(analysis, TRACKED),
     }
+    several_golds = len({row.human for row in declared}) > 1
     for row in declared:
+        scope = f"{row.dataset} {row.language_pair}" + (f" {row.human}" if several_golds else "")
         gain = {"gain": row.gain.value, "low": row.gain.low, "high": row.gain.high, "beyond": row.beyond.value}
-        by_boost = values.setdefault("verdicts", {}).setdefault(f"{row.dataset} {row.language_pair}", {})
+        by_boost = values.setdefault("verdicts", {}).setdefault(scope, {})
         by_boost.setdefault(row.metric, {}).setdefault(row.explainer, {})[row.boost] = gain
     return _flat(values)
 

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.gains import ALPHA
+from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Compared, Grouping, Level
 from bmx_grid.api.frames import Columns, Roles, frame_table, numbers, roles_of, segment_sets
 from bmx_grid.api.inputs import Function, drawn, keyed, listed
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints
-from bmx_grid.core.wording import P_VALUE, counted
 from bmx_grid.datasets.lines import Decimal
-from bmx_grid.datasets.segments import NO_PAIR, clusters
+from bmx_grid.datasets.segments import clusters
 from bmx_grid.datasets.tables import Table as File
 from bmx_grid.evaluations.base import BASE, NOTHING, Evaluation, Finished, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
-from bmx_grid.evaluations.levels import CorrelationRow, SystemLevel, segment_correlations
+from bmx_grid.evaluations.levels import CorrelationRow, SystemLevel, segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
-from bmx_grid.evaluations.verdicts import CAUSE_NOT_SHOWN, HELPS, LEGEND, evidence_on, judged
-from bmx_grid.measures.correlation import FEWEST, Kind, correlate
+from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
+from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.levels import within_groups
 from bmx_grid.measures.nuisance import log_words
@@ -38,124 +35,13 @@ from bmx_grid.measures.resampling import bundled, codes, number_of
 from bmx_grid.measures.significance import benjamini_hochberg, compare_sums, holm
 from bmx_grid.measures.significance import compare as significance
 from bmx_grid.measures.systems import by_mean, mean
-from bmx_grid.report.table import as_text
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Level = Literal["segment", "system"]
-Grouping = Literal["item", "system", "none"]
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": (), "segment": ()}
-SHOWN_ESTIMATES = ("gain", "beyond", "within_source")
 FEWEST_RESAMPLES = 40  # of tests
-MOST_JUDGED = 16_000  # segments that a verdict rests on: what learns from them takes a second for each 2,000
-BEYOND = (
-    "Beyond score, length and text: what the metric adds to all that the other one's score and the numbers of words "
-    "jointly, the texts where there are any, and named systems, raters and domains tell of the human scores."
-)
-MEANINGS = {  # of the verdicts that speak of explanations elsewhere
-    **LEGEND,
-    HELPS: "an established gain, also over the other one's score and length",
-    CAUSE_NOT_SHOWN: "an established gain, but not shown to be more than the other one's score, length and text give",
-}
-AGREEMENT = {  # how people agree with a metric, beside correlations
-    "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties where they do; what "
-    "counts as a tie of scores is calibrated on these data (Deutsch et al. 2023).",
-    "pairwise_accuracy": "Pairwise accuracy: share of pairs of systems that the metric orders as people do.",
-    "spa": "spa: soft pairwise accuracy, which also asks how sure both are of the order (Thompson et al. 2024).",
-}
-NO_LENGTHS = (
-    "Length is not taken off, as the table has neither texts nor a column of lengths (lengths, --lengths): what of a "
-    "gain is beyond it is not known, and no metric is said to help."
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """Metrics in comparison.
-
-    correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
-    of metrics: difference with interval, p, and p adjusted for the number of pairs; clusters of segments (or at system
-    level whole systems) are swapped between the metrics and drawn with replacement for the interval.
-    verdicts: of every two metrics the better one over the other: gain, the gain beyond a curve of the other's score and
-    the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
-    words the gain beyond is NaN, and nothing helps.
-    columns: role -> columns that play it. n_clusters: of segments. has_lengths: whether numbers of words are known.
-    """
-
-    correlations: pd.DataFrame
-    tests: pd.DataFrame
-    verdicts: pd.DataFrame
-    level: Level
-    grouping: Grouping
-    statistic: Kind
-    resamples: int
-    seed: int
-    columns: Roles
-    n_clusters: int
-    has_lengths: bool
-
-    def tables(self) -> list[Table]:
-        """What `summary` and `bmx-grid compare` print: correlations, best first, differences and verdicts."""
-        pair = [] if set(self.correlations["language_pair"]) == {NO_PAIR} else [Column("language_pair", "pair")]
-        names, unit = ["language_pair", "metric"], f"{self.level}s"
-        wide = self.correlations.pivot(index=names, columns="statistic", values="value").reset_index()
-        frame = self.correlations[self.correlations["statistic"] == self.statistic].merge(wide, on=names)
-        frame = frame.sort_values(["language_pair", "value"], ascending=[True, False], kind="stable")
-        others = [kind for kind in dict.fromkeys(self.correlations["statistic"]) if kind != self.statistic]
-        columns = [Column("value", self.statistic, ".3f"), Column("low", "low", ".3f"), Column("high", "high", ".3f")]
-        columns += [Column(kind, kind.replace("_", " "), ".3f") for kind in others] + [Column(f"n_{unit}", unit)]
-        grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
-        notes = [
-            f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {counted(self.n_clusters, 'cluster')} of "
-            f"segments (of one id, source, reference or document), {self.resamples:,} resamples."
-        ]
-        notes += [AGREEMENT[kind] for kind in others if kind in AGREEMENT]
-        if frame["value"].isna().any():
-            per_group = "system" if self.level == "segment" and self.grouping == "item" else unit.removesuffix("s")
-            notes.append(f"n/a: a correlation needs {FEWEST} {per_group}s that differ in metric and human scores.")
-        title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
-        shown = [*pair, Column("metric"), *columns]
-        tables = [Table.of("agreement", title, frame, shown, notes, by=["language_pair"], names=len(pair) + 1)]
-        if len(self.tests):
-            columns = [Column(name, name, "+.3f") for name in ("difference", "low", "high")]
-            columns += [Column("p", "p", P_VALUE), Column("p_holm", "p holm", P_VALUE, marked="is_marked")]
-            notes = [
-                "p: two-sided, by swapping clusters of segments (or whole systems) between the metrics; p holm: "
-                f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
-            ]
-            title = f"Differences in {self.statistic} between metrics"
-            shown = [*pair, Column("compared", "metric"), Column("against"), *columns]
-            marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
-            tables.append(Table.of("differences", title, marked, shown, notes, names=len(pair) + 2))
-        if len(self.verdicts):
-            parts = [(name, name.replace("_", " "), (f"{name}_low", f"{name}_high")) for name in SHOWN_ESTIMATES]
-            known = [part for part in parts if part[0] == "gain" or self.verdicts[part[0]].notna().any()]
-            columns = [Column(name, header, "+.3f", ends) for name, header, ends in known]
-            labels = set(self.verdicts["verdict"])
-            notes = [BEYOND if self.has_lengths else NO_LENGTHS]
-            if self.correlations["n_segments"].max() > MOST_JUDGED:
-                notes.append(
-                    f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly."
-                )
-            notes += [f"{label}: {meaning}." for label, meaning in MEANINGS.items() if label in labels]
-            title = "Does the better metric add anything to the other one's score and the length?"
-            shown = [*pair, Column("compared", "metric"), Column("against"), *columns, Column("verdict")]
-            tables.append(Table.of("verdicts", title, self.verdicts, shown, notes, names=len(pair) + 2))
-        return tables
-
-    def summary(self, width: int | None = None) -> str:
-        """The metrics, best first, with intervals; then the tests of each pair."""
-        return "\n".join(as_text(table, width) for table in self.tables()).rstrip()
-
-    def __repr__(self) -> str:
-        metrics = ", ".join(dict.fromkeys(self.correlations["metric"]))
-        return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the tables of `summary`."""
-        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def compare(
@@ -252,6 +138,8 @@ def _correlations(setting: Scored, by: Grouping, level: Level, how: Mapping[str,
                 setting, [BASE], setting.points[BASE][:, None], human, how, wanted=[by]
             )
             rows += of_grouping
+            if by != "item" and setting.codes.named.any():
+                rows += within_sources(setting, [BASE], setting.points[BASE][:, None], human, how)
     names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
     return pd.DataFrame({**names, **as_columns(CorrelationRow, rows)}).drop(columns="point")
 
@@ -302,13 +190,13 @@ def _settings(
 ) -> Iterator[Scored]:
     """A finished setting of each language pair and column, sorted by the names of the metrics.
 
-    Scores need no texts: without a hypothesis there is the number of the row, and without a source or reference the id,
-    so that segments of one id are one cluster. words: float64[rows, k] numbers of words, None for those of the texts:
-    of the hypothesis, and of its reference or else its source, as metrics read them.
+    Scores need no texts: a hypothesis that is not there is empty and never read, and in place of a source or reference
+    is the id, so that segments of one id are one cluster. words: float64[rows, k] numbers of words, None for those of
+    the texts: of the hypothesis, and of its reference or else its source, as metrics read them.
     """
-    rows = [str(row + 1) for row in range(len(table))]
-    texts = {} if "hypothesis" in roles else {"hypothesis": rows}
+    texts = {} if "hypothesis" in roles else {"hypothesis": [""] * len(table)}
     if not {"source", "reference"} & roles.keys():
+        rows = [str(row + 1) for row in range(len(table))]
         ids = table.take(roles["id"])[roles["id"][0]] if "id" in roles else rows
         texts["source"] = ["" if name is None else name for name in ids]
     added = {f"({role})": values for role, values in texts.items()}
@@ -322,26 +210,28 @@ def _settings(
     labels = _bundles(clusters([segments for segments, _ in sets]))
     truth: list[Role] = [role for role in ("reference", "source") if role in roles]
     reads: tuple[Role, ...] = (*truth[:1], "hypothesis")
-    for (segments, places), label in zip(sets, labels, strict=True):
-        items, of_texts = segments.items(reads), None if words is None else log_words(words[places])
-        has_texts = "hypothesis" in roles
+    has_texts = "hypothesis" in roles
+    for (segments, places), of_pair in zip(sets, labels, strict=True):
+        items = segments.items(reads) if has_texts else ()
+        of_texts = None if words is None else log_words(words[places])
         for name in sorted(scores):
             metric = Function(len, name, reads, "")  # that scores nothing: its scores are here
             base = AttributionSet(scores[name][places], {})
-            setting = Scored(segments, name, ALONE, metric, None, items, base, label.tolist(), has_texts=has_texts)
+            setting = Scored(segments, name, ALONE, metric, None, items, base, of_pair, has_texts=has_texts)
             if of_texts is None and has_texts:
                 of_texts = log_words(*(setting.word_counts(role) for role in reads))
             yield replace(setting, log_words=of_texts)
 
 
-def _bundles(labels: Sequence[NDArray[np.str_]]) -> list[NDArray[Any]]:
+def _bundles(labels: Sequence[NDArray[np.object_]]) -> list[list[str]]:
     """The labels of clusters of each language pair, or of bundles of clusters where there are too many to be drawn."""
-    of_all = np.concatenate(labels)
-    bundles = bundled(codes(of_all))
-    if number_of(bundles) == len(np.unique(of_all)):
-        return list(labels)
+    of_clusters = codes(np.concatenate(labels))
+    of_bundles = bundled(of_clusters)
+    if of_bundles is of_clusters:
+        return [of_pair.tolist() for of_pair in labels]
+    names = np.array([str(bundle) for bundle in range(number_of(of_bundles))], dtype=np.object_)
     ends = np.cumsum([len(of_pair) for of_pair in labels])
-    return np.split(bundles.astype(np.str_), ends[:-1])
+    return [of_pair.tolist() for of_pair in np.split(names[of_bundles], ends[:-1])]
 
 
 def _frame(evaluation: Evaluation, settings: Sequence[Finished]) -> dict[str, pd.DataFrame]:
@@ -364,34 +254,56 @@ def _pairs(settings: Sequence[Scored]) -> Iterator[tuple[Scored, Scored]]:
 
 def _verdicts(settings: Sequence[Scored], kind: Kind, how: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row per two metrics, on the segments that both score; all are one family of tests."""
-    names, evidence = [], []
-    for both in _pairs(settings):
-        human, of, words = both[0].segments.human_scores, both[0].codes, both[0].log_words
-        used = np.asarray(np.isfinite([human, *(setting.scores.base_scores for setting in both)]).all(axis=0))
-        if words is not None:
-            used &= np.isfinite(words).all(axis=1)
-        reached = [correlate(kind, setting.scores.base_scores[used], human[used]) for setting in both]
-        better, other = both[::-1] if reached[1] > reached[0] else both
-        taken_off = np.zeros((len(human), 1)) if words is None else words
-        read = _judged_rows(used, of.items)
-        texts: list[list[tuple[str, ...]]] = []
-        for role in other.worded if other.has_texts else ():
-            texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
-        groups = [group[read] for group in other.segments.groups.values()]
-        terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
-        of_both = other.scores.base_scores[read], human[read], taken_off[read]
-        rated = rated_of(kind, *of_both, of.clusters[read], of.items[read], terms, used[read], how["seed"])
+    names: list[dict[str, str]] = []
+    evidence: list[Verdict] = []
+    for left, right in _pairs(settings):
+        used = _scored_by_both(left, right)
+        human = left.segments.human_scores[used]
+        of_left = correlate(kind, left.scores.base_scores[used], human)
+        of_right = correlate(kind, right.scores.base_scores[used], human)
+        better, other = (right, left) if of_right > of_left else (left, right)
         names.append({"language_pair": other.pair[1], "compared": better.metric_name, "against": other.metric_name})
-        known = evidence_on(kind, rated, better.scores.base_scores[read][used[read]], (), **how)
-        # without words what is beyond the score alone is not what its name says
-        evidence.append(replace(known, beyond=NOTHING) if words is None else known)
+        evidence.append(_evidence(better, other, used, kind, how))
     rows: list[dict[str, Any]] = []
     for pair, verdict in zip(names, judged(evidence), strict=True):
-        rows.append({**pair, "verdict": verdict.verdict, "because": verdict.because})
+        row: dict[str, Any] = {**pair, "verdict": verdict.verdict, "because": verdict.because}
         for name in SHOWN_ESTIMATES:
             estimate = getattr(verdict, name)
-            rows[-1] |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        rows.append(row)
     return rows
+
+
+def _scored_by_both(left: Scored, right: Scored) -> Flags:
+    """bool[N] which segments are rated, scored by both metrics and of known length, where lengths are known at all."""
+    scores = [left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]
+    used = np.asarray(np.isfinite(scores).all(axis=0))
+    return used if left.log_words is None else used & np.isfinite(left.log_words).all(axis=1)
+
+
+def _evidence(better: Scored, other: Scored, used: Flags, kind: Kind, how: Mapping[str, Any]) -> Verdict:
+    """What speaks for the better metric on the used segments, the other one in the place of a metric alone."""
+    of = other.codes
+    read = _judged_rows(used, of.items)
+    texts: list[list[tuple[str, ...]]] = []
+    for role in other.worded if other.has_texts else ():
+        texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
+    groups = [group[read] for group in other.segments.groups.values()]
+    terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
+    rated = rated_of(
+        kind,
+        other.scores.base_scores[read],
+        other.segments.human_scores[read],
+        np.zeros((len(read), 1)) if other.log_words is None else other.log_words[read],
+        of.clusters[read],
+        of.items[read],
+        terms,
+        used[read],
+        how["seed"],
+    )
+    evidence = evidence_on(kind, rated, better.scores.base_scores[read][used[read]], (), **how)
+    # without words what is beyond the score alone is not what its name says
+    return replace(evidence, beyond=NOTHING) if other.log_words is None else evidence
 
 
 def _judged_rows(used: Flags, items: Ints) -> Ints:

@@ -28,7 +28,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from bmx_grid.api.comparison import Grouping, Level, compare
+from bmx_grid.api.compared import Grouping, Level
+from bmx_grid.api.comparison import compare
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible

@@ -49,7 +49,7 @@ from bmx_grid.words.perturbation import ROLES, Role
 
 NONE = "none"  # in place of an explainer: no attributions
 NAMED = 5  # segments that a note names
-READ_FROM_FILES = "imported"  # the one metric that scores no texts, and the one explainer that explains none
+READ_FROM_FILES = ("imported", "human")  # metrics that score no texts, and an explainer that explains none
 MAX_BYTES = 200_000_000  # of one unpacked file: a few kilobytes of gzip may hold more than the memory
 
 
@@ -61,9 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     cli = parser("score", __doc__)
-    metrics = ", ".join(name for name in options("metric") if name != READ_FROM_FILES)
+    metrics = ", ".join(name for name in options("metric") if name not in READ_FROM_FILES)
     cli.add_argument("--metric", metavar="NAME", help=f"needed unless a recipe is given: {metrics}")
-    explainers = ", ".join(name for name in options("explainer") if name != READ_FROM_FILES)
+    explainers = ", ".join(name for name in options("explainer") if name not in READ_FROM_FILES)
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
     cli.add_argument("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
     known = ", ".join(embedded()) or "none yet"

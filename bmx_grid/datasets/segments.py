@@ -266,7 +266,7 @@ class SegmentSet:
 REPEATED = "every segment needs an id of its own, or one per system where several systems have the same segment."
 
 
-def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
+def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
     """Labels of segments that are not independent of each other, across all language pairs given.
 
     Segments belong together when they share a source, a reference (the exact text; all references count) or, within a
@@ -303,7 +303,8 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.str_]]:
     smallest: list[tuple[str, ...]] = [()] * count
     for key in sorted(numbers, reverse=True):  # the smallest text of a component is written last
         smallest[components[numbers[key]]] = key
-    labels = np.array([hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for key in smallest], dtype="<U12")
+    # objects, so that a million segments share the texts of their labels
+    labels = np.array([hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for key in smallest], dtype=np.object_)
     return [labels[components[np.array(texts, dtype=np.intp)]] for texts in firsts]
 
 

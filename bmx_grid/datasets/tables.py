@@ -160,8 +160,9 @@ def _tsv(lines: list[str], path: Path) -> Table:
         _check_fields(lines[row].split("\t"), len(names), f"{path}, line {row + 1}")
 
     def column(name: str) -> list[Any]:
-        values: list[Any] = pc.list_element(fields[1:], names.index(name)).to_pylist()
-        return values
+        encoded: Any = pc.list_element(fields[1:], names.index(name)).dictionary_encode()
+        different = encoded.dictionary.to_pylist()  # rows that say the same share one text
+        return [different[number] for number in encoded.indices.to_pylist()]
 
     return Table(path, names, len(lines) - 1, column, lambda index: f"line {index + 2}")
 

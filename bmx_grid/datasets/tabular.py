@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -153,13 +154,15 @@ def table_rows(
 
     def segments(dataset: str, pair: str) -> SegmentSet:
         rows = by_pair[pair]
-        of_rows = tuple(
-            Segment(
-                **{"id": str(row + 1), **{role: values[row] for role, values in texts.items()}},
-                further_references=tuple(values[row] for values in further if values[row] is not None),
-            )
-            for row in rows
-        )
+        known: dict[str, Iterable[Any]] = {role: [values[row] for row in rows] for role, values in texts.items()}
+        if "id" not in known:
+            known["id"] = [str(row + 1) for row in rows]
+        if further:
+            known["further_references"] = [
+                tuple(values[row] for values in further if values[row] is not None) for row in rows
+            ]
+        by_field = [known.get(field.name, repeat(field.default)) for field in fields(Segment)]
+        of_rows = tuple(map(Segment, *by_field))
         judgements = Judgements({name: values[rows] for name, values in scores.items()})
         return SegmentSet(dataset, pair, of_rows, judgements, str(table.path))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -35,7 +36,8 @@ CROSS_FITTED, ELSEWHERE, OTHER_DATASETS, PUBLISHED, FIXED = (
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
 FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 
-Key = tuple[str, str, str]  # boost, against, point
+Key = tuple[str, str, str, str]  # boost, against, point, human score
+Statistic = Literal["pooled", "pdp"]
 Chosen = dict[tuple[str, str], list[Floats]]  # scores by boost and point: as it is, then with other attributions
 
 
@@ -44,7 +46,7 @@ class BoostRow(SettingRow):
     """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
 
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
-    clusters: of segments that it rests on.
+    human: the human score that judges, "" for the primary one. clusters: of segments that it rests on.
     """
 
     dataset: str
@@ -58,22 +60,27 @@ class BoostRow(SettingRow):
     pairs: int
     n: int
     clusters: int
+    human: str = ""
 
     @property
     def key(self) -> Key:
-        """Boost, against, point."""
-        return self.boost, self.against, self.point
+        """Boost, against, point, human score."""
+        return self.boost, self.against, self.point, self.human
 
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
     """Sums of weighted correlations of n segments' scores with their human scores, such as differences.
 
-    columns: float64[n] each; terms: for each key the weight of each of its columns, by place. sources: the pairs of
-    translations of one source, where there are enough; within: for each key its column, and that of the metric.
+    statistic: the correlation over all segments, or that of the pairs of translations of one source (PDP). gold: the
+    name of the human score. columns: float64[n] each; terms: for each key the weight of each of its columns, by place.
+    sources: the pairs of translations of one source, where there are enough; within: for each key its column, and that
+    of the metric.
     """
 
     kind: Kind
+    statistic: Statistic
+    gold: str
     human: Floats
     columns: list[Floats] = field(default_factory=list)
     terms: dict[Key, dict[int, float]] = field(default_factory=dict)
@@ -87,59 +94,82 @@ class Contrasts:
 
     def values(self) -> dict[Key, float]:
         """The differences on the segments as they are; NaN where one is undefined."""
-        reached = np.full((len(self.columns), 1), math.nan)
-        for place, column in enumerate(self.columns):
-            if np.isfinite(column).all():
-                reached[place] = correlate(self.kind, column, self.human)
-        values = self._differences(reached, np.ones((len(self.human), 1)))
-        return {key: float(value[0]) for key, value in values.items()}
+        once = np.ones((len(self.human), 1))
+        if self.statistic == "pdp":
+            reached = self._of_pairs(self._stacked(), once)
+        else:
+            reached = np.full((len(self.columns), 1), math.nan)
+            for place, column in enumerate(self.columns):
+                if np.isfinite(column).all():
+                    reached[place] = correlate(self.kind, column, self.human)
+        return {key: float(value[0]) for key, value in self._differences(reached, once).items()}
 
     def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
         """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
         blocks: dict[Key, list[Floats]] = {}
-        columns = np.column_stack(self.columns) if self.columns else np.empty((len(self.human), 0))
+        columns = self._stacked()
         for weights in times:
-            reached = weighted_correlations(self.kind, columns, self.human, weights)
+            if self.statistic == "pdp":
+                reached = self._of_pairs(columns, weights)
+            else:
+                reached = weighted_correlations(self.kind, columns, self.human, weights)
             for key, values in self._differences(reached, weights).items():
                 blocks.setdefault(key, []).append(values)
         return {key: np.concatenate(parts) for key, parts in blocks.items()}
+
+    def _stacked(self) -> Floats:
+        """float64[n, K] the columns."""
+        return np.column_stack([np.empty((len(self.human), 0)), *self.columns])
+
+    def _of_pairs(self, columns: Floats, times: Floats) -> Floats:
+        """float64[K, R] PDP of float64[n, K] columns; NaN without enough sources. times: float64[n, R]."""
+        if self.sources is None:
+            return np.full((columns.shape[1], times.shape[1]), math.nan)
+        return self.sources.correlations(columns, times[self.sources.first])
 
     def _differences(self, reached: Floats, times: Floats) -> dict[Key, Floats]:
         """float64[R] of each key from float64[K, R] correlations of the columns; times: float64[n, R]."""
         values: dict[Key, Floats] = {}
         for key, weights in self.terms.items():
             values[key] = np.array(list(weights.values())) @ reached[list(weights)]
-        if self.sources is not None and self.within:
+        if self.within:
             places = sorted({place for both in self.within.values() for place in both})
             columns = np.column_stack([self.columns[place] for place in places])
-            of_pairs = dict(zip(places, self.sources.correlations(columns, times), strict=True))
+            of_pairs = dict(zip(places, self._of_pairs(columns, times), strict=True))
             for key, (boosted, alone) in self.within.items():
                 values[key] = of_pairs[boosted] - of_pairs[alone]
         return values
 
 
 def contrasts(
-    kind: Kind, rated: Rated, held: Chosen, instead: Sequence[str] = (), metrics: Floats | None = None
+    kind: Kind,
+    rated: Rated,
+    held: Chosen,
+    instead: Sequence[str] = (),
+    metrics: Floats | None = None,
+    statistic: Statistic = "pooled",
+    gold: str = "",
 ) -> Contrasts:
     """What each boost gains over the metric, and over what else its verdict asks for.
 
+    statistic, gold: as of `Contrasts`; within sources there is nothing further to ask where these judge anyway.
     instead: of which kind the other attributions are, of one kind all draws after each other (`Member.instead`).
     metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments as further terms.
     """
-    differences = Contrasts(kind, rated.human, sources=_paired_sources(kind, rated))
+    differences = Contrasts(kind, statistic, gold, rated.human, sources=_paired_sources(kind, rated, statistic))
     base = differences.add(rated.base)
     places = {key: differences.add(scores) for key, (scores, *_) in held.items()}
     for (boost, point), place in places.items():
-        differences.terms[boost, METRIC, point] = {place: 1.0, base: -1.0}
-        if differences.sources is not None:
-            differences.within[boost, WITHIN, point] = place, base
+        differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
+        if differences.sources is not None and statistic == "pooled":
+            differences.within[boost, WITHIN, point, gold] = place, base
         others = [differences.add(scores) for scores in held[boost, point][1:]]
         for against in dict.fromkeys(instead):
             # `length` and `curve` are made of no attributions, and another language pair may lack the last kind
             of_kind = [other for other, its_kind in zip(others, instead, strict=False) if its_kind == against]
             if of_kind:
                 share = -1 / len(of_kind)
-                differences.terms[boost, against, point] = {place: 1.0, **dict.fromkeys(of_kind, share)}
+                differences.terms[boost, against, point, gold] = {place: 1.0, **dict.fromkeys(of_kind, share)}
     _adjust(differences, rated, held, SCORE_AND_TEXT)
     if metrics is not None:
         alone = {key: scores for key, scores in held.items() if key[0] != COMBINED}
@@ -147,11 +177,11 @@ def contrasts(
     return differences
 
 
-def _paired_sources(kind: Kind, rated: Rated) -> PairedSources | None:
-    """The sources of a data set where most segments are translated by several systems; None of another."""
+def _paired_sources(kind: Kind, rated: Rated, statistic: Statistic) -> PairedSources | None:
+    """The sources with several translations; None of too few, and where most have one and a pooled statistic judges."""
     sources = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
-    several = 2 * len(sources.rows) >= len(rated.human) and len(sources.first) >= FEWEST_SOURCES
-    return sources if several else None
+    are_most = 2 * len(sources.rows) >= len(rated.human)
+    return sources if len(sources.first) >= FEWEST_SOURCES and (are_most or statistic == "pdp") else None
 
 
 def _adjust(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
@@ -165,7 +195,7 @@ def _adjust(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Fl
     for fit in beyond_nuisance(made.kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores):
         alone = made.add(fit.alone)
         for (boost, point), with_score in zip(keys, fit.with_scores.T, strict=True):
-            weights = made.terms.setdefault((boost, against, point), {})
+            weights = made.terms.setdefault((boost, against, point, made.gold), {})
             weights[made.add(with_score)] = fit.weight
             weights[alone] = -fit.weight
 
@@ -181,24 +211,26 @@ def lines_of(
     lines = []
     for key, value in made.values().items():
         gain = estimate(value, samples[key], count) if key in samples and math.isfinite(value) else Estimate(value)
-        lines.append(BoostRow(*setting, *key, gain, 1, len(rated.human), count))
+        boost, against, point, human = key
+        lines.append(BoostRow(*setting, boost, against, point, gain, 1, len(rated.human), count, human))
     return lines
 
 
-def joint_samples(rated: Sequence[Rated], made: Sequence[Contrasts], resamples: int, seed: int) -> dict[Key, Floats]:
+def joint_samples(pairs: Sequence[tuple[Rated, Contrasts]], resamples: int, seed: int) -> dict[Key, Floats]:
     """For each key float64[R] resamples of the mean over language pairs, clusters being drawn for all together.
 
     The codes of clusters are the same in every pair, so that a reference that several translate counts as often in all
     of them. A pair without a defined contrast is left out of a mean, as a resample is in which a pair has none.
     """
-    numbers = codes(np.concatenate([one.clusters for one in rated]))
-    parts = np.split(numbers, np.cumsum([len(one.clusters) for one in rated])[:-1])
+    sizes = [len(rated.clusters) for rated, _ in pairs]
+    numbers = codes(np.concatenate([rated.clusters for rated, _ in pairs]))
+    parts = np.split(numbers, np.cumsum(sizes)[:-1])
     count = number_of(numbers)
     if count < FEWEST_CLUSTERS:
         return {}
-    widest = max(len(one.human) for one in rated)
+    widest = max(sizes)
     sums: dict[Key, list[Floats]] = {}
-    for own, of_pair in zip(parts, made, strict=True):
+    for own, (_, of_pair) in zip(parts, pairs, strict=True):
         times: Iterator[Floats] = (drawn[own] for drawn in seeded_draws(count, resamples, seed, widest))
         defined = of_pair.values()
         for key, samples in of_pair.under(times).items():
@@ -225,7 +257,9 @@ def over_scope(
             drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else NOTHING
             names = (*scope, of_pairs[0].metric, of_pairs[0].explainer)
             counts = len(of_pairs), sum(line.n for line in of_pairs), clusters
-            joined.append(BoostRow(*names, *key, over_pairs(values, drawn), *counts))
+            boost, against, point, human = key
+            gain = over_pairs(values, drawn)
+            joined.append(BoostRow(*names, boost, against, point, gain, *counts, human=human))
     return joined
 
 

@@ -15,7 +15,7 @@ from bmx_grid.boosts.base import Boost, Fit, Fitted
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import ChosenOn, HeldOut
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
@@ -34,13 +34,23 @@ from bmx_grid.evaluations.boost_evidence import (
     Chosen,
     Contrasts,
     Key,
+    Statistic,
     contrasts,
     joint_samples,
     lines_of,
     over_scope,
 )
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
-from bmx_grid.evaluations.held_out import FOLDS, Member, chosen, cross_fitted, linked, member_of
+from bmx_grid.evaluations.held_out import (
+    FOLDS,
+    Member,
+    Rated,
+    chosen,
+    cross_fitted,
+    judged_by,
+    linked,
+    member_of,
+)
 from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import nearest_point
@@ -53,7 +63,7 @@ TAKEN = (LENGTH, CURVE, COMBINED)  # names
 DATASET = NAMES[:1]
 
 T = TypeVar("T")
-Differences = tuple[Sequence[Member], list[Contrasts]]  # of each setting of a data set
+Differences = dict[str, list[tuple[Rated, Contrasts]]]  # by human score, of each setting of a data set
 Choice = tuple[str, Fit, list[list[Floats]]]  # its name; of each setting its features, as they are and reassigned
 
 
@@ -94,10 +104,14 @@ class BoostEvaluation(OnGrid):
     other folds did; those of published points and other data sets are further questions. Each question of a sweep, on
     single pairs, data sets, or all of them, is one family of tests (`verdicts.verdicts`).
 
-    grid: whose correlation, folds and published points are used. boosts: by name, what is judged. draws: how often
-    attributions are reassigned; gains are means over the draws. resamples: of whole clusters, for intervals.
-    smallest_gain: in correlation, that is worth having.
-    Raises ConfigError for numbers out of range, and a boost that has the name of something it stands beside.
+    grid: whose correlation, folds and published points are used. boosts: by name, what is judged. human: the human
+    scores that judge, by name, each with a verdict of its own on the segments that it rates; the primary one where none
+    is named. It alone chooses, so that a boost that fits its raters is found out by another. statistic: what gains are
+    differences of: "pooled", the correlation over all segments, or "pdp", that of the differences between outputs for
+    one source (`measures.pairwise`). draws: how often attributions are reassigned; gains are means over the draws.
+    resamples: of whole clusters, for intervals. smallest_gain: in correlation, that is worth having.
+    Raises ConfigError for numbers out of range, a boost that has the name of something it stands beside, and human
+    scores that a data set does not have.
     """
 
     VERSION: ClassVar[int] = 6  # beyond takes off steps of single inputs in few segments
@@ -105,6 +119,8 @@ class BoostEvaluation(OnGrid):
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
     boosts: Mapping[str, Boost] = identity()
+    human: tuple[str, ...] = identity((), later=True)
+    statistic: Statistic = identity("pooled", later=True)
     draws: int = identity(3, least=1, most=100)
     resamples: int = identity(1000, least=40, most=100_000)
     seed: int = identity(0, least=0, most=2**63)
@@ -123,6 +139,13 @@ class BoostEvaluation(OnGrid):
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         """Without explainers there is only the average of several metrics to judge."""
+        for segments in sets:
+            for name in self.human:
+                if name not in segments.judgements.aspects:
+                    raise ConfigError(
+                        f"evaluation.boosts.human: {segments.dataset} {segments.language_pair}: "
+                        + unknown("human score", name, segments.judgements.aspects)
+                    )
         return "needs an explainer, or several metrics to average" if not n_explainers and n_metrics < 2 else ""
 
     def cost(self, n_segments: int) -> float:
@@ -156,6 +179,11 @@ class BoostEvaluation(OnGrid):
     def _kind(self) -> Kind:
         return self.grid.correlation
 
+    @property
+    def _golds(self) -> tuple[str, ...]:
+        """The human scores that judge; "" for the primary one of each data set, whatever its name."""
+        return self.human or ("",)
+
     def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds, language pairs and data sets choose.
 
@@ -169,7 +197,7 @@ class BoostEvaluation(OnGrid):
         members = [member_of(setting, self.boosts, self.grid.spec, **drawn) for setting in settings]
         by_dataset = grouped(settings, DATASET)
         pairs = [self._of_dataset(_of(members, places), _of(results, places)) for places in by_dataset]
-        samples = [joint_samples(*of, self.resamples, self.seed) if len(settings) > 1 else {} for of in pairs]
+        samples = [self._joint(of) if len(settings) > 1 else {} for of in pairs]
         if explained:
             labels = [of_setting.tolist() for of_setting in clusters([setting.segments for setting in settings])]
             together = linked(self._kind, members, labels, [setting.names[0] for setting in settings])
@@ -220,7 +248,7 @@ class BoostEvaluation(OnGrid):
         held = self._chosen_by_others(list(self._choices(members)), members, OTHER_DATASETS)
         for places in grouped([member.setting for member in members], DATASET):
             of_dataset = (_of(members, places), _of(results, places), _of(held, places))
-            yield joint_samples(*self._add_lines(*of_dataset, [None] * len(places)), self.resamples, self.seed)
+            yield self._joint(self._add_lines(*of_dataset, [None] * len(places)))
 
     def _choices(self, members: Sequence[Member]) -> Iterator[Choice]:
         """What is chosen, with its features of each member: boosts that are not fixed, and the placebos."""
@@ -265,14 +293,23 @@ class BoostEvaluation(OnGrid):
         metrics: Sequence[Floats | None],
     ) -> Differences:
         """Add the lines of what was chosen in the language pairs of a data set; these with their differences."""
-        differences = [
-            contrasts(self._kind, member, of_member, member.instead, further)
-            for member, of_member, further in zip(members, held, metrics, strict=True)
-        ]
-        for member, of_pair, result in zip(members, differences, results, strict=True):
-            names = member.setting.names
-            result.boosts.extend(lines_of(names, member, of_pair, self.resamples, self.seed))
-        return members, differences
+        differences: Differences = {}
+        for member, of_member, further, result in zip(members, held, metrics, results, strict=True):
+            for gold in self._golds:
+                rated, rows = judged_by(self._kind, member, gold, self.grid.seed)
+                of_rows = {key: [scores[rows] for scores in drawn] for key, drawn in of_member.items()}
+                metrics_of_rows = None if further is None else further[rows]
+                made = contrasts(self._kind, rated, of_rows, member.instead, metrics_of_rows, self.statistic, gold)
+                result.boosts.extend(lines_of(member.setting.names, rated, made, self.resamples, self.seed))
+                differences.setdefault(gold, []).append((rated, made))
+        return differences
+
+    def _joint(self, differences: Differences) -> dict[Key, Floats]:
+        """Resamples of the means over the language pairs of a data set, judged by each human score."""
+        samples: dict[Key, Floats] = {}
+        for of_pairs in differences.values():
+            samples |= joint_samples(of_pairs, self.resamples, self.seed)
+        return samples
 
     def _best_gain(self, name: str, member: Member) -> float:
         """What a boost gains on the segments it is chosen on."""
@@ -302,12 +339,13 @@ class BoostEvaluation(OnGrid):
 def _with_verdicts(boosts: Sequence[dict[str, Any]], verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
     """Fields of recipes with the verdict that says most of such a choice; without those that were not judged.
 
-    That is the one on the most language pairs, chosen furthest away.
+    That is the one on the most language pairs, chosen furthest away, by the human score that is named first.
     """
     with_verdicts = []
     for boost in boosts:
         known = [row for row in verdicts if row.boost == boost["boost_name"] and row.point in DISTANCE]
         if known:
+            known = [row for row in known if row.human == known[0].human]
             best = max(known, key=lambda row: (row.pairs, list(DISTANCE).index(row.point)))
             gain, beyond = (HeldOut.of(of.value, of.low, of.high, best.how()) for of in (best.gain, best.beyond))
             with_verdicts.append({**boost, "gain": gain, "beyond": beyond, "verdict": best.label})
@@ -315,12 +353,12 @@ def _with_verdicts(boosts: Sequence[dict[str, Any]], verdicts: Sequence[Verdict]
 
 
 def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
-    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos are none."""
+    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and people are none."""
     return {
         other.metric_name: other.scores.base_scores
         for other in settings
         if other.pair == setting.pair and len(other.segments) == len(setting.segments)
-        if other.metric_name != setting.metric_name and not other.metric.is_placebo
+        if other.metric_name != setting.metric_name and not (other.metric.is_placebo or other.metric.is_human)
     }
 
 
@@ -367,13 +405,20 @@ def _add_scopes(
             if all(key in samples[dataset] for dataset in datasets):
                 parts = [samples[dataset][key] * (len(by_dataset[dataset]) / len(places)) for dataset in datasets]
                 joint[key] = np.sum(parts, axis=0)
-        labels = {
-            (settings[place].names[0], label)
-            for place in places
-            for label in np.asarray(settings[place].clusters)[members[place].used].tolist()
-        }
-        lines = [line for place in places for line in single[place]]
-        results[places[0]].boosts.extend(over_scope((name, ALL), lines, joint, len(labels)))
+        by_gold: dict[str, list[BoostRow]] = {}
+        for line in (line for place in places for line in single[place]):
+            by_gold.setdefault(line.human, []).append(line)
+        for gold, lines in by_gold.items():
+            labels = {label for place in places for label in _labels(members[place], gold)}
+            results[places[0]].boosts.extend(over_scope((name, ALL), lines, joint, len(labels)))
+
+
+def _labels(member: Member, gold: str) -> Iterator[tuple[str, str]]:
+    """Data set and label of the clusters of the segments that a human score rates."""
+    judgements = member.setting.segments.judgements
+    rated = member.used & np.isfinite(judgements.scores[gold or judgements.primary])
+    for label in np.asarray(member.setting.clusters)[rated].tolist():
+        yield member.setting.names[0], label
 
 
 def _named(settings: Sequence[Finished]) -> str:
@@ -385,7 +430,12 @@ def _named(settings: Sequence[Finished]) -> str:
 
 
 def _with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:
-    """With the mean of what the boost gains on the segments it is chosen on; best: of each setting, by boost."""
+    """With the mean of what the boost gains on the segments it is chosen on; best: of each setting, by boost.
+
+    Not where another human score judges than the one that chooses.
+    """
+    if row.human not in ("", settings[0].segments.judgements.primary):
+        return row
     gains = [
         of_setting[row.boost]
         for setting, of_setting in zip(settings, best, strict=True)

@@ -89,6 +89,32 @@ def terms_of(
     return np.column_stack([np.empty((len(clusters), 0)), *of_groups, *of_texts])
 
 
+def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Rated, Flags]:
+    """The judged segments of a setting with another human score, and bool[n] which of them it rates.
+
+    Folds are dealt anew among these. With the primary human score, or "", the segments are as they are.
+    """
+    judgements = member.setting.segments.judgements
+    human = judgements.scores[gold or judgements.primary][member.used]
+    rows = np.isfinite(human)
+    if gold in ("", judgements.primary):
+        return member, rows
+    used = member.used.copy()
+    used[member.used] = rows
+    clusters = member.clusters[rows]
+    rated = Rated(
+        base=member.base[rows],
+        human=human[rows],
+        log_words=member.log_words[rows],
+        clusters=clusters,
+        items=member.items[rows],
+        terms=member.terms[rows],
+        fold_of=folds_of(kind, member.base[rows], human[rows], codes(clusters), fold_seed),
+        used=used,
+    )
+    return rated, rows
+
+
 def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
     """int64[n] which of ten folds each segment is in, those of the grid; 0 where nothing is cross-fitted."""
     if number_of(unit) < FEWEST_CLUSTERS or math.isnan(correlate(kind, base, human)):

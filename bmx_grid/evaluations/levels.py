@@ -27,6 +27,7 @@ from bmx_grid.evaluations.base import (
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.levels import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.pairwise import pairwise_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
@@ -42,6 +43,7 @@ from bmx_grid.measures.systems import (
 
 CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
 OF_SYSTEMS: tuple[Statistic, ...] = (*CORRELATIONS, "pairwise_accuracy")
+PDP = "pdp"  # Pearson's r of the differences between outputs for one source
 PROBABILITIES = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 SystemScore = Literal["auto", "mean", "corpus"]
 Weighted = Callable[[Floats], Floats]  # float64[C, B] weights of clusters -> float64[B, S] scores of systems
@@ -54,7 +56,7 @@ class CorrelationRow(SettingRow):
     point: "base" or the name of a boosted point; human: which judgement. level: "segment" or "system"; grouping:
     "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
     n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
-    n_undefined: those of them without a value.
+    n_undefined: those of them without a value, for "pdp" (`measures.pairwise`) without two outputs.
     epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on; held_out: acc_eq where it is chosen
     on half of the clusters and judged on the other half, the mean of both ways.
     system_score: "mean" or "corpus".
@@ -169,7 +171,25 @@ def segment_correlations(
                 counts = (1, int(math.isnan(value))) if grouping == "none" else (n_groups, n_undefined)
                 row = CorrelationRow(*where, Estimate(value, low, high), n, n_systems, *counts)
                 rows.append(replace(row, **of_ties) if statistic == "acc_eq" else row)
+        if grouping == "item":
+            for rows, row in zip(made, within_sources(setting, points, scores, human_name, drawn), strict=True):
+                rows.append(row)
     return made
+
+
+def within_sources(
+    setting: Finished, points: Sequence[str], scores: Floats, human_name: str, drawn: Mapping[str, Any]
+) -> Iterator[CorrelationRow]:
+    """PDP (`measures.pairwise`) of each column of float64[n, K] scores of K points; drawn: of intervals."""
+    of = setting.codes
+    human = setting.segments.judgements.scores[human_name]
+    columns = np.where(of.named[:, None], scores, np.nan)
+    used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
+    n_systems = len(np.unique(of.systems[used]))
+    of_points = pairwise_correlations(columns, human, of.items, of.clusters, **drawn)
+    for point, (value, low, high, n_sources, n_single, n) in zip(points, of_points, strict=True):
+        where = (point, human_name, "segment", "item", PDP)
+        yield CorrelationRow(*where, Estimate(value, low, high), n, n_systems, n_sources, n_single)
 
 
 class SystemLevel:

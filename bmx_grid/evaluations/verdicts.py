@@ -98,7 +98,9 @@ NOT_JUDGED = "none"  # in place of a point
 class Verdict(SettingRow):
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
-    dataset, language_pair: "all" for several. because: the numbers behind it in a sentence. gain: of the boost over the
+    dataset, language_pair: "all" for several. human: the human score that judges, "" for the primary one,
+    which alone chooses.
+    because: the numbers behind it in a sentence. gain: of the boost over the
     metric alone. beyond: what the boost adds to whatever score and lengths jointly, the texts, and the levels of named
     systems, raters and domains tell of the judged segments (`measures.nuisance`). over_reassigned: the gain minus that
     of the same boost made of attributions of other segments, `reassigned_gain`; None where no attributions are known.
@@ -139,6 +141,7 @@ class Verdict(SettingRow):
     pairs: int = 1
     n: int = 0
     clusters: int = 0
+    human: str = ""
 
     @property
     def label(self) -> str:
@@ -277,14 +280,12 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
     The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
     other folds did, else a recipe. A mean over 2 or 3 language pairs has no verdict: each pair has its own.
     """
-    scopes: dict[tuple[str, str], dict[Key, BoostRow]] = {}
+    scopes: dict[tuple[str, str, str], dict[Key, BoostRow]] = {}
     for line in lines:
-        scopes.setdefault((line.dataset, line.language_pair), {})[line.key] = line
-    for (dataset, language_pair), found in scopes.items():
+        scopes.setdefault((line.dataset, line.language_pair, line.human), {})[line.key] = line
+    for (dataset, language_pair, human), found in scopes.items():
         for boost in boosts:
-            known = {
-                point: line for (name, against, point), line in found.items() if (name, against) == (boost, METRIC)
-            }
+            known = {line.point: line for line in found.values() if (line.boost, line.against) == (boost, METRIC)}
             pairs = max((line.pairs for line in known.values()), default=0)
             everywhere = ELSEWHERE in known and known[ELSEWHERE].pairs == pairs
             declared = ELSEWHERE if everywhere else FIXED if FIXED in known else CROSS_FITTED
@@ -293,14 +294,14 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
                     continue
                 line = known[point]
                 beside = declared if point == PUBLISHED else point
-                keys = {column: (boost, against, point) for column, against in MEASURED.items()}
-                keys |= {column: (*names, beside) for column, names in BESIDE.items()}
+                keys = {column: (boost, against, point, human) for column, against in MEASURED.items()}
+                keys |= {column: (*names, beside, human) for column, names in BESIDE.items()}
                 estimates: dict[str, Any] = {
                     column: found[key].gain if key in found else NOTHING for column, key in keys.items()
                 }
                 names = (dataset, language_pair, line.metric, line.explainer, boost, point)
                 estimates["reassigned_gain"] = estimates["gain"].value - estimates["over_reassigned"].value
-                yield Verdict(*names, **estimates, pairs=line.pairs, n=line.n, clusters=line.clusters)
+                yield Verdict(*names, **estimates, pairs=line.pairs, n=line.n, clusters=line.clusters, human=human)
 
 
 def evidence_on(

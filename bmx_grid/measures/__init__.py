@@ -7,7 +7,7 @@ and returns is in its docstring.
 |---|---|
 | `correlate`, `resampled_correlations` | Pearson, Spearman, Kendall's tau-b; the same for resamples of whole clusters |
 | `grouped_correlations`, `within_groups` | their means within sources or systems, with intervals; one of each group |
-| `grouped_acc_eq`, `spa`, `PairedSources` | accuracy of pairs with ties; soft pairwise accuracy; r of differences |
+| `grouped_acc_eq`, `spa`, `pairwise_correlations` | accuracy of pairs with ties; soft accuracy; r of differences |
 | `compare`, `compare_agreement`, `Scores` | two metrics by permutation test and bootstrap |
 | `williams`, `holm`, `benjamini_hochberg` | Williams' test; p values of a family |
 | `interval`, `cluster_mean` | an interval from resamples; a mean over clusters with its interval |
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.levels import grouped_acc_eq as grouped_acc_eq
     from bmx_grid.measures.levels import grouped_correlations as grouped_correlations
     from bmx_grid.measures.levels import within_groups as within_groups
-    from bmx_grid.measures.pairwise import PairedSources as PairedSources
+    from bmx_grid.measures.pairwise import pairwise_correlations as pairwise_correlations
     from bmx_grid.measures.resampling import cluster_mean as cluster_mean
     from bmx_grid.measures.resampling import interval as interval
     from bmx_grid.measures.resampling import resampled_correlations as resampled_correlations
@@ -59,7 +59,7 @@ _MODULES = {
     "correlation": ("correlate",),
     "grid": ("GridSpec", "PowerRange", "compute_grid"),
     "levels": ("grouped_acc_eq", "grouped_correlations", "within_groups"),
-    "pairwise": ("PairedSources",),
+    "pairwise": ("pairwise_correlations",),
     "resampling": ("cluster_mean", "interval", "resampled_correlations"),
     "significance": ("benjamini_hochberg", "compare", "holm", "williams"),
     "spans": ("agreement_with_interval", "character_sums", "span_sums"),

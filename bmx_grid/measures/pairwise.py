@@ -13,7 +13,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Kind, average_ranks
-from bmx_grid.measures.resampling import codes, number_of
+from bmx_grid.measures.resampling import codes, interval, number_of, seeded_draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +42,18 @@ class PairedSources:
         _, first = np.unique(items[rows], return_index=True)
         return cls(kind, human, rows, codes(items[rows]), rows[first])
 
-    def correlations(self, columns: Floats, times: Floats) -> Floats:
-        """float64[K, R] PDP of float64[n, K] scores; times: float64[n, R] how often each segment's source counts.
+    def correlations(self, columns: Floats, counts: Floats) -> Floats:
+        """float64[K, R] PDP of float64[n, K] scores; counts: float64[S, R] how often each source counts.
 
         From the sums of each source: of n values x and y the differences of all pairs have the sum of products
-        n * sum(xy) - sum(x) * sum(y). NaN where all differences of one side are 0.
+        n * sum(xy) - sum(x) * sum(y). NaN where all differences of one side are 0, and of a column that is not finite.
         """
-        counts = times[self.first]
         of_human = self._deviations(self.human)
         human_squares = self._sums(of_human, of_human) @ counts
-        correlations = np.empty((columns.shape[1], times.shape[1]))
+        correlations = np.full((columns.shape[1], counts.shape[1]), np.nan)
         for place, column in enumerate(columns.T):
+            if not np.isfinite(column).all():
+                continue
             of_scores = self._deviations(column)
             product = self._sums(of_scores, of_human) @ counts
             squares = self._sums(of_scores, of_scores) @ counts
@@ -70,3 +71,30 @@ class PairedSources:
         """float64[S] the sum of products over all pairs of outputs of each source."""
         size = np.bincount(self.source, minlength=number_of(self.source))
         return np.asarray(size * np.bincount(self.source, left * right, len(size)))
+
+
+def pairwise_correlations(
+    scores: Floats, human: Floats, items: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
+) -> list[tuple[float, float, float, int, int, int]]:
+    """PDP of each column of float64[n, K] scores, as `levels.grouped_correlations` gives other correlations.
+
+    human: float64[n]; items, clusters: int64[n]. Segments with NaN in any column, or in human, are left out. The value,
+    the ends of its 95 % interval by a bootstrap of the clusters that have a source with two outputs, the number of
+    sources, of those with less than two outputs, and of segments.
+    """
+    used = np.isfinite(scores).all(axis=1) & np.isfinite(human)
+    scores, human = scores[used], human[used]
+    items, clusters = codes(items[used]), codes(clusters[used])
+    sources = PairedSources.of("pearson", human, items, clusters)
+    n_sources = number_of(items)
+    n_paired = len(sources.first)
+    values = sources.correlations(scores, np.ones((n_paired, 1)))[:, 0]
+    cluster = codes(clusters[sources.first])
+    n_clusters = number_of(cluster)
+    samples = np.empty((scores.shape[1], 0))
+    if resamples and n_clusters:
+        draws = seeded_draws(n_clusters, resamples, seed, n_paired)
+        blocks = [sources.correlations(scores, drawn[cluster]) for drawn in draws]
+        samples = np.concatenate(blocks, axis=1)
+    counts = (n_sources, n_sources - n_paired, len(human))
+    return [(float(value), *interval(drawn, n_clusters), *counts) for value, drawn in zip(values, samples, strict=True)]

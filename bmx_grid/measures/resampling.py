@@ -34,8 +34,12 @@ LEAST_VARIANCE = 1e-6  # share of the second moment that must be left as varianc
 
 
 def codes(labels: ArrayLike) -> Ints:
-    """int[N] numbers from 0 on of N labels of any type, equal labels sharing one."""
-    return np.asarray(np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.int64).ravel())
+    """int64[N] numbers from 0 on of N labels of any type, in the order of the labels, equal labels sharing one."""
+    found = labels.tolist() if isinstance(labels, np.ndarray) and labels.dtype == object else labels
+    if isinstance(found, list):  # of texts, of which sorting an array takes ten times as long
+        numbers = {label: number for number, label in enumerate(sorted(set(found)))}
+        return np.fromiter(map(numbers.__getitem__, found), dtype=np.int64, count=len(found))
+    return np.unique(np.asarray(found), return_inverse=True)[1].astype(np.int64).ravel()
 
 
 def number_of(codes: Ints) -> int:

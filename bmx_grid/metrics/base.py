@@ -43,6 +43,7 @@ class Metric(Component):
         their sign and agreement turns it.
     may_be_undefined: whether it may have no score for an item, which is NaN then, as a judge whose answer holds none.
     is_placebo: whether it cannot know which translation is better: random scores, or a sentinel (`metrics.sentinel`).
+    is_human: whether its scores are people's, which are averaged with no metric.
     is_explained: whether explainers are asked about its scores; else it is a metric alone in every sweep.
     """
 
@@ -50,6 +51,7 @@ class Metric(Component):
     higher_is_better: ClassVar[bool] = True
     may_be_undefined: ClassVar[bool] = False
     is_placebo: ClassVar[bool] = False
+    is_human: ClassVar[bool] = False
     is_explained: ClassVar[bool] = True
 
     @property

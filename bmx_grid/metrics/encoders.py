@@ -21,13 +21,14 @@ from bmx_grid.models.encoding import (
     hidden_states,
     in_batches,
     lengths_of,
+    on_device,
     tensors,
     token_budget,
     tokenize,
     windows,
 )
 from bmx_grid.models.files import check_model, model_identity
-from bmx_grid.models.loading import Device, Dtype, LoadedModel, ModelKind, load_model
+from bmx_grid.models.loading import Device, LoadedModel, ModelKind, Precision, fastest_precision, load_model
 from bmx_grid.words.perturbation import Item, Role
 
 Pair = tuple[str, str]
@@ -159,7 +160,9 @@ class NeuralMetric(ModelMetric):
     ground_truth: which text it reads.
     dtype: bfloat16 is faster where the processor computes in it, and changes scores: on MiniLM by 0.0003 (BERTScore)
         and 0.0005 (sentence embeddings) on average, 0.0012 and 0.0022 at most, over the 144 pairs of the sample that
-        are English on both sides; LIME's attributions by 0.0001 and 0.0002, where they spread by 0.04 and 0.06.
+        are English on both sides; LIME's attributions by 0.0001 and 0.0002, where they spread by 0.04 and 0.06. tf32
+        has weights in float32, and products in TF32 on a GPU. auto takes bfloat16 where the processor or the GPU
+        computes in it, else float32: what it took is part of the identity.
     max_length: the most tokens per text, special tokens included; None for the model's own limit.
     device: auto takes a GPU where there is one. batch_tokens: padded tokens per batch; None for what suits the device.
     shuffled: seed of a permutation of the network's weights, which makes a placebo of the metric; None for none.
@@ -168,11 +171,16 @@ class NeuralMetric(ModelMetric):
     KIND: ClassVar[ModelKind] = "encoder"
 
     ground_truth: GroundTruth = identity("source")
-    dtype: Dtype = identity("float32")
+    dtype: Precision | Literal["auto"] = identity("float32")
     max_length: int | None = identity(None, least=3)
     device: Device = runtime("auto")
     batch_tokens: int | None = runtime(None, least=1)
     shuffled: int | None = identity(None, later=True, least=0, most=2**63 - 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dtype == "auto":
+            object.__setattr__(self, "dtype", fastest_precision(self.device))
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -189,8 +197,14 @@ class NeuralMetric(ModelMetric):
         """How many of the model's hidden layers are used, where a field `layer` says so; None for all."""
         return getattr(self, "layer", None)
 
+    @property
+    def precision(self) -> Precision:
+        """What the network computes in."""
+        assert self.dtype != "auto", "it was chosen as the metric was made"
+        return self.dtype
+
     def _loaded(self) -> LoadedModel:
-        options: dict[str, Any] = {"dtype": self.dtype, "device": self.device, "shuffled": self.shuffled}
+        options: dict[str, Any] = {"dtype": self.precision, "device": self.device, "shuffled": self.shuffled}
         return load_model(self.KIND, self.model, self.revision, layers=self._layers, **options)
 
 
@@ -239,9 +253,12 @@ class SentenceEmbedding(NearestReference):
 
     def embedded(self, texts: Sequence[str]) -> Floats:
         """float64[n, d] sentence vectors."""
+        import torch
+
         loaded = self._loaded()
         ids = tokenize(loaded, [text.strip() for text in texts], self.max_length)
-        embeddings = np.empty((len(texts), loaded.network.config.hidden_size))
+        shape = len(texts), loaded.network.config.hidden_size
+        embeddings = torch.empty(shape, dtype=torch.float32, device=loaded.device)
 
         def embed(batch: Ints) -> None:
             states, mask = hidden_states(loaded, [ids[row] for row in batch])
@@ -249,10 +266,10 @@ class SentenceEmbedding(NearestReference):
                 pooled = states[:, 0]
             else:
                 pooled = (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-            embeddings[batch] = pooled.double().cpu().numpy()
+            embeddings[on_device(loaded, batch)] = pooled
 
         in_batches(embed, lengths_of(ids), loaded, self.batch_tokens)
-        return embeddings
+        return np.asarray(embeddings.cpu().numpy(), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,17 +291,23 @@ class BertScore(NearestReference):
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
+        import torch
+
         loaded = self._loaded()
-        scores = np.empty(len(items))
+        special = special_ids(loaded)
+        # of each pair the sums of recall and precision, and the tokens that they are of: on the device until the end,
+        # since each number that is fetched from a GPU is waited for
+        sums = torch.empty((len(items), 4), dtype=torch.float32, device=loaded.device)
 
         def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
-            recall, precision = (
-                ((best * counted).sum(dim=1).double() / counted.sum(dim=1)).cpu().numpy()
-                for best, counted in best_matches(truth, hypothesis, special_ids(loaded))
-            )
-            with np.errstate(invalid="ignore", divide="ignore"):
-                scores[batch] = np.nan_to_num(2 * precision * recall / (precision + recall), nan=0.0)
+            columns = []
+            for best, counted in best_matches(truth, hypothesis, special):
+                columns += [(best * counted).sum(dim=1), counted.sum(dim=1).float()]
+            sums[on_device(loaded, batch)] = torch.stack(columns, dim=1)
 
         tokens = functools.partial(bert_score_tokens, loaded, max_length=self.max_length)
         for_token_pairs(loaded, pairs_of(items, self.ground_truth), tokens, take, self.batch_tokens)
-        return scores
+        recalled, of_truth, precise, of_hypothesis = sums.cpu().numpy().astype(np.float64).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            recall, precision = recalled / of_truth, precise / of_hypothesis
+            return np.asarray(np.nan_to_num(2 * precision * recall / (precision + recall), nan=0.0))

@@ -94,7 +94,7 @@ class XMoverScore(NeuralMetric):
         likely: dict[str, float] = {}
         if self.language_model is not None:  # first: if it cannot be loaded, nothing is scored in vain
             language_model = load_model(
-                "causal_lm", self.language_model, self.language_model_revision, dtype=self.dtype, device=self.device
+                "causal_lm", self.language_model, self.language_model_revision, dtype=self.precision, device=self.device
             )
             texts = list(dict.fromkeys(hypothesis for _, hypothesis in pairs))
             likely = dict(zip(texts, normalised_likelihood(language_model, texts, self.batch_tokens), strict=True))

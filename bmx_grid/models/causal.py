@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.models.encoding import TokenIds, in_batches, lengths_of, tensors, token_budget
+from bmx_grid.models.encoding import TokenIds, in_batches, lengths_of, products, tensors, token_budget
 from bmx_grid.models.loading import LoadedModel
 
 _LOGITS = 8  # a token's logits are that many times larger than its hidden states, or more
@@ -26,7 +26,7 @@ def log_likelihoods(loaded: LoadedModel, ids: TokenIds, first: Ints, batch_token
     def score(batch: Ints) -> None:
         rows = scored[batch]
         tokens, there = tensors(loaded, [ids[row] for row in rows], 0)
-        with torch.inference_mode():
+        with torch.inference_mode(), products(loaded):
             logits = loaded.network(input_ids=tokens, attention_mask=there.long()).logits[:, :-1].float()
         likely = logits.gather(2, tokens[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
         starts = torch.from_numpy(first[rows]).to(loaded.device)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,32 @@ def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, Fl
 
 def tensors(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds, fill: int | None = None) -> tuple[Any, Any]:
     """`padded` as tensors on the device, filled up with the model's own token for padding where no other is given."""
+    rows, mask = padded(ids, loaded.tokenizer.pad_token_id if fill is None else fill)
+    return on_device(loaded, rows), on_device(loaded, mask)
+
+
+def on_device(loaded: LoadedModel, values: NDArray[Any]) -> Any:
+    """A tensor on the model's device. To a GPU it is on its way while the processor goes on."""
     import torch
 
-    rows, mask = padded(ids, loaded.tokenizer.pad_token_id if fill is None else fill)
-    return torch.from_numpy(rows).to(loaded.device), torch.from_numpy(mask).to(loaded.device)
+    tensor = torch.from_numpy(values)
+    if loaded.device.type == "cuda":
+        return tensor.pin_memory().to(loaded.device, non_blocking=True)
+    return tensor.to(loaded.device)
+
+
+@contextmanager
+def products(loaded: LoadedModel) -> Iterator[None]:
+    """Products of matrices as the model's `tf32` says, and as they were afterwards."""
+    import torch
+
+    settings = torch.backends.cuda.matmul
+    before = settings.allow_tf32
+    settings.allow_tf32 = loaded.tf32
+    try:
+        yield
+    finally:
+        settings.allow_tf32 = before
 
 
 def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds) -> tuple[Any, Any]:
@@ -127,7 +150,7 @@ def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds) 
     import torch
 
     tokens, there = tensors(loaded, ids)
-    with torch.inference_mode():
+    with torch.inference_mode(), products(loaded):
         output = loaded.network(input_ids=tokens, attention_mask=there.long()).last_hidden_state
     return output.float(), there
 
@@ -148,30 +171,30 @@ class HeldStates:
         self.flat: Any = None
         self._lengths = lengths_of(ids)
         self._starts = np.cumsum(self._lengths) - self._lengths
-        self._device = loaded.device
+        self._loaded = loaded
 
         def fill(batch: Ints) -> None:
-            states, mask = encode([ids[row] for row in batch])
+            states, _ = encode([ids[row] for row in batch])
             if self.flat is None:
                 self.flat = states.new_empty((int(self._lengths.sum()), states.shape[-1]))
-            places, _ = self._places(batch)
-            self.flat[places[mask]] = states[mask]
+            # Places as numbers, which the processor knows: a mask on a GPU is waited for, to count what it holds.
+            rows, columns = np.nonzero(self._there(batch))
+            width = states.shape[1]
+            of_batch = states.reshape(-1, states.shape[-1])[on_device(loaded, rows * width + columns)]
+            self.flat[on_device(loaded, self._starts[batch][rows] + columns)] = of_batch
 
         in_batches(fill, self._lengths, loaded, batch_tokens)
 
-    def _places(self, rows: Ints) -> tuple[Any, Any]:
-        """int64[B, L], bool[B, L]: where the tokens of these texts are in the tensor, and whether there is one."""
-        import torch
-
+    def _there(self, rows: Ints) -> Flags:
+        """bool[B, L] whether each of these texts has a token there."""
         columns = np.arange(max(int(self._lengths[rows].max(initial=0)), 1))
-        there = columns < self._lengths[rows][:, None]
-        places = np.where(there, self._starts[rows][:, None] + columns, 0)
-        return torch.from_numpy(places).to(self._device), torch.from_numpy(there).to(self._device)
+        return np.asarray(columns < self._lengths[rows][:, None])
 
     def take(self, rows: Ints) -> tuple[Any, Any]:
         """Tensors [B, L, D] and bool[B, L] of some of the texts, padded to one length."""
-        places, there = self._places(rows)
-        return self.flat[places], there
+        there = self._there(rows)
+        places = np.where(there, self._starts[rows][:, None] + np.arange(there.shape[1]), 0)
+        return self.flat[on_device(self._loaded, places)], on_device(self._loaded, there)
 
 
 def windows(order: Ints, lengths: Ints, limit: int) -> list[Ints]:

@@ -32,6 +32,7 @@ from bmx_grid.models.packed import is_packed, unpack
 
 ModelKind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
 Dtype = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "tf32", "bfloat16"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 _CLASSES: dict[ModelKind, str] = {
@@ -42,6 +43,7 @@ _CLASSES: dict[ModelKind, str] = {
 }
 ASSIGNED = "BMX_DEVICE"  # environment variable: the device of this process and of those that it starts
 _NVIDIA = Path("/proc/driver/nvidia/gpus")  # NVIDIA's driver on Linux: one folder per card
+_PROCESSOR = Path("/proc/cpuinfo")  # on Linux
 _KEPT_LOADED = 4  # models a process holds: a metric's, its language model's, an explainer's, and one more
 
 
@@ -50,6 +52,7 @@ class LoadedModel:
     """A tokenizer and a network in evaluation mode, on its device, and what this process found out about them.
 
     max_length: tokens that a text may have at most, special tokens included.
+    tf32: whether products of matrices are computed in TF32, on a GPU that does so.
     most_tokens: padded tokens that still fit into memory at once, once that has run out; None before.
     """
 
@@ -58,6 +61,7 @@ class LoadedModel:
     network: Any
     device: Any
     max_length: int
+    tf32: bool = False
     most_tokens: int | None = None
 
 
@@ -67,7 +71,7 @@ def load_model(
     revision: str | None = None,
     *,
     layers: int | None = None,
-    dtype: Dtype = "float32",
+    dtype: Precision = "float32",
     device: Device = "auto",
     shuffled: int | None = None,
 ) -> LoadedModel:
@@ -78,6 +82,16 @@ def load_model(
     Raises UnavailableError naming model, revision, the place searched and how to get it.
     """
     return _load(kind, model, revision, layers, dtype, _chosen_device(device), shuffled)
+
+
+def fastest_precision(device: Device) -> Precision:
+    """bfloat16 where the processor, or the GPU that would be taken, computes in it; else float32."""
+    if device in ("auto", "cuda") and cuda_devices():
+        import torch
+
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    flags = _PROCESSOR.read_text() if device in ("auto", "cpu") and _PROCESSOR.is_file() else ""
+    return "bfloat16" if any(flag in flags for flag in ("avx512_bf16", "amx_bf16")) else "float32"
 
 
 def assigned() -> str | None:
@@ -149,7 +163,7 @@ def _load(
     model: str,
     revision: str | None,
     layers: int | None,
-    dtype: Dtype,
+    dtype: Precision,
     device: str,
     shuffled: int | None,
 ) -> LoadedModel:
@@ -180,17 +194,18 @@ def _load(
     except (TypeError, ValueError, OverflowError) as error:
         why = f"its limit of tokens cannot be computed ({exception_line(error)}); download its config.json again"
         raise UnavailableError(f"model '{model}': {why}.") from error
-    return LoadedModel(model, tokenizer, network.to(device), torch.device(device), limit)
+    return LoadedModel(model, tokenizer, network.to(device), torch.device(device), limit, tf32=dtype == "tf32")
 
 
 def _read(
-    kind: ModelKind, model: str, place: str, revision: str | None, dtype: Dtype, *, offline: bool
+    kind: ModelKind, model: str, place: str, revision: str | None, dtype: Precision, *, offline: bool
 ) -> tuple[Any, Any]:
     """Tokenizer and network, complete: a network whose weights are partly missing would score with random ones."""
     import torch
     import transformers
 
     options = {"revision": revision, "trust_remote_code": False, "local_files_only": offline}
+    of_weights = torch.bfloat16 if dtype == "bfloat16" else torch.float32
     with _quiet():
         try:
             if not offline:
@@ -198,7 +213,7 @@ def _read(
             check_files(model, revision)
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
             network, report = getattr(transformers, _CLASSES[kind]).from_pretrained(
-                place, dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True, **options
+                place, dtype=of_weights, use_safetensors=True, output_loading_info=True, **options
             )
         except UnavailableError:
             raise

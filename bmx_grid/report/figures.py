@@ -90,7 +90,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         boost = row.boost.replace("_", " ") if several else ""
         pair = f"{row.dataset} {row.language_pair}" if row.pairs == 1 else ""
         marks = {LENGTH: row.length_gain.value, REASSIGNED: row.reassigned_gain}
-        rows.append(Bar((row.metric, row.explainer, boost, pair), row.gain, row.verdict == HELPS, marks))
+        rows.append(Bar((row.metric, row.explainer, boost, pair, row.human), row.gain, row.verdict == HELPS, marks))
     helping = sum(row.filled for row in rows)
     caption = (
         f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {correlation_of(analysis)}, "

@@ -105,11 +105,12 @@ def mixtures(data_dir: Path) -> Iterator[Mixture]:
     cluster = codes(clusters([segments])[0][used])
     sources = PairedSources.of("pearson", human[used], items, cluster)
     drawn = np.concatenate(list(seeded_draws(number_of(cluster), RESAMPLES, 0)), axis=1)
-    times = np.concatenate([np.ones((int(used.sum()), 1)), drawn[cluster]], axis=1)  # all of them, then the draws
+    every_source = np.ones((len(sources.first), 1))
+    counts = np.concatenate([every_source, drawn[cluster[sources.first]]], axis=1)  # all of them, then the draws
     for metric in BASES:
         for other in OF_SPANS:
             columns = np.stack([z[metric], z[other], z[metric] + z[other]], axis=1)
-            alone, of_other, mixed = sources.correlations(columns, times)
+            alone, of_other, mixed = sources.correlations(columns, counts)
             gains = [
                 (float(gain[0]), *interval(gain[1:], number_of(cluster))) for gain in (mixed - alone, mixed - of_other)
             ]

@@ -127,10 +127,26 @@ def test_of_many_answers_the_first_are_said_and_the_others_counted():
     assert headline.answer(whole, most=3) == headline.answer(whole)
 
 
+def test_each_human_score_has_its_verdict_in_the_line():
+    found = sentences(
+        {**EVERYWHERE, **GAINS, "human": "mqm", "within_source": 0.02},
+        {**EVERYWHERE, "human": "esa_1", "gain": 0.004},
+    )
+    assert found[0] == (
+        "LIME on m (learned): helps (mqm), +0.050 [+0.040, +0.060], 4 language pairs, 1,500 segments, within sources "
+        "+0.020 [+0.010, +0.030]; no gain shown (esa_1), +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments"
+    )
+
+
 @pytest.mark.parametrize(
     ("rows", "step"),
     [
-        pytest.param([{}, GAINS], "use the recipe of learned with LIME", id="what helps"),
+        pytest.param([{"boost": "spread"}, GAINS], "use the recipe of learned with LIME", id="what helps"),
+        pytest.param(
+            [{**GAINS, "human": "mqm"}, {"human": "esa"}],
+            "keep the metric as it is",
+            id="what helps by one human score",
+        ),
         pytest.param([pair("a", **GAINS), pair("b")], "use the recipe of learned with LIME on a", id="on one pair"),
         pytest.param([{**GAINS, **AVERAGE}], "use an average of the metrics instead, +0.200", id="an average"),
         pytest.param([pair("a", **AVERAGE), MORE], "use an average of the metrics instead, +0.200", id="on all pairs"),

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import bmx_grid as bmx
+from bmx_grid.api import compared as compared_module
 from bmx_grid.api import comparison
 from bmx_grid.measures import resampling
 
@@ -43,7 +44,8 @@ def test_many_clusters_are_drawn_in_bundles_with_the_same_values(frame, monkeypa
 
 
 def test_a_verdict_on_many_segments_rests_on_whole_items_and_says_so(frame, monkeypatch):
-    monkeypatch.setattr(comparison, "MOST_JUDGED", 400)
+    for module in (comparison, compared_module):
+        monkeypatch.setattr(module, "MOST_JUDGED", 400)
     rows = comparison._judged_rows(np.ones(1200, dtype=bool), frame["id"].to_numpy())
     assert 400 <= len(rows) < 405 and set(np.bincount(frame["id"][rows])) == {0, 5}
     some = compared(frame)

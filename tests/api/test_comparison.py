@@ -124,7 +124,7 @@ def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):
     assert max(map(len, out.splitlines())) <= 80
     rows = [line.split() for line in out.splitlines() if line.startswith(("de-en", "en-cs"))]
     assert rows[0][1:3] == ["good", "one"] and rows[1][1] == "poor,"
-    assert len(rows) == 4 + 2 + 2, "two correlations, a test and a verdict of each language pair"
+    assert len(rows) == 2 * 4 + 2 + 2, "two correlations in two blocks, a test and a verdict of each language pair"
     head = "scores.tsv: 120 rows; human scores: MQM; metrics: poor, (v2) ü, good one; language pair: lp"
     assert head in " ".join(out.split())
 

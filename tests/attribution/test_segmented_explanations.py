@@ -80,7 +80,7 @@ def test_attributions_are_those_of_the_texts_with_their_gaps():
 
 
 def metrics_with_short_cuts():
-    nodes = {name: load_option("metric", name) for name in options("metric") if name != "imported"}
+    nodes = {name: load_option("metric", name) for name in options("metric") if name not in ("imported", "human")}
     plain = {name: {key: 0 if to == "${seed}" else to for key, to in node.items()} for name, node in nodes.items()}
     metrics = {name: build(node, Metric, name) for name, node in plain.items()}
     light = {name: one for name, one in metrics.items() if one.cost == "light"}

@@ -39,8 +39,8 @@ SEGMENTS = SegmentSet(
 )
 
 
-# The file of scores of `imported` is the user's own; it scores no texts, and has tests of its own.
-NAMES = [name for name in options("metric") if name != "imported"]
+# `imported` reads the user's file and `human` what people said: they score no texts, and have tests of their own.
+NAMES = [name for name in options("metric") if name not in ("imported", "human")]
 FITTED = ["minilm_difficulty_bertscore"]  # which promise the same once they are fitted
 
 

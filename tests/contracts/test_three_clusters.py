@@ -57,7 +57,7 @@ def of_a_boost(count):
     rated = Rated(X, HUMAN, np.ones((N, 1)), codes, np.arange(N), np.zeros(N, int), codes, np.ones(N, dtype=bool))
     held = {("boost", "elsewhere"): [Y]}
     made = contrasts("pearson", rated, held)
-    joint = joint_samples([rated], [made], *DRAWN.values())
+    joint = joint_samples([(rated, made)], *DRAWN.values())
     return lines_of(("toy", "de-en", "m", "e"), rated, made, *DRAWN.values()), list(joint.values())
 
 

@@ -17,6 +17,7 @@ from bmx_grid.boosts.recipe import ChosenOn, Fixed, Identity, write_recipe
 from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
+from bmx_grid.datasets.segments import Judgements
 from bmx_grid.evaluations.base import Estimate, Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, contrasts, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
@@ -337,6 +338,57 @@ def test_the_gain_within_sources_is_that_of_differences_of_their_outputs(kind):
     assert not rows(together([apart], **asked), against="metric within source"), "of different sources"
 
 
+def test_differences_within_sources_judge_where_they_are_asked_to():
+    setting = simulated("signal", n=175, systems=5)
+    wanted = {"boost": "mean", "point": "cross_fitted"}
+    within = one_row(together([setting], boosts={"mean": MEAN}), against="metric within source", **wanted)
+    result = together([setting], boosts={"mean": MEAN}, statistic="pdp")
+    gain = one_row(result, against="metric", **wanted)
+    assert [gain[name] for name in ("gain", "low", "high")] == [within[name] for name in ("gain", "low", "high")]
+    assert not rows(result, against="metric within source"), "it would say the same again"
+    assert one_row(result, against="score, length and text", **wanted)["gain"] > 0
+    (alone,) = rows(together([simulated("signal", n=60)], boosts={"mean": MEAN}, statistic="pdp"), "verdicts")
+    assert (alone["verdict"], np.isnan(alone["gain"])) == (TOO_LITTLE, True), "one output per source"
+
+
+def two_golds(seed, pair, share=1.0):
+    """A setting whose first raters like what the attributions say, as well as quality; the second see quality only.
+
+    share: of the segments that the second ones rate.
+    """
+    setting = simulated("signal", pair, n=200, seed=seed)
+    rng = np.random.default_rng([seed, 5, *pair.encode()])
+    base = setting.scores.base_scores
+    second = np.where(rng.random(200) < share, base + rng.normal(size=200) / 3, NAN)
+    judged = Judgements({"da": setting.segments.human_scores, "esa": second})
+    return dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=judged))
+
+
+def test_each_human_score_has_a_verdict_and_the_first_one_alone_chooses():
+    settings = [two_golds(0, pair, share=0.8) for pair in PAIRS]
+    result = together(settings, boosts={"mean": MEAN}, human=("da", "esa"))
+    alone = together([two_golds(0, pair) for pair in PAIRS], boosts={"mean": MEAN})
+    everywhere = {"language_pair": ALL, "point": "elsewhere"}
+    of_da, of_esa = (one_row(result, "verdicts", human=human, **everywhere) for human in ("da", "esa"))
+    assert (of_da["verdict"], of_esa["verdict"], of_esa["tried"]) == (HELPS, HURTS, 2), "one family"
+    assert of_da["gain"] == one_row(alone, "verdicts", human="", **everywhere)["gain"]
+    assert np.isnan(of_esa["best_gain"]), "nothing was chosen by it"
+    for setting, of_setting in zip(settings, result, strict=True):
+        scores, esa = BOOSTS.segment_columns(of_setting)["boost_mean"], setting.segments.judgements.scores["esa"]
+        rated = np.isfinite(esa)
+        gain = r(scores[rated], esa[rated]) - r(setting.scores.base_scores[rated], esa[rated])
+        wanted = {"boost": "mean", "human": "esa", "against": "metric", "point": "elsewhere"}
+        found = one_row(result, **wanted, language_pair=setting.names[1])
+        assert (found["gain"], found["n"]) == (pytest.approx(gain, abs=1e-12), rated.sum())
+
+
+def test_a_human_score_that_a_data_set_does_not_have_is_refused():
+    (setting,) = [two_golds(0, "de-en")]
+    asked = dataclasses.replace(BOOSTS, human=("mqm",))
+    with pytest.raises(ConfigError, match=r"evaluation.boosts.human: toy de-en: .*'mqm'.*da.*esa"):
+        asked.inapplicable(1, 1, [setting.segments])
+
+
 def test_resamples_of_the_gain_within_sources_draw_the_items_of_their_clusters():
     base, human, scores = np.random.default_rng(0).normal(size=(3, 93))
     scores[:3] = 1.0  # nothing to correlate with
@@ -347,7 +399,7 @@ def test_resamples_of_the_gain_within_sources_draw_the_items_of_their_clusters()
     expected = [
         r(scores[items == at], human[items == at]) - r(base[items == at], human[items == at]) for at in range(1, 31)
     ]
-    np.testing.assert_allclose(found["b", "metric within source", "cross_fitted"][1:], expected, atol=1e-12)
+    np.testing.assert_allclose(found["b", "metric within source", "cross_fitted", ""][1:], expected, atol=1e-12)
 
 
 def test_reassigned_attributions_count_by_the_mean_of_their_draws():

@@ -45,7 +45,9 @@ def test_every_level_grouping_and_statistic_has_one_row():
     found, systems = rows_of(translated(Chrf()))
     correlations = ("pearson", "spearman", "kendall")
     assert [key[2:] for key in found] == [
-        *itertools.product(["segment"], ["none", "item", "system"], [*correlations, "acc_eq"]),
+        *itertools.product(["segment"], ["none"], [*correlations, "acc_eq"]),
+        *itertools.product(["segment"], ["item"], [*correlations, "acc_eq", "pdp"]),
+        *itertools.product(["segment"], ["system"], [*correlations, "acc_eq"]),
         *itertools.product(["system"], ["none"], [*correlations, "pairwise_accuracy", "spa"]),
     ]
     assert [row.system for row in systems] == list("abcdef")
@@ -148,8 +150,10 @@ def test_what_is_undefined_is_nan_and_counted(name):
             "correlations of systems": level == "system" and not of_ties,
         }[undefined]
         if name in ("one system", "two systems") and row.grouping == "item":
-            expected = not of_ties or name == "one system"  # an item has fewer than three translations
+            expected = not (of_ties or statistic == "pdp") or name == "one system"  # two translations are a pair
         assert np.isnan(row.value) == expected, row
+        if statistic == "pdp" and name == "judgements constant":
+            continue  # its groups are sources, which have their pairs
         assert (row.n_undefined == row.n_groups) == expected or (row.grouping != "none" and row.n_groups == 0), row
         if level == "system" and name in ("one system", "two systems"):
             assert "fewer than 3 systems" in row.note

@@ -11,6 +11,8 @@ import pytest
 
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import UnavailableError
+from bmx_grid.metrics import encoders
+from bmx_grid.models import encoding, loading
 from bmx_grid.models.files import (
     KEEP_CASE,
     LOWER_CASED_BY_DEFAULT,
@@ -324,3 +326,37 @@ def test_a_layer_or_special_token_that_a_model_does_not_have(tiny_model):
         check_model(tiny_model("bert"), layers=4)
     with pytest.raises(UnavailableError, match="gpt2.*no pad, cls, sep token"):
         load_model("encoder", tiny_model("gpt2"))
+
+
+@pytest.mark.parametrize(
+    ("cards", "flags", "device", "taken"),
+    [
+        ([], "fma avx512_bf16 amx_tile", "auto", "bfloat16"),
+        ([], "fma amx_bf16", "cpu", "bfloat16"),
+        ([], "fma avx512f", "auto", "float32"),
+        ([], "fma avx512_bf16", "mps", "float32"),
+        (["cuda:0"], "fma avx512_bf16", "auto", "float32"),
+        (["cuda:0"], "fma avx512_bf16", "cpu", "bfloat16"),
+    ],
+)
+def test_the_fastest_precision_is_what_the_device_computes_in(cards, flags, device, taken, tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n")
+    monkeypatch.setattr(loading, "_PROCESSOR", tmp_path / "cpuinfo")
+    monkeypatch.setattr(loading, "cuda_devices", lambda: tuple(cards))
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: False)  # of an old card
+    assert loading.fastest_precision(device) == taken
+
+
+def test_what_auto_took_is_part_of_the_identity_and_tf32_lasts_as_long_as_a_pass(tiny_model, monkeypatch):
+    torch = pytest.importorskip("torch")
+    model = str(tiny_model("bert"))
+    monkeypatch.setattr(encoders, "fastest_precision", lambda device: "bfloat16")
+    auto, named = (encoders.BertScore(model=model, layer=1, dtype=dtype) for dtype in ("auto", "bfloat16"))
+    assert auto.signature == named.signature and "dtype:bfloat16" in auto.signature
+    loaded = encoders.BertScore(model=model, layer=1, dtype="tf32")._loaded()
+    assert next(loaded.network.parameters()).dtype == torch.float32
+    before = torch.backends.cuda.matmul.allow_tf32
+    with encoding.products(loaded):
+        assert torch.backends.cuda.matmul.allow_tf32
+    assert torch.backends.cuda.matmul.allow_tf32 == before

@@ -1,0 +1,165 @@
+"""What `compare` returns: its tables as frames, and as they are printed."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bmx_grid.analysis.base import Column, Table
+from bmx_grid.analysis.gains import ALPHA
+from bmx_grid.api.frames import Roles
+from bmx_grid.core.wording import P_VALUE, counted
+from bmx_grid.datasets.segments import NO_PAIR
+from bmx_grid.evaluations.levels import PDP
+from bmx_grid.evaluations.verdicts import CAUSE_NOT_SHOWN, HELPS, LEGEND
+from bmx_grid.measures.correlation import FEWEST, Kind
+from bmx_grid.report.table import as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Level = Literal["segment", "system"]
+Grouping = Literal["item", "system", "none"]
+MOST_JUDGED = 16_000  # segments that a verdict rests on: what learns from them takes a second for each 2,000
+SHOWN_ESTIMATES = ("gain", "beyond", "within_source")
+BEYOND = (
+    "Beyond score, length and text: what the metric adds to all that the other one's score and the numbers of words "
+    "jointly, the texts where there are any, and named systems, raters and domains tell of the human scores."
+)
+NO_LENGTHS = (
+    "Length is not taken off, as the table has neither texts nor a column of lengths (lengths, --lengths): what of a "
+    "gain is beyond it is not known, and no metric is said to help."
+)
+MEANINGS = {  # of the verdicts that speak of explanations elsewhere
+    **LEGEND,
+    HELPS: "an established gain, also over the other one's score and length",
+    CAUSE_NOT_SHOWN: "an established gain, but not shown to be more than the other one's score, length and text give",
+}
+AGREEMENT = {  # how people agree with a metric, beside correlations
+    "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
+    "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties where they do; what "
+    "counts as a tie of scores is calibrated on these data (Deutsch et al. 2023).",
+    "pairwise_accuracy": "Pairwise accuracy: share of pairs of systems that the metric orders as people do.",
+    "spa": "spa: soft pairwise accuracy, which also asks how sure both are of the order (Thompson et al. 2024).",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Metrics in comparison.
+
+    correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
+    of metrics: difference with interval, p, and p adjusted for the number of pairs; clusters of segments (or at system
+    level whole systems) are swapped between the metrics and drawn with replacement for the interval.
+    verdicts: of every two metrics the better one over the other: gain, the gain beyond a curve of the other's score and
+    the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
+    words the gain beyond is NaN, and nothing helps.
+    columns: role -> columns that play it. n_clusters: of segments. has_lengths: whether numbers of words are known.
+    """
+
+    correlations: pd.DataFrame
+    tests: pd.DataFrame
+    verdicts: pd.DataFrame
+    level: Level
+    grouping: Grouping
+    statistic: Kind
+    resamples: int
+    seed: int
+    columns: Roles
+    n_clusters: int
+    has_lengths: bool
+
+    def tables(self) -> list[Table]:
+        """What `summary` and `bmx-grid compare` print: correlations, best first, differences and verdicts."""
+        tables = [self._agreement()]
+        if len(self.tests):
+            tables.append(self._differences())
+        if len(self.verdicts):
+            tables.append(self._verdicts())
+        return tables
+
+    def _agreement(self) -> Table:
+        """A row per metric, best first: its correlation with the interval, and the other statistics."""
+        names = ["language_pair", "metric"]
+        unit = f"{self.level}s"
+        known = self.correlations[self.correlations["value"].notna() | (self.correlations["statistic"] != PDP)]
+        others = [kind for kind in dict.fromkeys(known["statistic"]) if kind != self.statistic]
+        wide = self.correlations.pivot(index=names, columns="statistic", values="value").reset_index()
+        frame = self.correlations[self.correlations["statistic"] == self.statistic].merge(wide, on=names)
+        frame = frame.sort_values(["language_pair", "value"], ascending=[True, False], kind="stable")
+        columns = [
+            *self._pair,
+            Column("metric"),
+            Column("value", self.statistic, ".3f"),
+            Column("low", "low", ".3f"),
+            Column("high", "high", ".3f"),
+            *(Column(kind, kind.replace("_", " "), ".3f") for kind in others),
+            Column(f"n_{unit}", unit),
+        ]
+        notes = [
+            f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {counted(self.n_clusters, 'cluster')} of "
+            f"segments (of one id, source, reference or document), {self.resamples:,} resamples."
+        ]
+        notes += [AGREEMENT[kind] for kind in others if kind in AGREEMENT]
+        if frame["value"].isna().any():
+            per_group = "system" if self.level == "segment" and self.grouping == "item" else self.level
+            notes.append(f"n/a: a correlation needs {FEWEST} {per_group}s that differ in metric and human scores.")
+        grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
+        title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
+        return Table.of("agreement", title, frame, columns, notes, by=["language_pair"], names=len(self._pair) + 1)
+
+    def _differences(self) -> Table:
+        """A row per two metrics: the difference with its interval, and the p value of the test."""
+        columns = [
+            *self._pair,
+            *self._two_metrics,
+            *(Column(name, name, "+.3f") for name in ("difference", "low", "high")),
+            Column("p", "p", P_VALUE),
+            Column("p_holm", "p holm", P_VALUE, marked="is_marked"),
+        ]
+        note = (
+            "p: two-sided, by swapping clusters of segments (or whole systems) between the metrics; p holm: "
+            f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
+        )
+        title = f"Differences in {self.statistic} between metrics"
+        marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
+        return Table.of("differences", title, marked, columns, [note], names=len(self._pair) + 2)
+
+    def _verdicts(self) -> Table:
+        """A row per two metrics: whether the better one adds anything, with those estimates that are known."""
+        estimates = [
+            Column(name, name.replace("_", " "), "+.3f", (f"{name}_low", f"{name}_high"))
+            for name in SHOWN_ESTIMATES
+            if name == "gain" or self.verdicts[name].notna().any()
+        ]
+        notes = [BEYOND if self.has_lengths else NO_LENGTHS]
+        if self.correlations["n_segments"].max() > MOST_JUDGED:
+            notes.append(f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly.")
+        labels = set(self.verdicts["verdict"])
+        notes += [f"{label}: {meaning}." for label, meaning in MEANINGS.items() if label in labels]
+        title = "Does the better metric add anything to the other one's score and the length?"
+        columns = [*self._pair, *self._two_metrics, *estimates, Column("verdict")]
+        return Table.of("verdicts", title, self.verdicts, columns, notes, names=len(self._pair) + 2)
+
+    @property
+    def _pair(self) -> list[Column]:
+        """The column of the language pair, where there is one."""
+        no_pair = set(self.correlations["language_pair"]) == {NO_PAIR}
+        return [] if no_pair else [Column("language_pair", "pair")]
+
+    @property
+    def _two_metrics(self) -> list[Column]:
+        return [Column("compared", "metric"), Column("against")]
+
+    def summary(self, width: int | None = None) -> str:
+        """The metrics, best first, with intervals; then the tests of each pair."""
+        return "\n".join(as_text(table, width) for table in self.tables()).rstrip()
+
+    def __repr__(self) -> str:
+        metrics = ", ".join(dict.fromkeys(self.correlations["metric"]))
+        return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the tables of `summary`."""
+        return f"<pre>{html.escape(self.summary())}</pre>"

@@ -1,0 +1,65 @@
+"""People as a metric: a further human score of a data set, in the same tables and tests as metrics (a ceiling)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
+
+import numpy as np
+
+from bmx_grid.core.errors import ConfigError, DataMissingError
+from bmx_grid.core.identity import digest, identity
+from bmx_grid.metrics.base import GivenScores, Metric
+from bmx_grid.words.perturbation import Item, Role
+
+if TYPE_CHECKING:
+    from bmx_grid.datasets.segments import SegmentSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Human(Metric):
+    """A second human score of the segments, such as another round of MQM, against which the primary one is correlated.
+
+    aspect: its name. In a sweep the option stands for every human score that is not the primary one of its data set.
+    Two people agree no better than they do: a metric above this row agrees with the raters, or with their method, more
+    than with the quality of the texts. It is no metric to be averaged with others.
+    scores: a digest, set by `fitted`.
+    """
+
+    is_explained: ClassVar[bool] = False
+    may_be_undefined: ClassVar[bool] = True
+    is_human: ClassVar[bool] = True
+    reads: ClassVar[tuple[Role, ...]] = ("hypothesis",)
+
+    aspect: str = identity("")
+    scores: str = identity("")
+
+    @property
+    def signature(self) -> str:
+        return f"human|aspect:{self.aspect}|scores:{self.scores or 'unread'}|version:{self.VERSION}"
+
+    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+        """One for each further human score of any set, as `human_esa`."""
+        further = dict.fromkeys(aspect for segments in sets for aspect in segments.judgements.aspects[1:])
+        return {f"{name}_{aspect}": dataclasses.replace(self, aspect=aspect) for aspect in further}
+
+    def fitted(self, segments: SegmentSet) -> Self:
+        """This human score with a digest of its values on these segments as its identity. Raises as `given`."""
+        given = self.given(segments)
+        systems = [[name, repr(score)] for name, score in sorted(given.systems.items())]
+        return dataclasses.replace(self, scores=digest([repr(given.segments.tolist()), systems])[:16])
+
+    def given(self, segments: SegmentSet) -> GivenScores:
+        """What these people said of the segments, NaN where they rated none, and of whole systems.
+
+        Raises DataMissingError for a set without this human score beside its primary one.
+        """
+        judgements = segments.judgements
+        if self.aspect not in judgements.aspects[1:]:
+            raise DataMissingError(f"there is no further human score '{self.aspect}'")
+        return GivenScores(np.array(judgements.scores[self.aspect]), judgements.systems.get(self.aspect, {}))
+
+    def score(self, items: Sequence[Item]) -> NoReturn:
+        raise ConfigError("the metric 'human' is what people said of a data set, and cannot score other texts.")
