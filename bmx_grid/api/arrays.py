@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.api.inputs import drawn, plain_value
+from bmx_grid.api.kinds import FrameKind, plain_series
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
@@ -22,8 +23,6 @@ from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute_grid
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bmx_grid.evaluations.verdicts import Verdict
     from bmx_grid.measures.correlation import Kind
     from bmx_grid.measures.grid import Words
@@ -53,10 +52,18 @@ class Boosted:
     _texts: tuple[list[str], ...] = field(repr=False)
     _resamples: int = field(repr=False)
     _seed: int = field(repr=False)
+    _kind: FrameKind = field(default=FrameKind(), repr=False)
+
+    @property
+    def scores(self) -> Any:
+        """float64[N] boosted scores, NaN without words or with an undefined attribution; None without a point.
+
+        A series of polars or Arrow where the metric's scores came as one.
+        """
+        return None if self._scores is None else self._kind.series("boosted", self._scores)
 
     @functools.cached_property
-    def scores(self) -> Floats | None:
-        """float64[N] boosted scores, NaN without words or with an undefined attribution; None without a point."""
+    def _scores(self) -> Floats | None:
         return None if self.p is None else self._boosted(np.arange(len(self.base)), np.arange(len(self.base)))
 
     @functools.cached_property
@@ -105,19 +112,20 @@ class Boosted:
         return compute_grid(self._spec, self.base, self.ground_truth, self.hypothesis, self._rated())
 
     @property
-    def grid(self) -> pd.DataFrame:
-        """The correlations of `result`: a row per p, a column per w."""
+    def grid(self) -> Any:
+        """The correlations of `result`, a row per p and a column per w: a DataFrame of the kind of `scores`."""
         import pandas as pd
 
         p = pd.Index(self._spec.p, name="p")
         w = pd.Index(self._spec.w, name="w")
-        return pd.DataFrame(self.result.correlation, index=p, columns=w)
+        frame = pd.DataFrame(self.result.correlation, index=p, columns=w)
+        return frame if self._kind == FrameKind() else self._kind.frame(frame.reset_index())
 
     def summary(self) -> str:
         """The verdict at the point with the gain and its interval, or the best of the grid."""
         if self.human is None:
             return repr(self)
-        if self.scores is None:
+        if self._scores is None:
             best = self.result
             return (
                 f"metric alone {number(best.baseline, '.4f')}; best of the grid {number(best.best, '.4f')} at "
@@ -143,9 +151,9 @@ class Boosted:
         return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base[rows], *sides)
 
     def _judged(self) -> tuple[Floats, Floats]:
-        if self.scores is None:
+        if self._scores is None:
             raise ConfigError("gain and verdict are of a point: give p and w; without them there is the grid.")
-        return self.scores, self._rated()
+        return self._scores, self._rated()
 
     def _rated(self) -> Floats:
         if self.human is None:
@@ -181,6 +189,7 @@ def boost(
     >>> bmx.boost(explained.base, explained.explanations, p=-1, w=0.4)
     Boosted(2 segments at w 0.4, p -1, no human scores)
 
+    All columns may be lists, arrays, or series of pandas, polars or Arrow.
     scores: float[N] of the metric alone, higher is better. attributions: N rows of numbers, one per word of the
         hypothesis; or {"hypothesis": rows, "ground_truth": rows} with those of the source or reference as well; or
         the N explanations of `load(…).explain(…)`.
@@ -195,6 +204,7 @@ def boost(
     from bmx_grid.measures.correlation import check_kind
 
     check_kind(correlation)
+    _, kind = plain_series(scores)
     base = _vector(scores, "scores")
     truth, hypothesis = _sides(attributions, len(base))
     judged = None if human is None else _vector(human, "human", len(base))
@@ -210,8 +220,8 @@ def boost(
     labels = np.arange(len(base)) if clusters is None else _labels("clusters", clusters, len(base))
     of_systems = np.zeros(len(base), np.int64) if systems is None else _labels("systems", systems, len(base))
     known = _texts(attributions, texts, len(base))
-    boosted = Boosted(base, truth, hypothesis, judged, p, w, spec, labels, of_systems, known, resamples, seed)
-    _ = boosted.scores  # a point or a row that cannot be used is an error of this call
+    boosted = Boosted(base, truth, hypothesis, judged, p, w, spec, labels, of_systems, known, resamples, seed, kind)
+    _ = boosted._scores  # a point or a row that cannot be used is an error of this call
     return boosted
 
 
@@ -222,7 +232,8 @@ def _texts(attributions: Any, texts: Any, count: int) -> tuple[list[str], ...]:
             return ()
         return tuple([item.item.text(role) for item in attributions] for role in attributions[0].attributions)
     of_sides = []
-    for side, of_side in (texts if isinstance(texts, Mapping) else {"hypothesis": texts}).items():
+    for side, given in (texts if isinstance(texts, Mapping) else {"hypothesis": texts}).items():
+        of_side, _ = plain_series(given)
         if side not in SIDES:
             raise ConfigError(f"texts: {unknown('side', str(side), SIDES)}")
         if len(of_side) != count:
@@ -245,7 +256,7 @@ def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
         raise ConfigError(f"attributions: sides {', '.join(map(str, sides))}; give hypothesis, and ground_truth.")
     ragged = []
     for side in SIDES:
-        rows: Any = sides.get(side, [()] * count)
+        rows, _ = plain_series(sides.get(side, [()] * count))
         if not isinstance(rows, Sequence | np.ndarray) or getattr(rows, "ndim", 1) == 0:
             raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
         if len(rows) != count:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import ALPHA
 from bmx_grid.api.frames import Roles
+from bmx_grid.api.kinds import FrameKind
 from bmx_grid.core.wording import P_VALUE, counted
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.levels import PDP
@@ -142,6 +143,14 @@ class Compared:
         columns = [*self._pair, *self._two_metrics, *estimates, Column("verdict")]
         return Table.of("verdicts", title, self.verdicts, columns, notes, names=len(self._pair) + 2)
 
+    def of_kind(self, kind: FrameKind) -> Compared:
+        """The same with `correlations`, `tests` and `verdicts` as frames of another kind; printed from these here."""
+        if kind == FrameKind():
+            return self
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        values |= {name: kind.frame(values[name]) for name in ("correlations", "tests", "verdicts")}
+        return _OfKind(**values, in_pandas=self)
+
     @property
     def _pair(self) -> list[Column]:
         """The column of the language pair, where there is one."""
@@ -163,3 +172,16 @@ class Compared:
     def _repr_html_(self) -> str:
         """What a notebook shows: the tables of `summary`."""
         return f"<pre>{html.escape(self.summary())}</pre>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _OfKind(Compared):
+    """With frames that are not of pandas."""
+
+    in_pandas: Compared
+
+    def tables(self) -> list[Table]:
+        return self.in_pandas.tables()
+
+    def __repr__(self) -> str:
+        return repr(self.in_pandas)

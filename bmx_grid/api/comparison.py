@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Compared, Grouping, Level
 from bmx_grid.api.frames import Columns, Roles, frame_table, numbers, roles_of, segment_sets
 from bmx_grid.api.inputs import Function, drawn, keyed, listed
+from bmx_grid.api.kinds import FrameKind
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
@@ -45,7 +46,7 @@ FEWEST_RESAMPLES = 40  # of tests
 
 
 def compare(
-    frame: pd.DataFrame | File,
+    frame: Any,
     metrics: str | Sequence[str],
     human: str | None = None,
     *,
@@ -71,8 +72,9 @@ def compare(
     >>> bmx.compare(frame, ["comet", "chrf"], human="mqm", resamples=100)
     Compared(chrf, comet: segment level, grouping none, pearson)
 
-    frame: one row per segment (and system): a column per metric, the human scores, and id, system, source, reference
-        if there are any: segments that share an id, a source, a reference or a document are drawn and swapped together.
+    frame: of any kind, as for `grid`, and the tables of the result are of its kind. One row per segment (and system): a
+        column per metric, the human scores, and id, system, source, reference if there are any: segments that share an
+        id, a source, a reference or a document are drawn and swapped together.
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
         "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
@@ -84,7 +86,7 @@ def compare(
     for name, (value, known) in {**choices, "decimal": (decimal, Decimal)}.items():
         convert(value, known, name)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
-    table = frame if isinstance(frame, File) else frame_table(frame)
+    table, kind = (frame, FrameKind()) if isinstance(frame, File) else frame_table(frame)
     names, counts = listed("metrics", metrics), listed("lengths", lengths)
     needed = NEEDED[level if level == "system" else by]
     roles = _roles(table, names, human, counts, keyed("columns", columns), needed)
@@ -95,7 +97,8 @@ def compare(
     frames = _frames(settings, by, level, statistic, how)
     n_clusters = len({label for setting in settings for label in setting.clusters})
     has_lengths = all(setting.log_words is not None for setting in settings)
-    return Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters, has_lengths)
+    compared = Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters, has_lengths)
+    return compared.of_kind(kind)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.core.configure import CONFIGS, folder_path, groups, load_option, options
+from bmx_grid.core.configure import CONFIGS, folder_path, groups, installed_options, load_option, options, way_to_option
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
 from bmx_grid.core.servers import check_servers_of_files
 from bmx_grid.core.storage import read_file
@@ -84,7 +84,7 @@ def options_folder(name: str) -> Path:
         raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
     for group, option, file in _user_files(folder):
         if option in options(group):
-            raise ConfigError(f"{file}: {group}={option} comes with bmx_grid; give yours another name.")
+            raise ConfigError(f"{file}: {group}={option} is there already; give yours another name.")
     return folder.absolute()
 
 
@@ -249,7 +249,8 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mappin
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if folder is not None and name in options(group, folder):
             _option(group, name, folder / group / f"{name}.yaml")  # raises for what is wrong with it
-        raise ConfigError(_of_sweep(overrides, folder) + unknown(group, name, option_names(group, folder))) from error
+        there_is_none = unknown(group, name, option_names(group, folder)) + way_to_option(group, name)
+        raise ConfigError(_of_sweep(overrides, folder) + there_is_none) from error
     # Hydra and OmegaConf raise a dozen unrelated types here (AttributeError and TypeError among them) for what a
     # user wrote, and nothing but their own code runs: each is a mistake in the configuration, shown as one.
     except Exception as error:
@@ -294,7 +295,8 @@ def _hydra(folder: Path | None) -> Iterator[None]:
             store = ConfigStore.instance()
             repo, store.repo = store.repo, copy.deepcopy(store.repo)
             try:
-                for group, name, file in _user_files(folder):
+                of_packages = [(group, name, file) for (group, name), file in installed_options().items()]
+                for group, name, file in [*of_packages, *_user_files(folder)]:
                     with suppress(ConfigError):  # raised where this option is chosen
                         store.store(name, _option(group, name, file), group, "_global_" if group == "sweep" else None)
                 yield

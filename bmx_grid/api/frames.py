@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.api.inputs import keyed, listed, path
+from bmx_grid.api.kinds import FrameKind, frame_kind
 from bmx_grid.api.sweeps import Run, swept
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError
@@ -25,8 +26,6 @@ from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.perturbation import INVISIBLE
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bmx_grid.attribution.scorer import Scorer
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.metrics.base import Metric
@@ -51,15 +50,12 @@ class Frame(DatasetReader):
         return self.sets[language_pair]
 
 
-def frame_table(frame: object) -> Table:
-    """A DataFrame as a user's table, so that its rows are read like those of a file.
+def frame_table(given: Any) -> tuple[Table, FrameKind]:
+    """A frame as a user's table, so that its rows are read like those of a file, and its kind.
 
-    Raises ConfigError for anything but a DataFrame, DataError for one without rows.
+    Raises ConfigError for anything that is no frame, DataError for one without rows.
     """
-    import pandas as pd
-
-    if not isinstance(frame, pd.DataFrame):
-        raise ConfigError(f"frame: expected a pandas DataFrame, got a {type(frame).__name__}.")
+    frame, kind = frame_kind(given)
     if not len(frame):
         raise DataError("the frame has no rows.")
     named = frame.set_axis([str(name).strip(INVISIBLE) for name in frame.columns], axis=1)
@@ -68,7 +64,7 @@ def frame_table(frame: object) -> Table:
         values: list[Any] = named[name].astype(object).where(named[name].notna(), None).tolist()
         return values
 
-    return Table(Path(FRAME), list(named.columns), len(frame), column, lambda row: f"row {row + 1}")
+    return Table(Path(FRAME), list(named.columns), len(frame), column, lambda row: f"row {row + 1}"), kind
 
 
 def roles_of(table: Table, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()) -> Roles:
@@ -112,7 +108,7 @@ def segment_sets(
 
 
 def grid(
-    frame: pd.DataFrame,
+    frame: Any,
     metric: AMetric | Sequence[AMetric] | Mapping[str, AMetric] = "chrf",
     explainer: str | Explainer | Sequence[str | Explainer] = "erasure",
     *,
@@ -140,8 +136,9 @@ def grid(
         metric explainer  n_used
     0  overlap   erasure       4
 
-    frame: one row per segment (and system), with columns for hypothesis, human score (higher is better), and source or
-        reference; id, system, document and language_pair if there are any. Usual names (src, ref, mt, DA, …) are
+    frame: a DataFrame of pandas or polars, an Arrow table or a dictionary of lists, as those of the result then
+        are. One row per segment (and system), with columns for hypothesis, human score (higher is better), and source
+        or reference; id, system, document and language_pair if there are any. Usual names (src, ref, mt, DA, …) are
         recognised; columns: role -> column, for others. language_pair: of a frame without such a column. decimal: the
         decimal sign of scores that are texts, "." or ",".
     metric: a name of an option, a function, an object (`bmx_grid.load("chrf")`), a list of these, or a dictionary of
@@ -154,7 +151,7 @@ def grid(
     Attributions are kept in cache_dir as those of any sweep. Nothing is logged to MLflow unless tracking="mlflow".
     Raises DataError for rows that cannot be used, and as `run`.
     """
-    table = frame_table(frame)
+    table, kind = frame_table(frame)
     roles = roles_of(table, columns, ("hypothesis", "score"))
     decimal = convert(decimal, Decimal, "decimal")
     sets = {segments.language_pair: segments for segments, _ in segment_sets(table, roles, language_pair, decimal)}
@@ -164,4 +161,4 @@ def grid(
     if output_dir is not None:
         chosen["output_dir"] = path("output_dir", output_dir)
     values = {"tracking": "none", "name": NAME, **keys, **keyed("settings", settings), **chosen}
-    return swept(values, quiet=quiet, temporary=output_dir is None)
+    return swept(values, quiet=quiet, temporary=output_dir is None, kind=kind)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, parts_of, path, plain_value
+from bmx_grid.api.kinds import FrameKind
 from bmx_grid.core.configure import groups
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.terminal import plain_warnings
@@ -72,10 +73,12 @@ def swept(
     *,
     quiet: bool,
     temporary: bool = False,
+    kind: FrameKind | None = None,
 ) -> Run:
     """The run of the sweep that these keys configure, in which metrics, explainers and data sets may be objects.
 
     temporary: into a folder that lives as long as the Run, with tables only: a page takes twice as long as the rest.
+    kind: of the frames that the Run gives.
     Raises as `run`.
     """
     from bmx_grid.api.compose import composed
@@ -110,7 +113,7 @@ def swept(
     if not ended.n_done:
         reasons = named([f"{refused.label}: {refused.reason}" for refused in ended.failed], separator="; ")
         raise DataError(f"no setting could be run: {reasons}")
-    return Run(Path(config["output_dir"]), ended.n_failed, folder, config)
+    return Run(Path(config["output_dir"]), ended.n_failed, folder, config, kind or FrameKind())
 
 
 class _Temporary:
@@ -193,6 +196,7 @@ class Run:
     n_failed: int = 0
     _temporary: _Temporary | None = field(default=None, repr=False)
     _config: Mapping[str, Any] | None = field(default=None, repr=False)
+    _kind: FrameKind = field(default=FrameKind(), repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", path("folder", self.folder))
@@ -204,11 +208,14 @@ class Run:
         """The tables that the run wrote, sorted by name."""
         return tuple(sorted(self._tables()))
 
-    def table(self, name: str) -> pd.DataFrame:
-        """A table by its name, one of `names`.
+    def table(self, name: str) -> Any:
+        """A table by its name, one of `names`: a pandas DataFrame, or what `grid` was given.
 
         Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
         """
+        return self._kind.frame(self._frame(name))
+
+    def _frame(self, name: str) -> pd.DataFrame:
         from bmx_grid.evaluations.stored_tables import read_frame
 
         tables = self._tables()
@@ -350,14 +357,14 @@ class Run:
             rows = [row for row in self.analysis.ask(declared_points) if row.point == PUBLISHED]
             tested = [(*row.setting, row.gain, row.low, row.high) for row in rows if not math.isnan(row.low)]
             gains = pd.DataFrame(tested, columns=[*FACTORS, "gain", "low", "high"])
-            frame = self.settings.merge(gains, on=list(FACTORS), how="left")
+            frame = self._frame("settings").merge(gains, on=list(FACTORS), how="left")
             where = {point_name(row.explainer, row.w, row.p) for row in rows}
             gain = f"gain at {where.pop() if len(where) == 1 else 'the fixed point'}"
             columns = {"n_used": "segments", "baseline": "metric alone", "gain": gain}
             columns |= {"low": "low", "high": "high", "best": "in-sample best"}
             lines = [*answer(self.analysis), *lines]
         elif "correlations" in self.names:
-            frame = self.correlations
+            frame = self._frame("correlations")
             names = (*FACTORS[:3], "level", "grouping", "statistic")
         else:
             return lines, pd.DataFrame()

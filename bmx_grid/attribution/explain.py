@@ -222,7 +222,7 @@ def _requests(
         for role, text in item.texts().items()
     ]
     sides = [side for side in sides if side[2]]
-    identity = canonical_json(explainer.fingerprint())
+    identity = canonical_json(explainer.draws_as.fingerprint())
     rngs = [_generator(seed, identity, items[row], role) for row, role, *_ in sides]
     plans = plans_of(explainer, [side_words for _, _, side_words, _ in sides], rngs)
     if not words.plain:

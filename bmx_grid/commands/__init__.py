@@ -7,4 +7,5 @@ COMMANDS = {
     "compare": "bmx_grid.commands.compare",
     "analyse": "bmx_grid.commands.analyse",
     "data": "bmx_grid.commands.data",
+    "completion": "bmx_grid.commands.completion",
 }

@@ -2,20 +2,22 @@
 
 Options name their class in `_target_`. Only classes of this package are built, and of packages that
 the environment variable BMX_ALLOWED_PACKAGES names (comma-separated): a configuration file alone can
-never make other code run.
+never make other code run. Of these packages, those that are installed may bring options of their own: an entry point
+of the group `bmx_grid.options` names the package, whose folder `configs` holds them.
 """
 
 from __future__ import annotations
 
 import collections.abc
 import dataclasses
-import importlib
+import functools
+import importlib.util
 import os
 import re
 import stat
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +31,8 @@ CONFIGS = next(
     _HERE.parent / "configs",
 )
 ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
+ENTRY_POINTS = "bmx_grid.options"
+GROUPS_OF_PACKAGES = ("dataset", "explainer", "metric")  # in which installed packages may have options
 SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
 MOST_SEED = 2**63 - 1  # tables hold seeds in 64 bits
 LARGEST_COUNT = 1_000_000  # of resamples, splits, samples, and whatever else says how much is computed
@@ -41,9 +45,63 @@ def groups() -> list[str]:
     return sorted({path.parent.name for path in CONFIGS.glob("*/*.yaml")})
 
 
-def options(group: str, folder: Path = CONFIGS) -> list[str]:
-    """The names of a group's options, sorted."""
-    return sorted(path.stem for path in (folder / group).glob("*.yaml"))
+def options(group: str, folder: Path | None = None) -> list[str]:
+    """The names of a group's options, sorted: ours and those of installed packages, or those in a folder."""
+    if folder is not None:
+        return sorted(path.stem for path in (folder / group).glob("*.yaml"))
+    return sorted({*options(group, CONFIGS), *(name for of, name in installed_options() if of == group)})
+
+
+def installed_options() -> Mapping[tuple[str, str], Path]:
+    """(group, name) -> file, of the options that allowed installed packages bring.
+
+    Raises ConfigError for a name that is taken.
+    """
+    return _installed_options(tuple(_allowed_packages()[1:]))
+
+
+@functools.lru_cache(maxsize=8)
+def _installed_options(allowed: tuple[str, ...]) -> Mapping[tuple[str, str], Path]:
+    if not allowed:  # to look through all that is installed takes time
+        return {}
+    files: dict[tuple[str, str], Path] = {}
+    for package in _registered() & set(allowed):
+        for group, file in _files_of_package(package):
+            if file.stem in options(group, CONFIGS) or (group, file.stem) in files:
+                raise ConfigError(f"{file}: {group}={file.stem} is taken; leave {package} out of {ALLOWED_PACKAGES}.")
+            files[group, file.stem] = file
+    return files
+
+
+def _registered() -> set[str]:
+    """The packages that an entry point registers."""
+    from importlib.metadata import entry_points
+
+    return {entry.module.partition(".")[0] for entry in entry_points(group=ENTRY_POINTS)}
+
+
+def _files_of_package(package: str) -> Iterator[tuple[str, Path]]:
+    """The group and the file of each option in a package, which is not imported."""
+    spec = importlib.util.find_spec(package)
+    for folder in (spec and spec.submodule_search_locations) or ():
+        for group in GROUPS_OF_PACKAGES:
+            for file in sorted(Path(folder, "configs", group).glob("*.yaml")):
+                yield group, file
+
+
+def way_to_option(group: str, name: str) -> str:
+    """The end of a message on an unknown option: the installed package that brings it; "" where none does."""
+    for package in sorted(_registered()):
+        if any((of, file.stem) == (group, name) for of, file in _files_of_package(package)):
+            return f" The installed package {package} has it: set {ALLOWED_PACKAGES}={package} if you trust it."
+    return ""
+
+
+def option_file(group: str, name: str) -> Path:
+    """The YAML file of an option. Raises ConfigError with the closest name when there is no such option."""
+    if name not in options(group):
+        raise ConfigError(unknown(group, name, options(group)) + way_to_option(group, name))
+    return installed_options().get((group, name), CONFIGS / group / f"{name}.yaml")
 
 
 def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
@@ -54,16 +112,14 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
     """
     import yaml
 
-    if name not in options(group):
-        raise ConfigError(unknown(group, name, options(group)))
-    loaded = yaml.safe_load((CONFIGS / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    loaded = yaml.safe_load(option_file(group, name).read_text(encoding="utf-8"))
     settings = loaded[name] if set(loaded) == {name} else loaded
     return {key: _outside_a_sweep(value, seed) for key, value in settings.items()}
 
 
 def option_class(group: str, name: str) -> type:
-    """The class of an option of this package. Raises ConfigError when it cannot be imported."""
-    return _allowed_class(_targets(CONFIGS / group / f"{name}.yaml")[0], f"{group}.{name}")
+    """The class of an option. Raises ConfigError when there is none, or it cannot be imported."""
+    return _allowed_class(_targets(option_file(group, name))[0], f"{group}.{name}")
 
 
 def _targets(file: Path) -> list[str]:
@@ -179,9 +235,14 @@ def check_seed(seed: int, where: str = "seed") -> int:
     return seed
 
 
+def _allowed_packages() -> list[str]:
+    """The packages whose classes may be built, ours first."""
+    return ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]
+
+
 def _allowed_class(target: str, where: str) -> type:
     module_name, _, class_name = target.rpartition(".")
-    allowed = ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]
+    allowed = _allowed_packages()
     if module_name.split(".")[0] not in allowed:
         way_out = f"name its package in the environment variable {ALLOWED_PACKAGES} if you trust it"
         raise ConfigError(f"{where}._target_: {shown(target)} is outside the packages {', '.join(allowed)}; {way_out}.")

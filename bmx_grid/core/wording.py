@@ -46,6 +46,7 @@ WRITTEN = {
     "xmoverscore": "XMoverScore",
     "erasure": "Erasure",
     "input_marginalization": "Input Marginalization",
+    "partition_shap": "Partition SHAP",
     "eval4nlp21": "Eval4NLP 2021",
     "mqm21": "newstest2021 (MQM)",
     "summeval": "SummEval",

@@ -53,6 +53,11 @@ class Explainer(Component):
         values = self.fingerprint()
         return "|".join([values.pop("type").lower(), *(f"{key}:{value}" for key, value in values.items())])
 
+    @property
+    def draws_as(self) -> Explainer:
+        """The explainer with whose fingerprint `rng` is made: by default itself."""
+        return self
+
     @abstractmethod
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The texts to score for one side of n >= 1 words.

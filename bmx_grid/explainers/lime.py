@@ -3,15 +3,15 @@
 Follows `lime` 0.2: the number of hidden words is uniform on 1..n, which ones a draw without
 replacement; a sample weighs sqrt(exp(-d^2 / width^2)) with d = 100 x its cosine distance from the
 full side; the attributions are the coefficients of a ridge regression with intercept. Here all
-samples are drawn and solved at once; on the same masks lime itself finds the same to about 1e-15.
+samples are drawn and solved at once; on the same masks lime itself (backend=library) finds the same to about 1e-15.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.explainers.libraries import explain_by_lime
 from bmx_grid.words.perturbation import Plan
 
 MOST_SAMPLES = 1_000_000  # per side: each is a text to score
@@ -32,12 +33,12 @@ class Lime(Explainer):
     kernel_width: in hundredths of cosine distance; the larger, the more a far sample counts.
     alpha: strength of the ridge penalty.
     mask: the text in place of a hidden word.
+    backend: batched, or library: lime itself samples and solves, on the same draws.
     """
 
     stochastic: ClassVar[bool] = True
 
     GONE: ClassVar[Mapping[str, Any]] = {
-        "backend": "batched",
         "feature_selection": "none",
         "num_features": None,
         "bow": False,
@@ -48,6 +49,12 @@ class Lime(Explainer):
     kernel_width: float = identity(25.0, above=0)
     alpha: float = identity(1.0, above=0)
     mask: str = identity("UNKWORDZ")
+    backend: Literal["batched", "library"] = identity("batched")
+
+    @property
+    def draws_as(self) -> Explainer:
+        """The batched engine."""
+        return replace(self, backend="batched")
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """num_samples texts, the first unperturbed."""
@@ -57,6 +64,8 @@ class Lime(Explainer):
         """float64[n] coefficients, from the float64[num_samples] scores of the plan; 0 where no score differs."""
         assert plan.keep is not None
         with one_blas_thread():
+            if self.backend == "library":
+                return explain_by_lime(plan, scores, self.kernel_width, self.alpha)
             return solve(plan.keep, scores, self.kernel_width, self.alpha)
 
     def count_texts(self, n_words: int) -> int:

@@ -2,17 +2,18 @@
 
 Follows `shap` 0.51: up to 7 words every mask is scored; above, antithetic permutations, each adding
 the words in its order and taking them away in the same order, as many as `max_evals` has room for.
-Here all masks of a side are planned at once; on the same draws shap itself finds the same to about 1e-15.
+Here all masks of a side are planned at once; on the same draws shap itself (backend=library) finds the same to about
+1e-15.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.explainers.libraries import explain_by_shap
 from bmx_grid.words.perturbation import Plan
 
 _MOST_EXACT = 15  # words; 32,768 masks
@@ -36,14 +38,21 @@ class Shap(Explainer):
         A side that is too long for one permutation (250 words at 500) cannot be explained, as in shap.
     exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
     mask: the text in place of a hidden word.
+    backend: batched, or library: shap itself samples and averages, with the same seed.
     """
 
     stochastic: ClassVar[bool] = True
-    GONE: ClassVar[Mapping[str, Any]] = {"backend": "batched", "algorithm": "auto"}
+    GONE: ClassVar[Mapping[str, Any]] = {"algorithm": "auto"}
 
     max_evals: int = identity(500, least=3, most=_MOST_EVALS)
     exact_up_to: int = identity(7, least=0, most=_MOST_EXACT)
     mask: str = identity("UNKWORDZ")
+    backend: Literal["batched", "library"] = identity("batched")
+
+    @property
+    def draws_as(self) -> Explainer:
+        """The batched engine."""
+        return replace(self, backend="batched")
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The side unchanged, fully masked, and every mask between.
@@ -56,10 +65,13 @@ class Shap(Explainer):
         if not n_orders:
             return Plan(words, keep=all_masks(n), replacement=self.mask)
         orders = draw_orders(n, n_orders, seed)
-        return Plan(words, keep=permutation_masks(orders), replacement=self.mask, design=orders)
+        design = seed if self.backend == "library" else orders
+        return Plan(words, keep=permutation_masks(orders), replacement=self.mask, design=design)
 
     def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] Shapley values, from the float64[K] scores of the plan."""
+        if self.backend == "library":
+            return explain_by_shap(plan, scores, self.max_evals, plan.design)
         if plan.design is None:
             with one_blas_thread():
                 return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))

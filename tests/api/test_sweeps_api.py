@@ -163,7 +163,7 @@ def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures, recwarn):
     [
         (lambda texts: bmx.grid(texts.drop(columns="DA")), "no column for score among ref, mt, remark"),
         (lambda texts: bmx.grid(texts.assign(DA="x")), "the frame, row 1.*'x'.*number"),
-        (lambda texts: bmx.grid(texts.to_dict()), "expected a pandas DataFrame, got a dict"),
+        (lambda texts: bmx.grid(texts.to_dict("records")), "expected a DataFrame of pandas or polars, .* got a list"),
         (lambda texts: bmx.grid(texts.assign(lp="de-en"), language_pair="de-en"), "omit one"),
     ],
 )

@@ -5,9 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 from explaining import generator, hash_scores, side
+from fakes import HashMetric
 
+from bmx_grid.attribution.explain import explain_items
+from bmx_grid.core.identity import digest
 from bmx_grid.explainers.lime import Lime, draw_masks, solve
-from bmx_grid.words.perturbation import Plan, join_words, split_words
+from bmx_grid.explainers.shap import Shap
+from bmx_grid.words.perturbation import Item, Plan, join_words, split_words
 
 
 def lime_itself(text, score, seed, width, alpha):
@@ -44,6 +48,24 @@ def test_lime_itself_on_its_own_random_stream(n, width, alpha):
     assert plan.render() == texts
     found = Lime(kernel_width=width, alpha=alpha).attribute(plan, hash_scores(texts))
     assert np.abs(found - expected).max() <= 1e-12
+
+
+@pytest.mark.parametrize("backend", ["lime", "shap"])
+def test_the_libraries_explain_the_same_items_as_the_batched_engines(backend):
+    kind = {"lime": Lime, "shap": Shap}[backend]
+    items = [Item(source="UNKWORDZ a  b 1 a", hypothesis=" ".join(side(n))) for n in (1, 6, 30)]
+    batched, by_library = kind(), kind(backend="library")
+    assert digest(batched.fingerprint()) != digest(by_library.fingerprint())
+    expected = explain_items(HashMetric(), batched, items, seed=3)
+    found = explain_items(HashMetric(), by_library, items, seed=3)
+    for explanation, other in zip(found, expected, strict=True):
+        for role, values in explanation.attributions.items():
+            assert np.abs(values - other.attributions[role]).max() <= 1e-12
+
+
+def test_identities_are_those_of_older_caches():
+    assert digest(Lime().fingerprint()).startswith("42e9c4d32add")
+    assert digest(Shap().fingerprint()).startswith("005ed209e43d")
 
 
 def test_the_dual_and_the_normal_equations_agree_where_they_meet():

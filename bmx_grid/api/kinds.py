@@ -1,0 +1,84 @@
+"""Frames of any kind: pandas, a dictionary of columns, and through narwhals polars, Arrow and others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.wording import first_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bmx_grid.core.ragged import Floats
+
+
+@dataclass(frozen=True)
+class FrameKind:
+    """What results are handed back as.
+
+    backend: the narwhals implementation of a frame or series; `dict` for a dictionary of lists; None for pandas and
+    NumPy.
+    """
+
+    backend: Any = None
+
+    def frame(self, frame: pd.DataFrame) -> Any:
+        """A table as a frame of this kind. NaN stays NaN in columns of numbers, and is missing in all others."""
+        if self.backend is None:
+            return frame
+        columns = {str(name): _values(frame[name]) for name in frame.columns}
+        if self.backend is dict:
+            return {name: list(values) for name, values in columns.items()}
+        import narwhals.stable.v2 as nw
+
+        return nw.from_dict(columns, backend=self.backend).to_native()
+
+    def series(self, name: str, values: Floats) -> Any:
+        """Numbers as a series of this kind; of a dictionary an array."""
+        if self.backend in (None, dict):
+            return values
+        import narwhals.stable.v2 as nw
+
+        return nw.new_series(name, values, backend=self.backend).to_native()
+
+
+def _values(column: pd.Series[Any]) -> Any:
+    if column.dtype.kind in "biuf":
+        return column.to_numpy()
+    return column.astype(object).where(column.notna(), None).tolist()
+
+
+def frame_kind(frame: Any) -> tuple[pd.DataFrame, FrameKind]:
+    """A frame of any kind as a pandas DataFrame, and its kind. Raises ConfigError for anything that is no frame."""
+    import narwhals.stable.v2 as nw
+    import pandas as pd
+
+    if isinstance(frame, pd.DataFrame):
+        return frame, FrameKind()
+    try:
+        if isinstance(frame, Mapping):
+            # object: whole numbers with gaps stay whole
+            columns = {name: list(values) for name, values in frame.items()}
+            return pd.DataFrame(columns, dtype=object), FrameKind(dict)
+        known = nw.from_native(frame)
+    except (TypeError, ValueError) as error:
+        kinds = "a DataFrame of pandas or polars, an Arrow table or a dictionary of lists"
+        wrong = f", {first_line(error):.80}" if isinstance(frame, Mapping) else ""
+        raise ConfigError(f"frame: expected {kinds}, got a {type(frame).__name__}{wrong}.") from error
+    eager = known.collect() if isinstance(known, nw.LazyFrame) else known
+    columns = {name: eager[name].to_list() for name in eager.columns}
+    return pd.DataFrame(columns, dtype=object), FrameKind(eager.implementation)
+
+
+def plain_series(values: Any) -> tuple[Any, FrameKind]:
+    """A list in place of a series of any library, and its kind; anything else as it is."""
+    import narwhals.stable.v2 as nw
+
+    known = nw.from_native(values, allow_series=True, pass_through=True)
+    if not isinstance(known, nw.Series):
+        return values, FrameKind()
+    pandas = known.implementation.is_pandas()
+    return known.to_list(), FrameKind(None if pandas else known.implementation)
