@@ -156,3 +156,10 @@ def _logging_as_before() -> Iterator[None]:
     handlers, level = root.handlers[:], root.level
     yield
     root.handlers[:], root.level = handlers, level
+
+@pytest.fixture(autouse=True)
+def no_server_is_remembered():
+    """A server of an earlier test may have had the port of this one's, and what it answered is kept for a minute."""
+    judges = sys.modules.get("bmx_grid.guests.judge.server")
+    if judges is not None:
+        judges._NAMES.clear()
