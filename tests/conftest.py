@@ -6,6 +6,7 @@ import functools
 import gc
 import logging
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
