@@ -34,7 +34,7 @@ class ErrorSpans:
     spans: Sequence[SpanRow] | None
     spans_in_words: Sequence[str]
     error_free: Sequence[ErrorFreeRow] | None
-    undefined_pairs: int
+    undefined_pairs: int | None
 
 
 def compute(given: Given) -> ErrorSpans:
@@ -42,7 +42,7 @@ def compute(given: Given) -> ErrorSpans:
     spans = given.rows("spans", SpanRow) if "spans" in given.frames else None
     free = given.rows("error_free", ErrorFreeRow) if "error_free" in given.frames else None
     undefined = {row.pair for row in free or () if row.n_error_free in (0, row.n_segments)}
-    return ErrorSpans(spans, list(_in_words(spans or ())), free, len(undefined))
+    return ErrorSpans(spans, list(_in_words(spans or ())), free, None if free is None else len(undefined))
 
 
 def _in_words(rows: Sequence[SpanRow]) -> Iterator[str]:
@@ -88,6 +88,6 @@ def tables(result: ErrorSpans) -> Iterator[Table]:
             Column("n_error_free", "error-free"),
             Column("n_segments", "of segments"),
         )
-        pairs = counted(result.undefined_pairs, "language pair")
+        pairs = counted(result.undefined_pairs or 0, "language pair")
         notes = [f"Undefined in {pairs}.", OF_ERROR_FREE] if result.undefined_pairs else [OF_ERROR_FREE]
         yield Table.of("error_free", "Error-free segments", result.error_free, columns, notes, by=PAIR, names=6)
