@@ -158,6 +158,7 @@ def _logging_as_before() -> Iterator[None]:
     yield
     root.handlers[:], root.level = handlers, level
 
+
 @pytest.fixture(autouse=True)
 def no_server_is_remembered():
     """A server of an earlier test may have had the port of this one's, and what it answered is kept for a minute."""

@@ -20,7 +20,7 @@ from bmx_grid.core.wording import masked
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid_surface import GridEvaluation
-from bmx_grid.explainers.base import Explainer
+from bmx_grid.explainers.base import BOTH_SIDES, Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
@@ -117,6 +117,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     tracker = build(config.get("tracking"), Tracker, "tracking")
     _check_names(datasets)
     _check_tables(evaluations, settings)
+    _check_sides(evaluations, explainers)
     if settings.questions:
         from bmx_grid.analysis.questions import with_others
 
@@ -149,6 +150,21 @@ def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> 
     grid = _grid_among(evaluations)
     if settings.seeds and grid is None:
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
+
+
+def _check_sides(evaluations: Mapping[str, Evaluation], explainers: Mapping[str, Explainer]) -> None:
+    """Refuse a grid of words that an explainer does not explain. Raises ConfigError."""
+    grid = _grid_among(evaluations)
+    if grid is None:
+        return
+    needed = BOTH_SIDES if grid.spec.side == "both" else ("hypothesis",)
+    for name, explainer in explainers.items():
+        if not set(needed) <= set(explainer.sides):
+            raise ConfigError(
+                f"explainer.{name}.sides=[{','.join(explainer.sides)}], but grid.side={grid.spec.side} aggregates the "
+                f"words of {' and '.join(needed)}; write explainer.{name}.sides={grid.spec.side}"
+                + (", or grid.side=hypothesis." if "hypothesis" in explainer.sides else ".")
+            )
 
 
 def _grid_among(evaluations: Mapping[str, Evaluation]) -> GridEvaluation | None:

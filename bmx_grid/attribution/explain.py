@@ -99,8 +99,8 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
 class Explanation:
     """One explained item: its base score and, by role, one attribution for each word of every text that was read.
 
-    attributions: float64[words] by role; NaN for all words of an item that the explainer cannot explain, and no
-        roles at all where there is no explainer.
+    attributions: float64[words] by role of the sides that are explained; NaN for all words of an item that the
+        explainer cannot explain, and no roles at all where there is no explainer.
     n_texts: how many texts the metric was asked to score for it, repeats included.
     statistics: float64[k] of the metric (`Metric.statistics`), of which the score of a system is made; None for a
         metric whose system score is the mean.
@@ -197,9 +197,11 @@ def explain_items(
     asked = list(zip(rows, requests, scores[len(items) :], strict=True))
     undefined = refused | {row for row, _, score in asked if np.isnan(score).any()}  # a text without a score
     counts = [1] * len(items)
-    attributions: list[dict[Role, Floats]] = [dict.fromkeys(item.texts(), np.empty(0)) for item in items]
+    attributions: list[dict[Role, Floats]] = [
+        dict.fromkeys(explainer.roles(tuple(item.texts())), np.empty(0)) for item in items
+    ]
     for row in undefined:
-        for role, size in zip(attributions[row], word_counts(items[row], words), strict=True):
+        for role, size in _explained(explainer, items[row], words).items():
             attributions[row][role] = np.full(size, np.nan)
     for row, request, score in asked:
         counts[row] += len(request.plan)
@@ -220,6 +222,7 @@ def _requests(
         for row, item in enumerate(items)
         if row not in refused
         for role, text in item.texts().items()
+        if role in explainer.roles((role,))
     ]
     sides = [side for side in sides if side[2]]
     identity = canonical_json(explainer.draws_as.fingerprint())
@@ -259,9 +262,18 @@ def count_texts(
     Raises ExplainError when the explainer cannot explain the item or the metric refuses that many texts.
     """
     if explainer is not None:
-        sizes = word_counts(item, words) if sizes is None else sizes
-        copies *= 1 + sum(whole_number(explainer, explainer.count_texts(size)) for size in sizes if size > 0)
+        counts = _explained(explainer, item, words, sizes).values()
+        copies *= 1 + sum(whole_number(explainer, explainer.count_texts(size)) for size in counts if size > 0)
     return whole_number(metric, metric.count_texts(item, copies))
+
+
+def _explained(
+    explainer: Explainer, item: Item, words: PairWords = WHITESPACE, sizes: Sequence[int] | None = None
+) -> dict[Role, int]:
+    """The number of words of each text of an item that is explained; sizes: of all its texts, where known."""
+    roles = tuple(item.texts())
+    of_role = dict(zip(roles, word_counts(item, words) if sizes is None else sizes, strict=True))
+    return {role: of_role[role] for role in explainer.roles(roles)}
 
 
 def word_counts(item: Item, words: PairWords = WHITESPACE) -> tuple[int, ...]:

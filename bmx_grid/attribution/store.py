@@ -83,13 +83,13 @@ class AttributionSet:
 class Slot:
     """The place of one setting's explanations: a folder of finished chunks, some of them large.
 
-    reads: the roles whose texts are kept; explained: whether they have attributions.
+    reads: the roles whose texts are kept; explained: those that have attributions.
     """
 
     parts: Place
     identity: str
     reads: tuple[Role, ...]
-    explained: bool
+    explained: tuple[Role, ...]
 
     @property
     def stored(self) -> Slot:
@@ -182,7 +182,7 @@ class Slot:
             )
         rows = rows.take(places)
         base = _numbers(rows.column("base_score").combine_chunks()).copy()
-        by_role = {role: _ragged(rows, f"{role}_attributions") for role in (self.reads if self.explained else ())}
+        by_role = {role: _ragged(rows, f"{role}_attributions") for role in self.explained}
         if STATISTICS_COLUMN not in rows.column_names:
             return AttributionSet(base, by_role)
         return AttributionSet(base, by_role, _ragged(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1))
@@ -224,8 +224,8 @@ class Slot:
             "base_score": _array([row.base_score for row in rows], np.float64),
             **{role: _texts([row.item.text(role) for row in rows]) for role in self.reads},
         }
-        if self.explained:
-            columns |= {f"{role}_attributions": lists([row.attributions[role] for row in rows]) for role in self.reads}
+        for role in self.explained:
+            columns[f"{role}_attributions"] = lists([row.attributions[role] for row in rows])
         return pa.table(columns | ({STATISTICS_COLUMN: lists(statistics)} if statistics else {}))
 
     def _read(self, path: Place) -> Iterator[Any]:
@@ -265,7 +265,7 @@ class Slot:
         if group_digest != _content_digest(table, self.identity):
             raise ValueError("its rows do not agree with their digest")
         names = [name for name in table.column_names if name != STATISTICS_COLUMN]
-        attributed = [f"{role}_attributions" for role in self.reads if self.explained]
+        attributed = [f"{role}_attributions" for role in self.explained]
         if names != ["key", "base_score", *self.reads, *attributed]:
             raise ValueError(f"it has the columns {', '.join(table.column_names)}")
         return table.replace_schema_metadata(None)
@@ -277,13 +277,14 @@ def slot_of(
     identity: Mapping[str, Any],
     where: tuple[str, str],
     reads: tuple[Role, ...],
+    explained: tuple[Role, ...],
 ) -> Slot:
     """The slot of a (metric, explainer) pair of `names` and `identity`; where: data set and language pair.
 
-    reads: the roles that the metric reads. An identity whose explainer is None keeps base scores only.
+    reads: the roles that the metric reads; explained: those that the explainer explains, none without one.
     """
     folder = cache_dir / "attributions" / f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
-    return Slot(folder / f"{'.'.join(where)}.parts", canonical_json(identity), reads, identity["explainer"] is not None)
+    return Slot(folder / f"{'.'.join(where)}.parts", canonical_json(identity), reads, explained)
 
 
 # `pyarrow.array`, `to_numpy` and `read_table` import pandas, which takes a worker a third of its start.

@@ -27,13 +27,17 @@ BOUNDS = {  # of numbers, which are finite where there is one
 }
 
 
-def identity(default: Any = dataclasses.MISSING, *, later: bool = False, **bounds: float) -> Any:
+def identity(
+    default: Any = dataclasses.MISSING, *, later: bool = False, kw_only: Any = dataclasses.MISSING, **bounds: float
+) -> Any:
     """A dataclass field that changes the result, and so belongs to the fingerprint.
 
     later: it came after results had been stored, so that its default is no part of the fingerprint.
-    bounds: least, most, above, below (`BOUNDS`), of the number that it holds; None stands outside of them.
+    kw_only: of a base class, whose subclasses have fields without a default. bounds: least, most, above, below
+    (`BOUNDS`), of the number that it holds; None stands outside of them.
     """
-    return dataclasses.field(default=default, metadata={"role": IDENTITY, "later": later, **bounds})
+    metadata = {"role": IDENTITY, "later": later, **bounds}
+    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
 
 
 def runtime(default: Any = dataclasses.MISSING, **bounds: float) -> Any:

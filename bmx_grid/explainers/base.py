@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from bmx_grid.core.identity import Component
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.identity import Component, identity
 from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.words.perturbation import Item, Plan, Role
 from bmx_grid.words.tags import Rows, WordScores
@@ -17,6 +18,10 @@ from bmx_grid.words.tags import Rows, WordScores
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
+
+
+Side = Literal["ground_truth", "hypothesis"]
+BOTH_SIDES: tuple[Side, ...] = ("ground_truth", "hypothesis")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +47,27 @@ class Explainer(Component):
     the other side unchanged. An explainer never calls a metric: it plans texts, receives their
     scores, and attributes. `rng` is made from the seed, this explainer's fingerprint, the segment's
     content and the side, so that order, subset and number of workers cannot change a result.
+
+    sides: whose words are explained, and so perturbed: both, hypothesis, or a list of ground_truth (all texts that are
+        read beside the hypothesis) and hypothesis. One side costs half the texts, and has the same attributions.
+    Raises ConfigError for no side.
     """
 
     stochastic: ClassVar[bool] = False  # whether `plan` draws from `rng`, so that the seed is identity
     writes_texts: ClassVar[bool] = False  # whether plans hold texts, with single spaces between words, and no masks
+
+    sides: Literal["both", "hypothesis"] | tuple[Side, ...] = identity(BOTH_SIDES, later=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sides = {"both": BOTH_SIDES, "hypothesis": ("hypothesis",)}.get(str(self.sides), self.sides)
+        if not sides:
+            raise ConfigError("sides: at least one is explained; write sides=[hypothesis] or sides=both.")
+        object.__setattr__(self, "sides", tuple(side for side in BOTH_SIDES if side in sides))
+
+    def roles(self, reads: Sequence[Role]) -> tuple[Role, ...]:
+        """Of the roles that a metric reads those whose words are explained."""
+        return tuple(role for role in reads if (role if role == "hypothesis" else "ground_truth") in self.sides)
 
     @property
     def signature(self) -> str:
@@ -55,8 +77,13 @@ class Explainer(Component):
 
     @property
     def draws_as(self) -> Explainer:
-        """The explainer with whose fingerprint `rng` is made: by default itself."""
-        return self
+        """The explainer with whose fingerprint `rng` is made: by default itself, as it explains both sides."""
+        return self.on_both_sides
+
+    @property
+    def on_both_sides(self) -> Self:
+        """This explainer of all texts that a metric reads."""
+        return self if self.sides == BOTH_SIDES else replace(self, sides=BOTH_SIDES)
 
     @abstractmethod
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:

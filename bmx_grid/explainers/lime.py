@@ -54,7 +54,7 @@ class Lime(Explainer):
     @property
     def draws_as(self) -> Explainer:
         """The batched engine."""
-        return replace(self, backend="batched")
+        return replace(self.on_both_sides, backend="batched")
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """num_samples texts, the first unperturbed."""

@@ -52,7 +52,7 @@ class Shap(Explainer):
     @property
     def draws_as(self) -> Explainer:
         """The batched engine."""
-        return replace(self, backend="batched")
+        return replace(self.on_both_sides, backend="batched")
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The side unchanged, fully masked, and every mask between.

@@ -36,7 +36,9 @@ def _setting(counted: Texted, clusters: Sequence[str], seed: int, options: PlanO
     # Where nothing is asked of an explainer the metric's scores alone are kept, as those of the metric alone.
     kept_name = ALONE if one.to_ask is None else one.explainer_name
     identity = explanation_identity(one.metric, one.to_ask, seed, one.words)
-    stored = slot_of(options.cache_dir, (one.metric_name, kept_name), identity, one.pair, one.metric.reads)
+    reads = one.metric.reads
+    explained = () if one.to_ask is None else one.to_ask.roles(reads)
+    stored = slot_of(options.cache_dir, (one.metric_name, kept_name), identity, one.pair, reads, explained)
     slot = one.filling.of(stored)
     return Setting(
         segments=one.segments,

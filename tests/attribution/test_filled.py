@@ -23,7 +23,7 @@ WORDS = GivenWords({"hypothesis": ATTRIBUTIONS}, {"hypothesis": SPOKEN_OF}, {}, 
 
 
 def stored(folder):
-    return store.slot_of(folder, ("chrf", "none"), ALONE, ("toy", "de-en"), ("reference", "hypothesis"))
+    return store.slot_of(folder, ("chrf", "none"), ALONE, ("toy", "de-en"), ("reference", "hypothesis"), ())
 
 
 @pytest.mark.parametrize(

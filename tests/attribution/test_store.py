@@ -22,6 +22,7 @@ from bmx_grid.core.errors import StoreError
 from bmx_grid.core.storage import Address, files_of, opened, replacing
 from bmx_grid.words.perturbation import Item
 
+READS = ("reference", "hypothesis")
 IDENTITY = {"metric": {"type": "M", "version": 1}, "explainer": {"type": "E", "version": 1}, "seed": 0}
 
 
@@ -36,7 +37,7 @@ KEYS = [row.key for row in ROWS]
 
 
 def slot(where, identity=IDENTITY) -> store.Slot:
-    return store.slot_of(where, ("m", "e"), identity, ("data", "de-en"), ("reference", "hypothesis"))
+    return store.slot_of(where, ("m", "e"), identity, ("data", "de-en"), READS, READS if identity["explainer"] else ())
 
 
 def add(to: store.Slot, *chunks) -> None:

@@ -1,13 +1,16 @@
 """What every option of configs/explainer promises. A new YAML file is covered without a line here."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from fakes import HashMetric
 from pairs import explain, request_of, truth_of
 
-from bmx_grid.attribution.explain import score_requests
+from bmx_grid.attribution.explain import count_texts, explain_items, score_requests
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.words.perturbation import Item
 
 SIDES = {
     "one word": ("one",),
@@ -82,3 +85,17 @@ def test_pairs_are_explained_alike_alone_together_and_in_any_order(explainer):
             assert (one.key, one.base_score) == (alone.key, alone.base_score)
             assert truth_of(one).tobytes() == truth_of(alone).tobytes()
             assert one.attributions["hypothesis"].tobytes() == alone.attributions["hypothesis"].tobytes()
+
+
+def test_one_side_alone_has_the_attributions_that_it_has_beside_the_other(explainer):
+    item = Item(source="ein kleines Haus", hypothesis="a small house")
+    one_side = dataclasses.replace(explainer, sides="hypothesis")
+    both, alone = (explain_items(HashMetric(), made, [item], seed=1)[0] for made in (explainer, one_side))
+    assert set(both.attributions) == {"source", "hypothesis"} and set(alone.attributions) == {"hypothesis"}
+    assert alone.attributions["hypothesis"].tobytes() == both.attributions["hypothesis"].tobytes()
+    assert alone.base_score == both.base_score
+    n_texts = explainer.count_texts(3)
+    assert count_texts(HashMetric(), explainer, item) == 1 + 2 * n_texts
+    assert count_texts(HashMetric(), one_side, item) == 1 + n_texts
+    assert "sides" not in explainer.fingerprint(), "what is stored of both sides is found again"
+    assert one_side.fingerprint()["sides"] == ("hypothesis",)

@@ -316,3 +316,18 @@ def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_
     assert len(stored) == 2
     assert stored == {name: expected[name] for name in stored}
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_where_the_grid_reads_one_side_that_one_alone_is_explained(sweep, capsys, tmp_path):
+    chosen = ("limit=6", "explainer=[erasure]", "metric=[chrf]", "evaluation=[grid]", "dry_run=true")
+    said = []
+    for side in ("both", "hypothesis"):
+        assert sweep(*chosen, f"grid.side={side}") == 0
+        plan = " ".join(capsys.readouterr().out.split())
+        said.append(int(re.search(r"at most ([\d,]+) texts", plan).group(1).replace(",", "")))
+    assert said[1] < 0.6 * said[0]
+    assert sweep(*chosen[:-1], "grid.side=hypothesis") == 0
+    rows = pq.read_table(tmp_path / "out" / "tables" / "scores.parquet").to_pylist()
+    assert all(row["words_reference"] > 0 and np.isfinite(row["base"]) for row in rows)
+    with pytest.raises(ConfigError, match=r"explainer.erasure.sides=\[hypothesis\], but grid.side=both"):
+        sweep(*chosen, "explainer.erasure.sides=[hypothesis]")
