@@ -24,9 +24,9 @@ FLOORS = [
     {"boosts", "explainers", "metrics"},  # a metric may be a file of scores
     {"attribution"},
     {"evaluations"},
-    {"guests"},
     {"sweep"},
     {"analysis"},
+    {"guests"},  # named by options alone
     {"report"},
     {"api"},
     {"commands"},

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.analysis import answers, marked_words, shared_task
+from bmx_grid.analysis import answers, marked_words, placebos
 from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by
 from bmx_grid.analysis.gains import (
     CLUSTERED,
@@ -107,7 +107,7 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     of_words = given.ask(marked_words.compute)
     more = 0 if most is None else len(of_boosts.answers) - most
     lines = [*of_boosts.answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *of_boosts.not_judged]
-    lines += given.ask(shared_task.compute).unbeaten
+    lines += given.ask(placebos.compute).unbeaten
     lines += [*of_boosts.legend, *filter(None, [of_boosts.unnamed, of_boosts.next_steps])]
     return [*lines, *of_words.words_in_words, *of_words.plausibility_in_words, *not_evidence(given)]
 

@@ -1,7 +1,8 @@
 """The questions of an analysis, in the order they are shown, and their answers; add your own question by one line here.
 
-A question from outside this package is named by its module, which lies in a package that the environment variable
-BMX_ALLOWED_PACKAGES names: `python -m bmx_grid analyse results=… questions=mypkg.my_question`.
+An evaluation brings the questions that its own tables answer (`Evaluation.QUESTIONS`). One from outside this package is
+named by its module, which lies in a package that the environment variable BMX_ALLOWED_PACKAGES names:
+`python -m bmx_grid analyse results=… questions=mypkg.my_question`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,21 +22,19 @@ import numpy as np
 
 from bmx_grid.analysis import (
     answers,
-    best_systems,
     correlations,
-    error_spans,
     gains,
     headline,
     marked_words,
+    placebos,
     points,
     regression,
-    shared_task,
     transfer,
 )
 from bmx_grid.analysis.base import Given, GridTable, Table, WideRow
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
-from bmx_grid.core.configure import ALLOWED_PACKAGES
+from bmx_grid.core.configure import ALLOWED_PACKAGES, option_class, options
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import visible
 from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
@@ -44,11 +44,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
-OF_METRICS: Questions = (correlations, shared_task, marked_words, error_spans, best_systems)  # need no grid
-QUESTIONS: Questions = (
-    *(answers, marked_words, error_spans, headline, correlations, shared_task, best_systems),
-    *(points, gains, regression, transfer),
-)
+FIRST: Questions = (answers, marked_words, headline, correlations, placebos)
+OF_GRIDS: Questions = (points, gains, regression, transfer)
+
+
+@cache
+def of_evaluations() -> Questions:
+    """The questions that evaluations bring, of all options there are."""
+    classes = [option_class("evaluation", name) for name in options("evaluation")]
+    names = dict.fromkeys(name for evaluation in classes for name in getattr(evaluation, "QUESTIONS", ()))
+    return tuple(importlib.import_module(name) for name in names)
+
+
+def of_metrics() -> Questions:
+    """The questions that need no grid."""
+    return (correlations, placebos, marked_words, *of_evaluations())
+
+
+def all_questions() -> Questions:
+    """All that are asked by default."""
+    return (*FIRST, *of_evaluations(), *OF_GRIDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +73,7 @@ class Analysis(Given):
     The answer to any question is `analysis.ask(MODULE.compute)`.
     """
 
-    questions: Questions = QUESTIONS
+    questions: Questions = field(default_factory=all_questions)
 
     def tables(self) -> list[Table]:
         """Every table of every question, in their order; the signature is the last note of each."""
@@ -77,16 +92,17 @@ class Analysis(Given):
 def analyse(
     table: GridTable,
     frames: Mapping[str, pd.DataFrame] | None = None,
-    questions: Sequence[Any] = QUESTIONS,
-    **options: Any,
+    questions: Sequence[Any] | None = None,
+    **reading: Any,
 ) -> Analysis:
     """The analysis of a table by these questions (see with_others).
 
-    frames: the other tables of the sweep, by name (see `Given`); None for a results table alone.
-    options: `select_from`, `fixed` and `seed` of `Given`.
+    frames: the other tables of the sweep, by name (see `Given`); None for a results table alone. questions: None for
+    all. reading: `select_from`, `fixed` and `seed` of `Given`.
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
-    analysis = Analysis(frames or {}, table, questions=tuple(questions), **options)
+    asked = all_questions() if questions is None else tuple(questions)
+    analysis = Analysis(frames or {}, table, questions=asked, **reading)
     if analysis.select_from is not None:
         points.check_selection(table, analysis.select_from)
     return analysis
@@ -97,7 +113,7 @@ def with_others(modules: Iterable[str]) -> Questions:
 
     Raises ConfigError for a module that is not allowed, not there, or is no question.
     """
-    questions = {question.__name__: question for question in QUESTIONS}
+    questions = {question.__name__: question for question in all_questions()}
     for name in modules:
         if name not in questions:
             questions[name] = _imported(name)

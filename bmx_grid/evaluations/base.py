@@ -248,12 +248,14 @@ class Evaluation(Component):
     SCOPE: the names that settings share which are evaluated together; by default each setting alone.
     AS_IT_ENDS: whether each setting is evaluated as soon as it ends (`of_setting`), for what is shown and tracked at
     once.
+    QUESTIONS: the modules of questions of the analysis that its tables answer, where the analysis has none of them.
     SECONDS: estimated, per segment on one core, with 1,000 resamples where it has a field `resamples`.
     """
 
     ROWS: ClassVar[Mapping[str, type]]
     SCOPE: ClassVar[tuple[str, ...]] = NAMES
     AS_IT_ENDS: ClassVar[bool] = False
+    QUESTIONS: ClassVar[tuple[str, ...]] = ()
     SECONDS: ClassVar[float] = 0.0
 
     @property

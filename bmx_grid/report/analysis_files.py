@@ -8,13 +8,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis import shared_task
+from bmx_grid.analysis import placebos
 from bmx_grid.analysis.base import CONTROLS, FACTORS, Given
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.headline import not_evidence
 from bmx_grid.analysis.load import of_results
 from bmx_grid.analysis.points import Selection, selection
-from bmx_grid.analysis.questions import OF_METRICS, Analysis, analyse, with_others
+from bmx_grid.analysis.questions import Analysis, analyse, of_metrics, with_others
 from bmx_grid.analysis.regression import FitRow, fit_rows
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
@@ -103,13 +103,13 @@ def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
 def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:
     """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
     given = Given(Tables(tables))
-    shown = [table for question in OF_METRICS for table in question.tables(given.ask(question.compute))]
+    shown = [table for question in of_metrics() for table in question.tables(given.ask(question.compute))]
     if not shown:
         return (None, [], "")
     frame = given.frames.get("correlations", next(iter(given.frames.values())))
     datasets = ", ".join(sorted(set(frame["dataset"])))
     what = f"{counted(frame['metric'].nunique(), 'metric')} on {datasets}, without an explainer."
-    remarks = [*given.ask(shared_task.compute).unbeaten, *not_evidence(given)]
+    remarks = [*given.ask(placebos.compute).unbeaten, *not_evidence(given)]
     path = folder.path / REPORT
     folder.begin([path])
     write_metrics_report(path, title=f"Metrics on {datasets}", introduction=[what, *remarks], tables=shown)

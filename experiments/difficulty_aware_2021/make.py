@@ -19,9 +19,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
-from bmx_grid.analysis import best_systems  # noqa: E402
 from bmx_grid.analysis.base import Given, rows_by  # noqa: E402
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
+from bmx_grid.guests.difficulty import best_systems  # noqa: E402
 from bmx_grid.report.canvas import COLUMN, DASHES, LINES, MARKERS, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
 from bmx_grid.sweep.output import table_path  # noqa: E402

@@ -12,7 +12,7 @@ from some_tables import flat, peaked, random_surfaces, rows, table
 from bmx_grid.analysis import questions
 from bmx_grid.analysis.base import FACTORS, Table
 from bmx_grid.analysis.gains import real_at_points
-from bmx_grid.analysis.questions import QUESTIONS, analyse, as_plain, counts, numbers, plain, to_json, with_others
+from bmx_grid.analysis.questions import all_questions, analyse, as_plain, counts, numbers, plain, to_json, with_others
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import ConfigError, DataError
 
@@ -93,10 +93,10 @@ def tables(result):
 
 
 def test_a_question_is_one_file_and_one_line_and_sees_every_table(tmp_path, monkeypatch):
-    """The line is that of QUESTIONS; the table of scores of a sweep is in no list of tables."""
+    """The line is that of OF_GRIDS; the table of scores of a sweep is in no list of tables."""
     (tmp_path / "rated_above_0.py").write_text(RATED)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(questions, "QUESTIONS", (*QUESTIONS, importlib.import_module("rated_above_0")))
+    monkeypatch.setattr(questions, "OF_GRIDS", (*questions.OF_GRIDS, importlib.import_module("rated_above_0")))
     names = dict(zip(FACTORS, ("d1", "a", "m1", "lime"), strict=True))
     scores = pd.DataFrame([{**names, "id": name, "human": human, "other": 0} for name, human in (("x", 1), ("y", -1))])
     analysis = analyse(table(SURFACES), {"scores": scores}, questions.with_others(()))
@@ -124,7 +124,7 @@ def test_what_is_no_question_is_refused(package, name, message):
 def test_two_questions_may_not_write_the_same_key():
     other = SimpleNamespace(__name__="other", compute=lambda given: {"ridge": 1.0}, tables=lambda result: ())
     with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.regression and other both write 'ridge'"):
-        plain(analyse(table(SURFACES), questions=(*QUESTIONS, other)))
+        plain(analyse(table(SURFACES), questions=(*all_questions(), other)))
 
 
 def test_frames_are_written_by_the_names_of_their_index_or_as_rows():

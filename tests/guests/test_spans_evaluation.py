@@ -9,10 +9,10 @@ from some_frames import as_table
 from some_settings import translated
 
 from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.error_spans import compute, tables
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.segments import Judgements
 from bmx_grid.explainers.imported_attributions import Imported
+from bmx_grid.guests.spans.error_spans import compute, tables
 from bmx_grid.guests.spans.evaluation import SpansEvaluation
 from bmx_grid.metrics.chrf import Chrf
 

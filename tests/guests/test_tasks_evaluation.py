@@ -10,7 +10,7 @@ from some_settings import translated
 
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.guests.tasks import TasksEvaluation
+from bmx_grid.guests.tasks.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import Scores, drawn_agreement
 from bmx_grid.measures.systems import ranges_by_wins
 from bmx_grid.metrics.chrf import Chrf

@@ -14,8 +14,8 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.base import how_many
 from bmx_grid.evaluations.base import Evaluation, Finished
-from bmx_grid.evaluations.rows_of_guests import BinRow, WordRow
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.guests.difficulty.difficulty_rows import BinRow, WordRow
 
 SECONDS_PER_TEXT = 3e-3  # MiniLM on one core, of so many outputs per reference:
 SYSTEMS = 20
@@ -35,6 +35,7 @@ class DifficultyEvaluation(Evaluation):
     Raises ConfigError for numbers below 1, and another `top`.
     """
 
+    QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.difficulty.best_systems",)
     ROWS: ClassVar[Mapping[str, type]] = {"difficulty": BinRow, "difficult_words": WordRow}
 
     references: int = identity(100, least=1)

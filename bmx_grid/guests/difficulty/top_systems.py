@@ -27,8 +27,8 @@ from bmx_grid.evaluations.base import (
     grouped,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
-from bmx_grid.evaluations.rows_of_guests import DifferenceRow, RankRow, TopRow
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
+from bmx_grid.guests.difficulty.difficulty_rows import DifferenceRow, RankRow, TopRow
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
 
@@ -48,6 +48,7 @@ class TopSystemsEvaluation(Evaluation):
     VERSION: ClassVar[int] = 2  # differences of metrics were added
     SECONDS: ClassVar[float] = 2e-3
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
+    QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.difficulty.best_systems",)
     ROWS: ClassVar[Mapping[str, type]] = {
         "top_systems": TopRow,
         "ranks": RankRow,

@@ -15,8 +15,8 @@ from bmx_grid.datasets.rated_spans import Ratings, ratings_of
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.span_files import TextSpans, read_spans
 from bmx_grid.evaluations.base import MOST_RESAMPLES, OF_PAIR, Estimate, Evaluation, Finished
-from bmx_grid.evaluations.rows_of_guests import ErrorFreeRow, SpanRow
 from bmx_grid.explainers.imported_attributions import Imported
+from bmx_grid.guests.spans.span_rows import ErrorFreeRow, SpanRow
 from bmx_grid.measures.spans import agreement_with_interval, character_sums, span_sums
 from bmx_grid.measures.word_measures import cross_fitted_labels, label_measures, statistics
 
@@ -46,6 +46,7 @@ class SpansEvaluation(Evaluation):
 
     SECONDS: ClassVar[float] = 3e-3
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
+    QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.spans.error_spans",)
     ROWS: ClassVar[Mapping[str, type]] = {"spans": SpanRow, "error_free": ErrorFreeRow}
 
     gold: Mapping[str, str] = identity()

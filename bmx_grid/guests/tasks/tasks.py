@@ -31,8 +31,8 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.evaluations.rows_of_guests import HumanRank, TaskRank, WithoutOutliers
 from bmx_grid.evaluations.significance import ALONE, significance_ranks, turned
+from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, WithoutOutliers
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, Scores, drawn_agreement
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.significance import p_of_swaps
@@ -52,6 +52,7 @@ class TasksEvaluation(Evaluation):
 
     SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
+    QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.tasks.shared_task",)
     ROWS: ClassVar[Mapping[str, type]] = {
         "task_ranking": TaskRank,
         "human_ranking": HumanRank,

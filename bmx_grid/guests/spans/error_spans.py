@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bmx_grid.analysis.base import PAIR, Column, Given, Table, highest_first, rows_by
 from bmx_grid.core.wording import counted, setting_label, written
-from bmx_grid.evaluations.rows_of_guests import ErrorFreeRow, SpanRow
+from bmx_grid.guests.spans.span_rows import ErrorFreeRow, SpanRow
 
 HUMAN = "human"
 OF_SPANS = (

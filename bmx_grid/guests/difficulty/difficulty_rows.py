@@ -1,60 +1,10 @@
-"""Rows of tables that guests' evaluations write and questions read: all that both know of each other."""
+"""Rows of the tables on the best systems, and on what is difficult."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from bmx_grid.evaluations.base import Measured, SettingRow
-
-
-@dataclass(frozen=True)
-class TaskRank(SettingRow):
-    """One row of task_ranking.parquet: a metric over the n_tasks tasks that every metric has.
-
-    value: the mean of the tasks, weighted; rank: metrics share one until a test of means tells them apart (p < .05);
-    tasks: their names; n_left_out: tasks that some metric lacks.
-    """
-
-    dataset: str
-    language_pair: str
-    explainer: str
-    value: float
-    rank: int
-    tasks: str
-    n_tasks: int
-    n_left_out: int
-
-
-@dataclass(frozen=True)
-class HumanRank(SettingRow):
-    """One row of human_ranking.parquet: a system of a language pair, as `measures.systems.ranges_by_wins` ranks it.
-
-    outlier: whether its mean human score is one (`measures.systems.outliers`).
-    """
-
-    metric: str
-    explainer: str
-    human_name: str
-    system: str
-    human: float
-    wins: int
-    losses: int
-    rank_low: int
-    rank_high: int
-    cluster: int
-    outlier: bool
-
-
-@dataclass(frozen=True)
-class WithoutOutliers(SettingRow):
-    """One row of outliers.parquet: Pearson's r of a metric's and people's system scores, with and without outliers."""
-
-    explainer: str
-    systems: str
-    n_systems: int
-    n_outliers: int
-    pearson: float
-    pearson_without: float
 
 
 @dataclass(frozen=True)
@@ -142,46 +92,3 @@ class WordRow(SettingRow):
     token: str
     systems: int
     difficulty: float
-
-
-@dataclass(frozen=True)
-class SpanRow(SettingRow):
-    """One row of spans.parquet: how the error spans of an explainer, or of a person, agree with people's.
-
-    explainer: whose spans; gold: with whose; kind: "explainer" or "human", which has the name of the gold where its
-    own annotators are compared. measure: "characters" with partial credit, or "MPP". f1: with its 95 % interval over
-    clusters. n_segments: judged by both; n_comparisons: of several annotators each pair counts.
-    """
-
-    KEY = ("gold", "measure")
-
-    metric: str
-    explainer: str
-    gold: str
-    kind: str
-    measure: str
-    f1: Measured
-    precision: float
-    recall: float
-    n_segments: int
-    n_comparisons: int
-
-
-@dataclass(frozen=True)
-class ErrorFreeRow(SettingRow):
-    """One row of error_free.parquet: how well error-free segments are told from others.
-
-    point: of a metric's score or its boost, with a cross-fitted threshold; "no span" of an explainer by itself.
-    mcc: NaN where no segment is error-free, or all are; n_error_free of n_segments are; n_unlabelled: segments
-    for which the other folds give no threshold.
-    """
-
-    KEY = ("gold", "human_name", "point")
-
-    gold: str
-    human_name: str
-    point: str
-    mcc: Measured
-    n_segments: int
-    n_error_free: int
-    n_unlabelled: int

@@ -9,7 +9,7 @@ from typing import Any
 from bmx_grid.analysis.base import Column, Given, Table, first_by, rows_by
 from bmx_grid.core.wording import file_stem, named
 from bmx_grid.evaluations.base import NOTHING, SettingRow
-from bmx_grid.evaluations.rows_of_guests import BinRow, DifferenceRow, RankRow, TopRow, WordRow
+from bmx_grid.guests.difficulty.difficulty_rows import BinRow, DifferenceRow, RankRow, TopRow, WordRow
 
 ON_THESE = "on these systems"
 SYMBOLS = {"pearson": "r", "kendall": "τ", "spearman": "ρ"}

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 from some_frames import completed
 
-from bmx_grid.analysis import best_systems
 from bmx_grid.analysis.base import Given
+from bmx_grid.guests.difficulty import best_systems
 
 PLACE = {"dataset": "toy", "language_pair": "de-en", "explainer": "none", "human_name": "da"}
 

@@ -1,13 +1,12 @@
-"""What shared tasks decide by, as the page shows it."""
+"""Metrics and boosts against placebos, as the page shows them."""
 
 import numpy as np
 import pytest
 from some_frames import as_table
 
 from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.shared_task import compute, tables
+from bmx_grid.analysis.placebos import compute, tables
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.rows_of_guests import HumanRank, TaskRank, WithoutOutliers
 from bmx_grid.evaluations.significance import TestRow as Comparison
 
 PAIR = {"dataset": "d", "language_pair": "de-en"}
@@ -56,24 +55,3 @@ def test_what_beats_no_placebo_is_named(rows, said):
 
 def test_tables_of_a_sweep_without_these_evaluations_are_none():
     assert list(tables(compute(Given({})))) == []
-
-
-def test_systems_and_metrics_have_a_table_each():
-    systems = [
-        HumanRank("", "", "da", name, 1.0, 0, 0, low, high, low, name == "b", **PAIR)
-        for name, low, high in (("a", 1, 1), ("b", 2, 2), ("c", 0, 0))
-    ]
-    given = {
-        "human_ranking": systems,
-        "outliers": [WithoutOutliers("none", "b", 3, 1, 0.9, 0.1, **PAIR, metric="x")],
-        "task_ranking": [TaskRank("all", "all", "none", 0.5, 1, "one, two", 2, 1, metric=name) for name in "xy"],
-    }
-    given = {name: as_table(rows) for name, rows in given.items()}
-    found = {table.stem: table for table in tables(compute(Given(given)))}
-    assert list(found) == ["task_ranking", "outliers", "people_d_de-en"]
-    assert [[cell.shown for cell in row[:3]] for row in found["people_d_de-en"].rows] == [
-        ["a", "1-1", ""],
-        ["b", "2-2", "outlier"],
-    ]
-    assert [cell.shown for cell in found["outliers"].rows[0]][3:] == ["b", "3", "0.900", "0.100"]
-    assert "left out, as undefined or not of every metric: 1" in found["task_ranking"].notes[0]

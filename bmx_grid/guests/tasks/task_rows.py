@@ -1,0 +1,57 @@
+"""Rows of the tables of shared tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bmx_grid.evaluations.base import SettingRow
+
+
+@dataclass(frozen=True)
+class TaskRank(SettingRow):
+    """One row of task_ranking.parquet: a metric over the n_tasks tasks that every metric has.
+
+    value: the mean of the tasks, weighted; rank: metrics share one until a test of means tells them apart (p < .05);
+    tasks: their names; n_left_out: tasks that some metric lacks.
+    """
+
+    dataset: str
+    language_pair: str
+    explainer: str
+    value: float
+    rank: int
+    tasks: str
+    n_tasks: int
+    n_left_out: int
+
+
+@dataclass(frozen=True)
+class HumanRank(SettingRow):
+    """One row of human_ranking.parquet: a system of a language pair, as `measures.systems.ranges_by_wins` ranks it.
+
+    outlier: whether its mean human score is one (`measures.systems.outliers`).
+    """
+
+    metric: str
+    explainer: str
+    human_name: str
+    system: str
+    human: float
+    wins: int
+    losses: int
+    rank_low: int
+    rank_high: int
+    cluster: int
+    outlier: bool
+
+
+@dataclass(frozen=True)
+class WithoutOutliers(SettingRow):
+    """One row of outliers.parquet: Pearson's r of a metric's and people's system scores, with and without outliers."""
+
+    explainer: str
+    systems: str
+    n_systems: int
+    n_outliers: int
+    pearson: float
+    pearson_without: float
