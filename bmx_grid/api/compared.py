@@ -108,7 +108,9 @@ class Compared:
             notes.append(f"n/a: a correlation needs {FEWEST} {per_group}s that differ in metric and human scores.")
         grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
         title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
-        return Table.of("agreement", title, frame, columns, notes, by=["language_pair"], names=len(self._pair) + 1)
+        return Table.of(
+            "agreement", self._titled(title), frame, columns, notes, by=["language_pair"], names=len(self._pair) + 1
+        )
 
     def _differences(self) -> Table:
         """A row per two metrics: the difference with its interval, and the p value of the test."""
@@ -125,7 +127,7 @@ class Compared:
         )
         title = f"Differences in {self.statistic} between metrics"
         marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
-        return Table.of("differences", title, marked, columns, [note], names=len(self._pair) + 2)
+        return Table.of("differences", self._titled(title), marked, columns, [note], names=len(self._pair) + 2)
 
     def _verdicts(self) -> Table:
         """A row per two metrics: whether the better one adds anything, with those estimates that are known."""
@@ -141,7 +143,7 @@ class Compared:
         notes += [f"{label}: {meaning}." for label, meaning in MEANINGS.items() if label in labels]
         title = "Does the better metric add anything to the other one's score and the length?"
         columns = [*self._pair, *self._two_metrics, *estimates, Column("verdict")]
-        return Table.of("verdicts", title, self.verdicts, columns, notes, names=len(self._pair) + 2)
+        return Table.of("verdicts", self._titled(title), self.verdicts, columns, notes, names=len(self._pair) + 2)
 
     def of_kind(self, kind: FrameKind) -> Compared:
         """The same with `correlations`, `tests` and `verdicts` as frames of another kind; printed from these here."""
@@ -153,9 +155,13 @@ class Compared:
 
     @property
     def _pair(self) -> list[Column]:
-        """The column of the language pair, where there is one."""
-        no_pair = set(self.correlations["language_pair"]) == {NO_PAIR}
-        return [] if no_pair else [Column("language_pair", "pair")]
+        """The column of the language pair, where there are several."""
+        return [Column("language_pair", "pair")] if self.correlations["language_pair"].nunique() > 1 else []
+
+    def _titled(self, title: str) -> str:
+        """A title, with the language pair where there is one."""
+        (pair, *others) = self.correlations["language_pair"].unique()
+        return title if others or pair == NO_PAIR else f"{pair}: {title[0].lower()}{title[1:]}"
 
     @property
     def _two_metrics(self) -> list[Column]:

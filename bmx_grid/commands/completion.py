@@ -1,8 +1,12 @@
 """usage: bmx-grid completion bash|zsh
 
 Print what makes the shell complete commands, flags, keys and names of options:
+eval "$(bmx-grid completion bash)" is a line for ~/.bashrc, that of zsh for
+~/.zshrc.
 
-  eval "$(bmx-grid completion bash)"     # a line for ~/.bashrc; zsh: ~/.zshrc
+examples:
+  bmx-grid completion bash >> ~/.bashrc
+  bmx-grid completion zsh >> ~/.zshrc
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ and returns is in its docstring.
 | `rank_ranges`, `outliers` | ranks of systems that resamples leave possible; systems apart from all others |
 | `krippendorff_alpha`, `uniform_kappa`, `reliability` | how far raters agree, and the ceiling of any metric |
 | `rank_words`, `label_measures` | attributions and labels of words against gold tags |
+| `character_sums`, `span_sums`, `agreement_with_interval` | error spans: F1 of characters and of whole spans (MPP) |
 | `compute_grid`, `GridSpec`, `PowerRange` | all correlations of power means of attributions by p and w |
 """
 
