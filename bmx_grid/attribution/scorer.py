@@ -14,7 +14,15 @@ from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option
-from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError, component_errors, unknown
+from bmx_grid.core.errors import (
+    BmxError,
+    ConfigError,
+    DataError,
+    ExplainError,
+    UnavailableError,
+    component_errors,
+    unknown,
+)
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
@@ -97,6 +105,26 @@ class Scorer:
         if self.explainer is None or self.boost is not None:
             return None
         return f"{self.explainer.signature}|seed:{drawn_with(self.explainer, self.seed)}"
+
+    @property
+    def has_statistics(self) -> bool:
+        """Whether the score of a system is made of statistics of its segments; else it is the mean of their scores."""
+        return self.boost is None and self.metric.has_statistics
+
+    def torch_metric(self, **options: Any) -> Any:
+        """This scorer as a metric of torchmetrics: `update(hypotheses, references)` of each batch, then `compute()`.
+
+        options: of `torchmetrics.Metric`. Raises UnavailableError where torchmetrics is not installed.
+        """
+        try:
+            from bmx_grid.attribution.torch_metric import SystemScore
+        except ModuleNotFoundError as error:
+            raise UnavailableError("torchmetrics is not installed: `pip install torchmetrics`.") from error
+        return SystemScore(self, **options)
+
+    def __call__(self, *texts: Sequence[Any]) -> Floats:
+        """`score`."""
+        return self.score(*texts)
 
     def items(self, *texts: Sequence[Any]) -> list[Item]:
         """The segments as the metric reads them. Raises as `score` does."""

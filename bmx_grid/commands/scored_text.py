@@ -85,7 +85,7 @@ def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[Sc
 
 def system_kind(scorer: Scorer) -> str:
     """What a system's score is: made of summed statistics, "corpus", or the "mean" of its segments."""
-    return "corpus" if scorer.boost is None and scorer.metric.has_statistics else "mean"
+    return "corpus" if scorer.has_statistics else "mean"
 
 
 def systems(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
@@ -131,3 +132,22 @@ def test_many_segments_are_scored_in_parts_and_in_order(explainer, monkeypatch):
     parts: list[int] = []
     assert scorer.explain(references, references[::-1], progress=parts.append).scores.tobytes() == whole.tobytes()
     assert len(parts) == (3 if explainer is None else 12) and sum(parts) == scorer.count_texts(references, references)
+
+
+@pytest.mark.parametrize(("metric", "point"), [("chrf", {}), ("chrf", {"p": -1.0}), ("minilm_sbert", {})])
+def test_torchmetrics_gets_the_score_of_a_system_batch_by_batch(metric, point):
+    pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
+    scorer = bmx_grid.load(metric, "erasure" if point else None, **point)
+    adapted = scorer.torch_metric()
+    assert np.isnan(adapted.compute().item())
+    adapted.reset()
+    adapted.update(HYPOTHESES[:1], REFERENCES[:1])
+    other = pickle.loads(pickle.dumps(scorer.torch_metric()))
+    other.update(HYPOTHESES[1:], REFERENCES[1:])
+    adapted.sums += other.sums  # as processes gather them
+    scores = scorer(REFERENCES, HYPOTHESES)
+    expected = scores.mean()
+    if scorer.has_statistics:
+        sums = scorer.metric.statistics(scorer.items(REFERENCES, HYPOTHESES)).sum(axis=0)
+        expected = scorer.metric.combine(sums)
+    assert adapted.compute().item() == pytest.approx(expected, abs=1e-6)

@@ -1,0 +1,63 @@
+"""A scorer as a metric of torchmetrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torchmetrics import Metric as TorchMetric
+
+from bmx_grid.attribution.contracts import combined, statistics_of
+from bmx_grid.core.errors import DataError
+from bmx_grid.words.perturbation import Role
+
+
+class SystemScore(TorchMetric):  # type: ignore[misc]
+    """The score of a system from batches of its segments, for training loops: `update`, then `compute`.
+
+    It is made of summed statistics where the metric has them (BLEU, chrF, TER), else the mean of the segments. A batch
+    is scored when it comes, and the states are rows of sums, which processes gather.
+    """
+
+    higher_is_better = True
+    is_differentiable = False
+    full_state_update = False
+    sums: Any
+
+    def __init__(self, scorer: Any, **options: Any) -> None:  # a Scorer, whose module imports this one
+        super().__init__(**options)
+        self.scorer = scorer
+        self.add_state("sums", default=[], dist_reduce_fx="cat")
+
+    def update(self, preds: Sequence[str], target: Sequence[Any], sources: Sequence[str] | None = None) -> None:
+        """Score a batch: hypotheses, and the references, or the sources for a metric that reads no reference.
+
+        sources: for a metric that reads both. Raises as `Scorer.score`.
+        """
+        reads = self.scorer.reads
+        texts: dict[Role, Any] = {"hypothesis": preds, "reference": target, "source": sources}
+        if "reference" not in reads:
+            texts["source"] = target
+        elif "source" in reads and sources is None:
+            raise DataError("this metric reads source and reference: update(hypotheses, references, sources).")
+        columns = [texts[role] for role in reads]
+        if self.scorer.has_statistics:
+            of_batch = statistics_of(self.scorer.metric, self.scorer.items(*columns)).sum(axis=0)
+        else:
+            scores = self.scorer.score(*columns)
+            of_batch = np.array([scores.sum(), len(scores)])
+        self.sums.append(torch.tensor(of_batch[None], dtype=torch.float64, device=self.device))
+
+    def compute(self) -> torch.Tensor:
+        """float64 scalar; NaN where there was no segment."""
+        if not len(self.sums):
+            return torch.tensor(float("nan"), dtype=torch.float64, device=self.device)
+        rows = self.sums if isinstance(self.sums, torch.Tensor) else torch.cat(self.sums)  # gathered ones are joined
+        total = rows.sum(dim=0).cpu().numpy()
+        if self.scorer.has_statistics:
+            score = combined(self.scorer.metric, total[None])[0]
+        else:
+            score = total[0] / total[1] if total[1] else np.nan
+        return torch.tensor(float(score), dtype=torch.float64, device=self.device)
