@@ -14,9 +14,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.errors import DataError, UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
+from bmx_grid.metrics._ter import edits
 from bmx_grid.metrics.base import Counted, OfReferences, pairs_of
 from bmx_grid.words.perturbation import Item, Role
 
@@ -159,15 +160,27 @@ class Ter(Counted):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 2]: edits, and words of the reference."""
-        from sacrebleu.metrics.lib_ter import translation_edit_rate
-
-        words = _tercom_words(*self.library_settings().values())
-        found = []
+        split = functools.cache(_tercom_words(*self.library_settings().values()))  # an explainer repeats references
+        hypotheses: list[list[str]] = []
+        references: list[list[str]] = []
+        counts: list[int] = []
         for item in items:
-            hypothesis = words(item.text("hypothesis"))
-            each = [translation_edit_rate(hypothesis, words(truth)) for truth in self.references_of(item)]
-            found.append((min(edits for edits, _ in each), sum(length for _, length in each) / len(each)))
-        return np.array(found, dtype=np.float64).reshape(-1, 2)
+            texts = self.references_of(item)
+            counts.append(len(texts))
+            references += map(split, texts)
+            hypotheses += [split(item.text("hypothesis"))] * len(texts)
+        starts = np.cumsum([0, *counts])[:-1]
+        n_edits = edits(hypotheses, references)
+        for row in np.flatnonzero(n_edits < 0).tolist():
+            raise DataError(
+                f"TER: its beam reaches no end for a hypothesis of {len(hypotheses[row]):,} words and a reference of "
+                f"{len(references[row]):,}, as sacreBLEU's; leave the segment out, or choose another metric."
+            )
+        lengths = np.array([len(words) for words in references], dtype=np.float64)
+        if not items:
+            return np.empty((0, 2))
+        fewest = np.minimum.reduceat(n_edits, starts).astype(np.float64)
+        return np.stack([fewest, np.add.reduceat(lengths, starts) / np.array(counts)], axis=1)
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.TER's corpus score of summed statistics, divided by 100."""

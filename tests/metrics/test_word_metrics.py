@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.core.configure import build, load_option
+from bmx_grid.metrics._ter import edits
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.words import Rouge, Wer, WordMatch
 from bmx_grid.words.perturbation import Item
@@ -80,3 +81,31 @@ def test_word_match_and_word_overlap_differ_in_punctuation_and_empty_texts(hypot
 def test_rouge_is_f1_as_by_hand(variant, hypothesis, expected):
     one = Item(reference="the cat lay down", hypothesis=hypothesis, further_references=(hypothesis,))  # not read
     assert Rouge(variant=variant).score([one])[0] == pytest.approx(expected, abs=1e-12)
+
+
+def hard_pairs(count):
+    """Words with many ways to shift them: few different ones, blocks that changed places, sides of unlike lengths."""
+    rng = np.random.default_rng(4)
+    for number in range(count):
+        truth = [
+            str(word) for word in rng.integers(0, (3, 30, 6)[number % 3], rng.integers(0, (12, 40, 100)[number % 3]))
+        ]
+        text = list(truth)
+        if number % 3 == 2:
+            text = [str(word) for word in rng.integers(0, 6, rng.integers(0, 8))]
+        for _ in range(rng.integers(0, 4)):
+            start, size, to = rng.integers(0, len(text) + 1, 3)
+            run = text[start : start + size]
+            rest = text[:start] + text[start + size :]
+            text = rest[:to] + run + rest[to:]
+        yield [word for word in text if rng.random() < 0.9], truth
+
+
+def test_edits_with_shifts_are_sacrebleus():
+    from sacrebleu.metrics.lib_ter import translation_edit_rate
+
+    pairs = [*hard_pairs(240), ([], []), (["a"], []), ([], ["a", "b"]), (["a"] * 60, ["a"] * 3)]
+    found = edits(*zip(*pairs, strict=True))
+    assert found.tolist() == [translation_edit_rate(text, truth)[0] for text, truth in pairs]
+    assert found.tolist() == [int(edits([text], [truth])[0]) for text, truth in pairs], "alone as in a batch"
+    assert len(edits([], [])) == 0
