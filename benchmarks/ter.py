@@ -2,8 +2,8 @@
 
     python benchmarks/ter.py [--pairs 60] [--rounds 3]
 
-Pairs are those of WMT17 de-en. sacreBLEU takes them one by one, as its `sentence_score` does; with LIME on the hypothesis
-of some of them, each perturbed text is one more.
+Pairs are those of WMT17 de-en. sacreBLEU takes them one by one, as its `sentence_score` does; with LIME on some of them
+each perturbed text is one more.
 """
 
 from __future__ import annotations
