@@ -49,7 +49,8 @@ Part = Callable[[list[GridTable], Mapping[str, Any]], "Iterable[Check]"]
 class Check:
     """A published value and ours, None where there is none, with the reason.
 
-    at: where it stands in the paper; tolerance: the largest difference that agrees.
+    at: where it stands in the paper; tolerance: the largest difference that agrees; reason: why there is none; needs:
+        what it takes to agree, where a table cannot tell.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Check:
     ours: float | None
     tolerance: float
     reason: str = "not in this table"
+    needs: str = ""
 
     @property
     def verdict(self) -> str:
@@ -98,7 +100,8 @@ def lines(checks: Iterable[Check]) -> Iterator[str]:
             yield f"{head}{'':>24}  {ABSENT}: {one.reason}"
         else:
             difference = round(one.ours - one.published, 5) + 0.0  # none is printed as -0.00000
-            yield f"{head}{_number(one.ours):>12}{difference:>+12.5f}  {VERDICTS[one.verdict]}"
+            why = f": needs {one.needs}" if one.verdict == DIFFER and one.needs else ""
+            yield f"{head}{_number(one.ours):>12}{difference:>+12.5f}  {VERDICTS[one.verdict]}{why}"
     yield ""
     yield ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
 

@@ -8,12 +8,15 @@ paper    GRID: of a sweep over WMT17. For each published number, the correlation
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from compare import Check, settings_of
 
 from bmx_grid.analysis.base import GridTable
+from bmx_grid.core.configure import load_option
 
 METRICS = {
     "BERTScore": "bertscore",
@@ -29,9 +32,12 @@ def paper(tables: list[GridTable], expected: Mapping[str, Any]) -> Iterator[Chec
             for place, side in enumerate(("into", "from")):
                 pairs = section[f"{side}_english"]
                 for pair, published in zip(pairs, row[side], strict=True):
-                    ours = _ours(tables, dataset, pair, METRICS.get(row["name"])) if side == "into" else None
+                    ours, model = None, ""
+                    if side == "into" and row["name"] in METRICS:
+                        ours, model = _ours(tables, dataset, pair, METRICS[row["name"]])
                     name = f"{dataset} {row['name']}, {pair}"
-                    yield Check(name, section["at"], published, ours, expected["tolerance"], f"needs {row['needs']}")
+                    reason = f"needs {row['needs']}" + (f"; this run's model is {model}" if model else "")
+                    yield Check(name, section["at"], published, ours, expected["tolerance"], reason, row["needs"])
                 printed = row["average"][place]
                 right = row.get("erratum", row["average"])[place]
                 told = f"{dataset} mean of {row['name']}, {side} English"
@@ -44,13 +50,31 @@ def paper(tables: list[GridTable], expected: Mapping[str, Any]) -> Iterator[Chec
             yield Check(name, section["at"], published, None, 0.0, f"needs {section['needs']}")
 
 
-def _ours(tables: list[GridTable], dataset: str, pair: str, metric: str | None) -> float | None:
-    """|Pearson's r| of the metric alone, times 100; None where no table has it."""
-    for table in tables if metric is not None else ():
+def _ours(tables: list[GridTable], dataset: str, pair: str, metric: str) -> tuple[float | None, str]:
+    """|Pearson's r| of the metric alone, times 100, and "".
+
+    None where no table has it, or where the sweep says that it is of another model than the slides', which is named.
+    """
+    for table in tables:
         part = settings_of(table, dataset=dataset, language_pair=pair, metric=metric)
-        if len(part):
-            return 100 * abs(float(part.baseline[0]))
-    return None
+        if not len(part):
+            continue
+        slides = str(load_option("metric", metric)["model"])
+        signature = _signature(Path(table.origin), dataset, pair, metric)
+        if signature and f"model:{slides}|" not in signature:
+            return None, signature.partition("model:")[2].partition("|")[0]
+        return 100 * abs(float(part.baseline[0])), ""
+    return None, ""
+
+
+def _signature(grid: Path, dataset: str, pair: str, metric: str) -> str:
+    """The signature of the metric in the table of settings beside a grid, or of a sweep; "" where there is none."""
+    settings = (grid / "tables" if grid.is_dir() else grid.parent) / "settings.parquet"
+    if not settings.is_file():
+        return ""
+    frame = pd.read_parquet(settings, columns=["dataset", "language_pair", "metric", "signature"])
+    found = frame[(frame["dataset"] == dataset) & (frame["language_pair"] == pair) & (frame["metric"] == metric)]
+    return str(found["signature"].iloc[0]) if len(found) else ""
 
 
 PARTS = {"paper": paper}

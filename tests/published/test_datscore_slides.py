@@ -2,13 +2,16 @@
 
 import csv
 import functools
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from fakes import ROOT
 from parts import ablations
 from scripts import script
+from some_tables import peaked, table
 
 from bmx_grid.guests.datscore.combined import one_vs_rest, weighted
 from bmx_grid.measures.correlation import correlate
@@ -79,3 +82,19 @@ def test_every_variant_by_hand(kind):
     assert found["weighting", "uniform, one_vs_rest"].correlation == of(weighted(OTHER, other), HUMAN)
     assert len(found) == 1 + 3 + 3 + 4
     assert all(one.difference == one.correlation - whole for one in found.values())
+
+
+def test_a_run_of_another_model_is_named_and_not_held_against_the_slides(tmp_path):
+    expected = yaml.safe_load((FOLDER / "expected.yaml").read_text())
+    names = {"dataset": "wmt17", "language_pair": "cs-en", "metric": "bertscore"}
+    made = table({(*names.values(), "lime"): peaked(0.5)})
+    for model, verdict, said in (
+        ("roberta-large", "DIFFERS", "needs"),
+        ("tiny", "not here", "this run's model is tiny"),
+    ):
+        settings = pd.DataFrame([{**names, "signature": f"bertscore|version:1|model:{model}|layer:17 || lime"}])
+        settings.to_parquet(tmp_path / "settings.parquet")
+        with script(FOLDER / "quantities.py") as quantities, script(ROOT / "experiments" / "compare.py") as compare:
+            checks = quantities.paper([replace(made, origin=str(tmp_path / "grid.parquet"))], expected)
+            (line,) = [line for line in compare.lines(checks) if line.startswith("wmt17 BERTScore, cs-en")]
+        assert verdict in line and said in line
