@@ -200,10 +200,13 @@ def _show(reader: DatasetReader, data_dir: Path, limit: int) -> None:
 
 def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
     texts = [role for role in ("source", "reference") if segments.has(role)]
+    known = " and ".join(texts)
+    if len(texts) == 2 and segments.texts("source") == segments.texts("reference"):
+        known += ", which are the same in every row"
     systems = f" of {counted(len(segments.systems), 'system')}" if segments.systems else ""
     print(
         f"{segments.dataset} {segments.language_pair}: {counted(len(segments), 'segment')}{systems} in "
-        f"{counted(n_clusters, 'cluster')}, {segments.rated:,} rated, with {' and '.join(texts)}"
+        f"{counted(n_clusters, 'cluster')}, {segments.rated:,} rated, with {known}"
     )
     judgements = segments.judgements
     for name, scores in judgements.scores.items():
@@ -274,7 +277,9 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
         if len(segments) < len(table):
             lines["id"] = f"the number of the row: {visible(roles.pop('id')[0])} repeats within a pair"
     if "language_pair" not in roles:
-        lines["language pair"] = ", ".join(reader.language_pairs) or "none (name it with language_pair=de-en)"
+        lines["language pair"] = (
+            ", ".join(reader.language_pairs) or "none: one language, or name the pair with language_pair=de-en"
+        )
     used = {name for names in roles.values() for name in names}
     lines["unused"] = (
         visible(first_few([name for name in dict.fromkeys(table.names) if name not in used])) or "no column"

@@ -188,3 +188,12 @@ def test_what_is_no_table_is_one_sentence(name, said, tmp_path, monkeypatch, cap
     assert main(["show", name]) == 2
     err = capsys.readouterr().err
     assert re.search(said, err) and err.count("\n") == 1
+
+
+def test_a_reference_that_is_the_source_and_one_language_are_said(show):
+    header = "source|reference|hypothesis|score"
+    status, out, _ = show("mine.tsv", header, "a b|a b|a|1", "c d|c d|c|2", "e|e|e|3")
+    assert status == 0 and "with source and reference, which are the same in every row" in " ".join(out.split())
+    assert "none: one language, or name the pair with language_pair=de-en" in out
+    _, out, _ = show("other.tsv", header, "a b|a b|a|1", "c d|c e|c|2", "e|e|e|3")
+    assert "the same" not in out

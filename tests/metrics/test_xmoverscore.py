@@ -8,10 +8,13 @@ import pytest
 from neural import EMPTY, NAMES, PAIRS
 from pairs import score
 
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.metrics import xmoverscore
+from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.xmoverscore import AuthorsXMoverScore, XMoverScore, moved_distance, rounded_distance
 from bmx_grid.models.loading import load_model
+from bmx_grid.words.perturbation import Item
 
 pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
 
@@ -190,3 +193,16 @@ def test_what_is_missing_is_named_with_its_command(options, monkeypatch, lacking
     monkeypatch.setattr(xmoverscore.importlib.util, "find_spec", lambda name: None if name == lacking else nltk)
     with pytest.raises(UnavailableError, match=said):
         AuthorsXMoverScore(**options).check()
+
+
+def test_moverscore_is_the_distance_to_the_reference(tiny_model):
+    settings = load_option("metric", "moverscore") | {"model": tiny_model("bert"), "revision": None, "layer": 1}
+    moverscore = build(settings, Metric, "metric.moverscore")
+    text = "a cat sat on the mat"
+    same, other = moverscore.score([Item(reference=text, hypothesis=text), Item(reference=text, hypothesis="it rains")])
+    of_source = XMoverScore(model=settings["model"], layer=1, flow_dropout=0.0)
+    assert same == pytest.approx(1, abs=1e-6)
+    assert (
+        other == pytest.approx(of_source.score([Item(source=text, hypothesis="it rains")])[0], abs=1e-6)
+        and other < same
+    )
