@@ -10,7 +10,6 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.base import Boost, Fit, Fitted
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
@@ -20,6 +19,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.base import NAMES, OF_SETS, Columns, Each, Finished, grouped, here
+from bmx_grid.evaluations.beside import named_levels, other_metrics, placebos_of, shared_metrics, with_best
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -158,7 +158,7 @@ class BoostEvaluation(OnGrid):
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
         beside = [
-            replace(setting, others=_other_metrics(setting, settings), placebos=_placebos(setting, settings))
+            replace(setting, others=other_metrics(setting, settings), placebos=placebos_of(setting, settings))
             for setting in settings
         ]
         results = super().evaluate(beside, each)
@@ -208,11 +208,11 @@ class BoostEvaluation(OnGrid):
         _add_scopes(members, results, samples)
         best = [{name: self._best_gain(name, member) for name in member.features} for member in members]
         others = ", ".join(sorted({name for setting in settings for name in setting.others}))
-        named = _named(settings)
+        named = named_levels(settings)
         for result, setting, member in zip(results, settings, members, strict=True):
             for row in asked(result.boosts, self.boosts):
                 metrics = others if math.isfinite(row.over_metrics.value) else ""
-                result.verdicts.append(replace(_with_best(row, settings, best), metrics=metrics, named=named))
+                result.verdicts.append(replace(with_best(row, settings, best), metrics=metrics, named=named))
             for boost, reason in member.lacking.items():
                 result.verdicts.append(Verdict(*setting.names, boost, NOT_JUDGED, because=f"not judged: {reason}"))
         return results
@@ -224,7 +224,7 @@ class BoostEvaluation(OnGrid):
         pairs = [setting.names[1] for setting in settings]
         members = linked(self._kind, members, labels, pairs)
         choices = list(self._choices(members)) if settings[0].explainer is not None else []
-        names, metrics = _shared_metrics(members)
+        names, metrics = shared_metrics(members)
         if names:
             choices.append((COMBINED, partial(fit_average, names), [[columns] for columns in metrics]))
         held = self._chosen_by_others(choices, members, ELSEWHERE)
@@ -352,35 +352,6 @@ def _with_verdicts(boosts: Sequence[dict[str, Any]], verdicts: Sequence[Verdict]
     return with_verdicts
 
 
-def _other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
-    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and people are none."""
-    return {
-        other.metric_name: other.scores.base_scores
-        for other in settings
-        if other.pair == setting.pair and len(other.segments) == len(setting.segments)
-        if other.metric_name != setting.metric_name and not (other.metric.is_placebo or other.metric.is_human)
-    }
-
-
-def _placebos(setting: Finished, settings: Sequence[Finished]) -> list[AttributionSet]:
-    """The attributions of placebos of the setting's explainer, for the same metric and segments."""
-    placebos = []
-    for other in settings:
-        if other.names[:3] != setting.names[:3] or other.explainer is None or setting.explainer is None:
-            continue
-        if other.explainer.is_placebo_of(setting.explainer):
-            placebos.append(other.scores)
-    return placebos
-
-
-def _shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Floats]]:
-    """The other metrics that score every judged segment of some settings, and their scores float64[n, k] of each."""
-    by_name = [{name: scores[member.used] for name, scores in member.setting.others.items()} for member in members]
-    names = set.intersection(*(set(scores) for scores in by_name))
-    shared = tuple(name for name in sorted(names) if all(np.isfinite(scores[name]).all() for scores in by_name))
-    return shared, [np.column_stack([scores[name] for name in shared] or [np.empty(0)]) for scores in by_name]
-
-
 def _of(values: Sequence[T], places: Sequence[int]) -> list[T]:
     return [values[place] for place in places]
 
@@ -419,27 +390,3 @@ def _labels(member: Member, gold: str) -> Iterator[tuple[str, str]]:
     rated = member.used & np.isfinite(judgements.scores[gold or judgements.primary])
     for label in np.asarray(member.setting.clusters)[rated].tolist():
         yield member.setting.names[0], label
-
-
-def _named(settings: Sequence[Finished]) -> str:
-    """Of systems, raters, domains and documents what the data of all settings name."""
-    groups = set.intersection(*(set(setting.segments.groups) for setting in settings))
-    if all(segment.document for setting in settings for segment in setting.segments.segments):
-        groups.add("document")
-    return ", ".join(sorted(groups))
-
-
-def _with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:
-    """With the mean of what the boost gains on the segments it is chosen on; best: of each setting, by boost.
-
-    Not where another human score judges than the one that chooses.
-    """
-    if row.human not in ("", settings[0].segments.judgements.primary):
-        return row
-    gains = [
-        of_setting[row.boost]
-        for setting, of_setting in zip(settings, best, strict=True)
-        if row.boost in of_setting
-        if row.dataset in (ALL, setting.names[0]) and row.language_pair in (ALL, setting.names[1])
-    ]
-    return replace(row, best_gain=float(np.mean(gains)) if gains else math.nan)
