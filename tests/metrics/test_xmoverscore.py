@@ -68,14 +68,16 @@ def plain_score(model, truth: str, hypothesis: str, layer: int) -> float:
     return 1 - float((flow * cost).sum())
 
 
+@pytest.mark.parametrize("ground_truth", ["source", "reference"])
 @pytest.mark.parametrize("name", NAMES)
-def test_equals_the_published_steps(tiny_model, name):
+def test_equals_the_published_steps(tiny_model, name, ground_truth):
     # texts without double blanks or blanks at the ends: tokenizers of other make than BERT's see those
     pairs = [pair for pair in PAIRS if all(text == " ".join(text.split()) for text in pair)]
     model = load_model("encoder", tiny_model(name), device="cpu")
     expected = [plain_score(model, *pair, layer=2) for pair in pairs]
-    found = score(XMoverScore(model=tiny_model(name), layer=2, device="cpu"), pairs)
-    assert found.tolist() == pytest.approx(expected, abs=1e-5)
+    metric = XMoverScore(model=tiny_model(name), layer=2, device="cpu", ground_truth=ground_truth)
+    assert metric.reads == (ground_truth, "hypothesis")
+    assert score(metric, pairs).tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_same_text_twice_scores_one_and_empty_texts_score_less(options):
