@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from bmx_grid.core.wording import masked
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid_surface import GridEvaluation
-from bmx_grid.explainers.base import BOTH_SIDES, Explainer
+from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.evaluation import fingerprint
 from bmx_grid.sweep.executors.base import Executor
@@ -117,7 +117,11 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     tracker = build(config.get("tracking"), Tracker, "tracking")
     _check_names(datasets)
     _check_tables(evaluations, settings)
-    _check_sides(evaluations, explainers)
+    nodes = config.get("explainer") or {}
+    naming = [name for name, node in nodes.items() if isinstance(node, Mapping) and node.get("sides") is not None]
+    explainers = {
+        name: _with_sides(name, explainer, name in naming, evaluations) for name, explainer in explainers.items()
+    }
     if settings.questions:
         from bmx_grid.analysis.questions import with_others
 
@@ -152,19 +156,26 @@ def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> 
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
 
 
-def _check_sides(evaluations: Mapping[str, Evaluation], explainers: Mapping[str, Explainer]) -> None:
-    """Refuse a grid of words that an explainer does not explain. Raises ConfigError."""
-    grid = _grid_among(evaluations)
-    if grid is None:
-        return
-    needed = BOTH_SIDES if grid.spec.side == "both" else ("hypothesis",)
-    for name, explainer in explainers.items():
-        if not set(needed) <= set(explainer.sides):
-            raise ConfigError(
-                f"explainer.{name}.sides=[{','.join(explainer.sides)}], but grid.side={grid.spec.side} aggregates the "
-                f"words of {' and '.join(needed)}; write explainer.{name}.sides={grid.spec.side}"
-                + (", or grid.side=hypothesis." if "hypothesis" in explainer.sides else ".")
-            )
+def _with_sides(name: str, explainer: Explainer, named: bool, evaluations: Mapping[str, Evaluation]) -> Explainer:
+    """The explainer of the sides that grid and boosts read, where the configuration names none.
+
+    Raises ConfigError where it names too few.
+    """
+    reading = [key for key, evaluation in evaluations.items() if evaluation.reads_ground_truth]
+    if not named:
+        is_enough = _grid_among(evaluations) is not None and not reading and not explainer.is_given
+        return replace(explainer, sides=("hypothesis",)) if is_enough else explainer
+    sides = explainer.sides or ()
+    if reading and "ground_truth" not in sides:
+        raise ConfigError(
+            f"explainer.{name}.sides=[{','.join(sides)}], but {' and '.join(reading)} read the words of both sides; "
+            f"write explainer.{name}.sides=both, or grid.side=hypothesis and boosts of that side."
+        )
+    if "hypothesis" not in sides:
+        raise ConfigError(
+            f"explainer.{name}.sides=[{','.join(sides)}]: grids and boosts read hypotheses; add hypothesis."
+        )
+    return explainer
 
 
 def _grid_among(evaluations: Mapping[str, Evaluation]) -> GridEvaluation | None:

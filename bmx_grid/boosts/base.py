@@ -86,6 +86,11 @@ class Boost(Component, ABC):
         """The constants of a boost of which nothing is chosen; None, the default, where `fit` chooses."""
         return None
 
+    @property
+    def reads_ground_truth(self) -> bool:
+        """Whether its features need attributions of words beside those of the hypothesis."""
+        return True
+
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """The names of the k features."""

@@ -105,6 +105,10 @@ class FeatureMix(Boost):
     def fixed(self) -> Fitted | None:
         return AtPoint(self.w[0]) if self.mix == "fixed" else None
 
+    @property
+    def reads_ground_truth(self) -> bool:
+        return self.side != "hypothesis"
+
     def names(self) -> tuple[str, ...]:
         name = self.feature if self.p is None else f"M_{self.p:g}"
         return tuple(f"{name} {side}" for side in self._sides)

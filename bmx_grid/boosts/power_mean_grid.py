@@ -84,6 +84,10 @@ class PowerMeanGrid(Boost):
         """p as numbers, so that a grid has one identity however it is written."""
         return {**super().fingerprint(), "p": list(map(repr, self.spec.p))}
 
+    @property
+    def reads_ground_truth(self) -> bool:
+        return self.side != "hypothesis"
+
     def names(self) -> tuple[str, ...]:
         return tuple(f"M_{p:g}" for p in self.spec.p)
 

@@ -309,6 +309,10 @@ class Fixed(Boost):
     def of_attributions(self) -> tuple[bool, ...]:
         return self.known.boost.of_attributions()
 
+    @property
+    def reads_ground_truth(self) -> bool:
+        return self.known.boost.reads_ground_truth
+
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         return self.known.boost.features(truth, hypothesis)
 

@@ -259,6 +259,11 @@ class Evaluation(Component):
     SECONDS: ClassVar[float] = 0.0
 
     @property
+    def reads_ground_truth(self) -> bool:
+        """Whether it needs attributions of words beside those of the hypothesis."""
+        return False
+
+    @property
     def key(self) -> str:
         """The name of its results: that of its first table."""
         return next(iter(self.ROWS))

@@ -137,6 +137,10 @@ class BoostEvaluation(OnGrid):
         boosts = {name: boost.fingerprint() for name, boost in self.boosts.items()}
         return {**super().fingerprint(), "boosts": boosts}
 
+    @property
+    def reads_ground_truth(self) -> bool:
+        return any(boost.reads_ground_truth for boost in self.boosts.values())
+
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         """Without explainers there is only the average of several metrics to judge."""
         for segments in sets:

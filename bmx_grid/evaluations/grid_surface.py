@@ -82,6 +82,10 @@ class GridEvaluation(GridOptions, Evaluation):
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
     AS_IT_ENDS: ClassVar[bool] = True
 
+    @property
+    def reads_ground_truth(self) -> bool:
+        return self.side == "both"
+
     def cost(self, n_segments: int) -> float:
         return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
 

@@ -49,25 +49,28 @@ class Explainer(Component):
     content and the side, so that order, subset and number of workers cannot change a result.
 
     sides: whose words are explained, and so perturbed: both, hypothesis, or a list of ground_truth (all texts that are
-        read beside the hypothesis) and hypothesis. One side costs half the texts, and has the same attributions.
+        read beside the hypothesis) and hypothesis. One side costs half the texts, and has the same attributions. None
+        is both; in a sweep the hypothesis alone, where grid and boosts read no other words.
     Raises ConfigError for no side.
     """
 
     stochastic: ClassVar[bool] = False  # whether `plan` draws from `rng`, so that the seed is identity
     writes_texts: ClassVar[bool] = False  # whether plans hold texts, with single spaces between words, and no masks
 
-    sides: Literal["both", "hypothesis"] | tuple[Side, ...] = identity(BOTH_SIDES, later=True, kw_only=True)
+    sides: Literal["both", "hypothesis"] | tuple[Side, ...] | None = identity(BOTH_SIDES, later=True, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sides = {"both": BOTH_SIDES, "hypothesis": ("hypothesis",)}.get(str(self.sides), self.sides)
+        named = {"None": BOTH_SIDES, "both": BOTH_SIDES, "hypothesis": ("hypothesis",)}
+        sides = named.get(str(self.sides), self.sides)
         if not sides:
             raise ConfigError("sides: at least one is explained; write sides=[hypothesis] or sides=both.")
         object.__setattr__(self, "sides", tuple(side for side in BOTH_SIDES if side in sides))
 
     def roles(self, reads: Sequence[Role]) -> tuple[Role, ...]:
         """Of the roles that a metric reads those whose words are explained."""
-        return tuple(role for role in reads if (role if role == "hypothesis" else "ground_truth") in self.sides)
+        sides = self.sides or ()
+        return tuple(role for role in reads if (role if role == "hypothesis" else "ground_truth") in sides)
 
     @property
     def signature(self) -> str:

@@ -329,5 +329,9 @@ def test_where_the_grid_reads_one_side_that_one_alone_is_explained(sweep, capsys
     assert sweep(*chosen[:-1], "grid.side=hypothesis") == 0
     rows = pq.read_table(tmp_path / "out" / "tables" / "scores.parquet").to_pylist()
     assert all(row["words_reference"] > 0 and np.isfinite(row["base"]) for row in rows)
-    with pytest.raises(ConfigError, match=r"explainer.erasure.sides=\[hypothesis\], but grid.side=both"):
+    with pytest.raises(ConfigError, match=r"explainer.erasure.sides=\[hypothesis\], but grid read the words of both"):
         sweep(*chosen, "explainer.erasure.sides=[hypothesis]")
+    boosts = ("evaluation=[grid,boosts]", "grid.side=hypothesis", "boost=[learned]")
+    assert sweep(*chosen, *boosts) == 0
+    plan = " ".join(capsys.readouterr().out.split())
+    assert f"at most {said[0]:,} texts" in plan, "that boost reads both sides"
