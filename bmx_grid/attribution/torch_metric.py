@@ -14,7 +14,7 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.words.perturbation import Role
 
 
-class SystemScore(TorchMetric):  # type: ignore[misc]
+class SystemScore(TorchMetric):
     """The score of a system from batches of its segments, for training loops: `update`, then `compute`.
 
     It is made of summed statistics where the metric has them (BLEU, chrF, TER), else the mean of the segments. A batch
