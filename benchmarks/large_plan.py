@@ -1,7 +1,7 @@
 """The plan of a sweep of 100,000 settings: seconds, and twice as many for twice the settings.
 
 A generated table of --pairs language pairs with five segments each, ten variants of chrF and ten of LIME, as a dry run
-with an empty cache; a half and a quarter of the pairs beside it, after one run that pays for all imports.
+with an empty cache; a half and a quarter of the pairs beside it, after one count_failures that pays for all imports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness import Bench
 # isort: split
 from fakes import composed
 
-from bmx_grid.api.sweep import run
+from bmx_grid.api.sweep import count_failures
 from bmx_grid.core.configure import load_option
 
 SECONDS, PER_DOUBLING, VARIANTS, SEGMENTS = 20.0, 2.4, 10, 5
@@ -46,7 +46,7 @@ def planned(pairs: int, folder: Path) -> float:
     config["explainer"] = {f"lime{n}": {**lime, "num_samples": 50 + n} for n in range(VARIANTS)}
     began = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
-        run(config)
+        count_failures(config)
     return time.process_time() - began
 
 

@@ -31,8 +31,8 @@ from settings import P, W, make_setting
 from bmx_grid.measures.agreement import SegmentPairs
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.grid import GridSpec, grid_inputs
-from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
-from bmx_grid.measures.significance import compare
+from bmx_grid.measures.grid_resampling import GridSample, cross_fit, selection_adjusted
+from bmx_grid.measures.paired_tests import compare
 
 RESAMPLES = 1000
 TIMED = 20
@@ -73,7 +73,7 @@ boosted = 0.8 * given.base + 0.2 * given.means[:, len(P) // 2]
 
 
 def ours() -> object:
-    sample = Sample(given.means, given.base, given.human, W, cluster)
+    sample = GridSample(given.means, given.base, given.human, W, cluster)
     return selection_adjusted(sample, RESAMPLES), cross_fit(sample)
 
 

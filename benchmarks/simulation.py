@@ -50,12 +50,12 @@ from bmx_grid.explainers.base import Explainer  # noqa: E402
 from bmx_grid.measures.correlation import correlate  # noqa: E402
 from bmx_grid.measures.grid import GridSpec, PowerRange, grid_inputs  # noqa: E402
 from bmx_grid.measures.grid_resampling import (  # noqa: E402
-    Sample,
+    GridSample,
     cross_fit,
     selection_adjusted,
 )
+from bmx_grid.measures.paired_tests import Comparison, compare, williams  # noqa: E402
 from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations  # noqa: E402
-from bmx_grid.measures.significance import Comparison, compare, williams  # noqa: E402
 from bmx_grid.metrics.base import Metric  # noqa: E402
 
 Floats = np.ndarray
@@ -178,7 +178,7 @@ def greater(test: Comparison) -> bool:
 def nothing(population: Population, truth: Mapping[str, float], n: int, c: float, resamples: int, seed: list[int]):
     """Size of the selection-adjusted test; coverage at the fixed point; what selection makes of nothing."""
     rows, human, cluster = population.draw(np.random.default_rng(seed), n, c)
-    sample = Sample(population.means[rows], population.base[rows], human, population.w, cluster)
+    sample = GridSample(population.means[rows], population.base[rows], human, population.w, cluster)
     in_sample, p = selection_adjusted(sample, resamples, seed[-1])
     w, gain = population.w[population.column], truth["gain"]
     columns = np.column_stack([sample.base, w * sample.base + (1 - w) * sample.means[:, population.row]])
@@ -230,7 +230,7 @@ def ranks(population: Population, truth: Mapping[str, float], n: int, c: float, 
 def power(population: Population, truth: Mapping[str, float], n: int, c: float, resamples: int, seed: list[int]):
     """How often a true gain is found: by the whole grid, and by a test of the one truly best point."""
     rows, human, cluster = population.draw(np.random.default_rng(seed), n, c)
-    sample = Sample(population.means[rows], population.base[rows], human, population.w, cluster)
+    sample = GridSample(population.means[rows], population.base[rows], human, population.w, cluster)
     row, column = (int(index) for index in np.unravel_index(np.argmax(population.gains(c)), sample.correlation.shape))
     boosted = population.w[column] * sample.base + (1 - population.w[column]) * sample.means[:, row]
     options = {"resamples": resamples, "seed": seed[-1]}

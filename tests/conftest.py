@@ -59,9 +59,9 @@ def authors_grid() -> Path:
 def authors_analysis(authors_grid):
     """The analysis of the published grid, made once; only read."""
     from bmx_grid.analysis.load import load_table
-    from bmx_grid.analysis.questions import analyse
+    from bmx_grid.analysis.questions import analyse_table
 
-    return analyse(load_table(authors_grid))
+    return analyse_table(load_table(authors_grid))
 
 
 @pytest.fixture(scope="session")
@@ -113,12 +113,12 @@ def swept(tmp_path):
 
     groups: in place of those that are composed.
     """
-    from bmx_grid.api.sweep import run
+    from bmx_grid.api.sweep import count_failures
 
     def go(*overrides: str, out: str = "out", **groups) -> int:
         folders = (f"output_dir={tmp_path / out}", f"cache_dir={tmp_path / 'cache'}")
         quick = ("executor=sequential", "tracking=none", "analysis=false")
-        return run(composed(*folders, *quick, *overrides) | groups)
+        return count_failures(composed(*folders, *quick, *overrides) | groups)
 
     return go
 

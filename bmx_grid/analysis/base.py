@@ -43,7 +43,7 @@ CONTROL = "random"  # the random metric and the random explainer
 CONTROLS = (CONTROL, "shuffled")  # names of metrics and explainers that are shown apart, and never selected from
 
 
-class Setting(NamedTuple):
+class SettingKey(NamedTuple):
     """What identifies the rows of a table: data set x language pair x metric x explainer."""
 
     dataset: str
@@ -77,7 +77,7 @@ class GridTable:
     left_out: what else the table held, a clause each; origin: the file, for messages.
     """
 
-    settings: tuple[Setting, ...]
+    settings: tuple[SettingKey, ...]
     p: Floats
     w: Floats
     correlation: Floats
@@ -115,7 +115,7 @@ class GridTable:
         """The settings that are not controls."""
         return self.where(lambda setting: not setting.control)
 
-    def where(self, keeps: Callable[[Setting], bool]) -> GridTable:
+    def where(self, keeps: Callable[[SettingKey], bool]) -> GridTable:
         """The settings that a function of their names is true of."""
         return self.take(np.array(list(map(keeps, self.settings)), dtype=np.bool_))
 

@@ -19,7 +19,7 @@ from bmx_grid.analysis.base import (
     Column,
     Given,
     GridTable,
-    Setting,
+    SettingKey,
     Table,
     first_by,
     rows_by,
@@ -72,7 +72,7 @@ SUMMARY = (
 class Gain(NamedTuple):
     """A gain of a setting, NaN where undefined, above the correlation of the metric alone."""
 
-    setting: Setting
+    setting: SettingKey
     baseline: float
     gain: float
 
@@ -156,9 +156,9 @@ class DeclaredGain(GainTest, DeclaredPoint):
     """A setting at one of its declared points, with what was tested of its gain there."""
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> SettingKey:
         """The names of its setting."""
-        return Setting(self.dataset, self.language_pair, self.metric, self.explainer)
+        return SettingKey(self.dataset, self.language_pair, self.metric, self.explainer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +228,7 @@ def declared_points(given: Given) -> list[DeclaredGain]:
     shown = next((tests[name] for name in PREFERRED if name in tests), {})
     gains = []
     for key, row in points.items():
-        setting = Setting(*row.setting_names)
+        setting = SettingKey(*row.setting_names)
         tested = _tested(shown[key], row.gain) if key in shown else GainTest()
         gains.append(DeclaredGain(**vars(row), **vars(tested), cluster=setting.cluster, control=setting.control))
     return gains
@@ -297,7 +297,7 @@ def real_at_points(given: Given) -> list[SettingAtPoints]:
 def real_gains(given: Given) -> list[Gain]:
     """The gains of these there."""
     rows = given.ask(real_at_points)
-    return [Gain(Setting(*row.setting_names), row.baseline, row.fixed_gain.value) for row in rows]
+    return [Gain(SettingKey(*row.setting_names), row.baseline, row.fixed_gain.value) for row in rows]
 
 
 def gains_by_explainer(given: Given) -> dict[str, FixedSummary]:
@@ -373,7 +373,7 @@ def _controls(given: Given) -> dict[str, dict[str, Summary]]:
         at_each = {name: gains_of(random, {CONTROL: point}) for name, point in points.items()}
         controls["random explainer"] = {name: summarise(settings, seed) for name, settings in at_each.items()}
         best = [row for row in given.ask(best_of_all) if row.metric != CONTROL]
-        of_grid = [Gain(Setting(*row.setting_names), row.baseline, row.gain) for row in best]
+        of_grid = [Gain(SettingKey(*row.setting_names), row.baseline, row.gain) for row in best]
         controls["best of the grid"] = summaries(of_grid, "explainer", seed)
     if len(random_metric):
         controls["random metric"] = summaries(gains_of(random_metric, points), "explainer", seed)

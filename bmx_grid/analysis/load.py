@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from bmx_grid.analysis.base import FACTORS, GridTable, Setting
+from bmx_grid.analysis.base import FACTORS, GridTable, SettingKey
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted, factor_in_words, first_line, named, visible
 from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.stored_tables import Tables
-from bmx_grid.measures.grid import Words
+from bmx_grid.measures.grid import UsedWords
 from bmx_grid.sweep.output import table_files, table_path
 from bmx_grid.sweep.results import SettingResult, SettingsRow, in_order, version_of
 
@@ -103,7 +103,7 @@ def of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
     assert spec is not None
     p, w = (np.round(values, DECIMALS) + 0.0 for values in (spec.p, spec.w))  # as they are read from a file
     _check_alone(w, visible(origin))
-    settings = tuple(Setting(*result.names) for result in finished)
+    settings = tuple(SettingKey(*result.names) for result in finished)
     correlation = np.stack([result.grid.correlation for result in finished])
     return _checked(GridTable(settings, p, w, correlation, spec.side, (), visible(origin)))
 
@@ -134,8 +134,8 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
         frame[name] = _numbers(table, name, origin)
     sides = list(frame["side"].cat.categories)
     for side in sides:
-        if side not in get_args(Words):
-            raise DataError(f"{origin}: {unknown('side', side, get_args(Words))}")
+        if side not in get_args(UsedWords):
+            raise DataError(f"{origin}: {unknown('side', side, get_args(UsedWords))}")
     if len(sides) > 1:
         raise DataError(f"{origin}: the table holds the sides {' and '.join(sides)}; keep the rows of one of them.")
     p, w = (np.unique(frame[name]) for name in ("p", "w"))
@@ -143,7 +143,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     _check_points(frame, p, w, origin)
     frame = frame.sort_values([*SORTED_BY, "p", "w"])
     names = frame[list(FACTORS)].iloc[:: len(p) * len(w)].astype(str)
-    settings = tuple(Setting(*setting) for setting in names.itertuples(index=False))
+    settings = tuple(SettingKey(*setting) for setting in names.itertuples(index=False))
     cube = frame["correlation"].to_numpy().reshape(len(settings), len(p), len(w))
     return _checked(GridTable(settings, p, w, cube, sides[0], (), origin))
 
@@ -203,7 +203,7 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
     for row in np.flatnonzero(frame.duplicated([*FACTORS, "p", "w"]))[:1]:
         *names, power, weight = frame.iloc[row][[*FACTORS, "p", "w"]]
         raise DataError(
-            f"{origin}: row {row + 1} gives {Setting(*names).label} at w = {weight:g}, p = "
+            f"{origin}: row {row + 1} gives {SettingKey(*names).label} at w = {weight:g}, p = "
             f"{power:g} again; keep one row for each point of a setting."
         )
     sizes = frame.groupby(list(FACTORS), observed=True).size()
@@ -215,7 +215,7 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
         power, weight = pd.MultiIndex.from_product([p, w]).difference(known)[0]
         others = f", and {counted(len(short) - 1, 'other setting')} lack points, too" if len(short) > 1 else ""
         raise DataError(
-            f"{origin}: no row for {Setting(*names).label} at w = {weight:g}, p = {power:g}: "
+            f"{origin}: no row for {SettingKey(*names).label} at w = {weight:g}, p = {power:g}: "
             f"{len(p) * len(w) - short.iloc[0]:,} of {len(p) * len(w):,} points of this setting are missing{others}. "
             "Run it again, or analyse tables of one grid each."
         )

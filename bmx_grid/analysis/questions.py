@@ -89,7 +89,7 @@ class Analysis(Given):
         return {table.stem: table.frame() for table in self.tables()}
 
 
-def analyse(
+def analyse_table(
     table: GridTable,
     frames: Mapping[str, pd.DataFrame] | None = None,
     questions: Sequence[Any] | None = None,

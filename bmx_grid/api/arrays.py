@@ -25,8 +25,8 @@ from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute
 if TYPE_CHECKING:
     from bmx_grid.evaluations.verdicts import Verdict
     from bmx_grid.measures.correlation import Kind
-    from bmx_grid.measures.grid import Words
-    from bmx_grid.measures.significance import Comparison
+    from bmx_grid.measures.grid import UsedWords
+    from bmx_grid.measures.paired_tests import Comparison
 
 AttributionRows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
@@ -100,7 +100,7 @@ class Boosted:
     @functools.cached_property
     def gain(self) -> Comparison:
         """The boosted metric (x) against the metric alone (y): `difference` with its interval `low`, `high`, and p."""
-        from bmx_grid.measures.significance import compare
+        from bmx_grid.measures.paired_tests import compare
 
         scores, human = self._judged()
         kind, resamples, seed = self._spec.correlation, self._resamples, self._seed
@@ -168,7 +168,7 @@ def boost(
     *,
     p: float | None = None,
     w: float | None = None,
-    side: Words = "both",
+    side: UsedWords = "both",
     correlation: Kind = "pearson",
     clusters: ArrayLike | None = None,
     systems: ArrayLike | None = None,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Compared, Grouping, Level
-from bmx_grid.api.frames import Columns, Roles, frame_table, numbers, roles_of, segment_sets
+from bmx_grid.api.frames import Columns, Roles, frame_table, number_column, roles_of, segment_sets
 from bmx_grid.api.inputs import Function, drawn, keyed, listed
 from bmx_grid.api.kinds import FrameKind
 from bmx_grid.attribution.store import AttributionSet
@@ -21,7 +21,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import clusters
-from bmx_grid.datasets.tables import Table as File
+from bmx_grid.datasets.tables import TableFile as File
 from bmx_grid.evaluations.base import BASE, NOTHING, Evaluation, Finished, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
@@ -29,12 +29,12 @@ from bmx_grid.evaluations.levels import CorrelationRow, SystemLevel, segment_cor
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.kernel_ridge import scattered
-from bmx_grid.measures.levels import within_groups
 from bmx_grid.measures.nuisance import log_words
+from bmx_grid.measures.paired_tests import benjamini_hochberg, compare_sums, holm
+from bmx_grid.measures.paired_tests import compare as significance
 from bmx_grid.measures.resampling import bundled, codes, number_of
-from bmx_grid.measures.significance import benjamini_hochberg, compare_sums, holm
-from bmx_grid.measures.significance import compare as significance
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import Role
 
@@ -91,7 +91,7 @@ def compare(
     needed = NEEDED[level if level == "system" else by]
     roles = _roles(table, names, human, counts, keyed("columns", columns), needed)
     scores = {name: _scores(table, name, decimal) for name in names}
-    words = np.column_stack([numbers(table, name, decimal) for name in counts]) if counts else None
+    words = np.column_stack([number_column(table, name, decimal) for name in counts]) if counts else None
     settings = list(_settings(table, scores, words, roles, language_pair, decimal))
     how: dict[str, Any] = {"resamples": resamples, "seed": seed}
     frames = _frames(settings, by, level, statistic, how)
@@ -102,7 +102,7 @@ def compare(
 
 
 @dataclass(frozen=True, eq=False)
-class Scored(Finished):
+class ScoredColumn(Finished):
     """A finished setting of a column of scores. log_words: float64[N, k], None if unknown; has_texts: its words too."""
 
     log_words: Floats | None = None
@@ -110,7 +110,7 @@ class Scored(Finished):
 
 
 def _frames(
-    settings: Sequence[Scored], by: Grouping, level: Level, statistic: Kind, how: Mapping[str, Any]
+    settings: Sequence[ScoredColumn], by: Grouping, level: Level, statistic: Kind, how: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Correlations, tests and verdicts of settings at this level and grouping; how: resamples and seed."""
     import pandas as pd
@@ -128,7 +128,7 @@ def _frames(
     return correlations, tests, verdicts
 
 
-def _correlations(setting: Scored, by: Grouping, level: Level, how: Mapping[str, Any]) -> pd.DataFrame:
+def _correlations(setting: ScoredColumn, by: Grouping, level: Level, how: Mapping[str, Any]) -> pd.DataFrame:
     """A row for each statistic of a metric, as of correlations.parquet, at this level and grouping."""
     import pandas as pd
 
@@ -173,7 +173,7 @@ def _roles(
 
 def _scores(table: File, name: str, decimal: Decimal) -> Floats:
     """float64 of a metric's column; a warning says how many are missing. Raises DataError."""
-    values = numbers(table, name, decimal)
+    values = number_column(table, name, decimal)
     if missing := int(np.isnan(values).sum()):
         warnings.warn(
             f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; they are left "
@@ -190,7 +190,7 @@ def _settings(
     roles: Roles,
     language_pair: str | None,
     decimal: Decimal,
-) -> Iterator[Scored]:
+) -> Iterator[ScoredColumn]:
     """A finished setting of each language pair and column, sorted by the names of the metrics.
 
     Scores need no texts: a hypothesis that is not there is empty and never read, and in place of a source or reference
@@ -220,7 +220,7 @@ def _settings(
         for name in sorted(scores):
             metric = Function(len, name, reads, "")  # that scores nothing: its scores are here
             base = AttributionSet(scores[name][places], {})
-            setting = Scored(segments, name, ALONE, metric, None, items, base, of_pair, has_texts=has_texts)
+            setting = ScoredColumn(segments, name, ALONE, metric, None, items, base, of_pair, has_texts=has_texts)
             if of_texts is None and has_texts:
                 of_texts = log_words(*(setting.word_counts(role) for role in reads))
             yield replace(setting, log_words=of_texts)
@@ -250,12 +250,12 @@ def _frame(evaluation: Evaluation, settings: Sequence[Finished]) -> dict[str, pd
     return {table: pd.concat(parts, ignore_index=True) for table, parts in frames.items()}
 
 
-def _pairs(settings: Sequence[Scored]) -> Iterator[tuple[Scored, Scored]]:
+def _pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
     """Every two metrics of a language pair."""
     yield from ((left, right) for left, right in itertools.combinations(settings, 2) if left.pair == right.pair)
 
 
-def _verdicts(settings: Sequence[Scored], kind: Kind, how: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _verdicts(settings: Sequence[ScoredColumn], kind: Kind, how: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row per two metrics, on the segments that both score; all are one family of tests."""
     names: list[dict[str, str]] = []
     evidence: list[Verdict] = []
@@ -277,14 +277,14 @@ def _verdicts(settings: Sequence[Scored], kind: Kind, how: Mapping[str, Any]) ->
     return rows
 
 
-def _scored_by_both(left: Scored, right: Scored) -> Flags:
+def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
     """bool[N] which segments are rated, scored by both metrics and of known length, where lengths are known at all."""
     scores = [left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]
     used = np.asarray(np.isfinite(scores).all(axis=0))
     return used if left.log_words is None else used & np.isfinite(left.log_words).all(axis=1)
 
 
-def _evidence(better: Scored, other: Scored, used: Flags, kind: Kind, how: Mapping[str, Any]) -> Verdict:
+def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, kind: Kind, how: Mapping[str, Any]) -> Verdict:
     """What speaks for the better metric on the used segments, the other one in the place of a metric alone."""
     of = other.codes
     read = _judged_rows(used, of.items)
@@ -325,7 +325,7 @@ def _judged_rows(used: Flags, items: Ints) -> Ints:
 
 
 def _grouped_tests(
-    settings: Sequence[Scored], grouping: Grouping, statistic: Kind, how: Mapping[str, Any]
+    settings: Sequence[ScoredColumn], grouping: Grouping, statistic: Kind, how: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Tests of every two metrics by their correlation within items or systems, on the segments that both scored."""
     for left, right in _pairs(settings):

@@ -20,7 +20,7 @@ from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
-from bmx_grid.datasets.tables import Table, recognised
+from bmx_grid.datasets.tables import TableFile, recognised
 from bmx_grid.datasets.tabular import table_rows
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.perturbation import INVISIBLE
@@ -50,7 +50,7 @@ class Frame(DatasetReader):
         return self.sets[language_pair]
 
 
-def frame_table(given: Any) -> tuple[Table, FrameKind]:
+def frame_table(given: Any) -> tuple[TableFile, FrameKind]:
     """A frame as a user's table, so that its rows are read like those of a file, and its kind.
 
     Raises ConfigError for anything that is no frame, DataError for one without rows.
@@ -64,10 +64,10 @@ def frame_table(given: Any) -> tuple[Table, FrameKind]:
         values: list[Any] = named[name].astype(object).where(named[name].notna(), None).tolist()
         return values
 
-    return Table(Path(FRAME), list(named.columns), len(frame), column, lambda row: f"row {row + 1}"), kind
+    return TableFile(Path(FRAME), list(named.columns), len(frame), column, lambda row: f"row {row + 1}"), kind
 
 
-def roles_of(table: Table, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()) -> Roles:
+def roles_of(table: TableFile, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()) -> Roles:
     """Role -> its columns, as `recognised` finds them; taken: columns that play another part."""
     given = {role: listed(f"columns: {role}", names) for role, names in keyed("columns", columns).items()}
     free = [name for name in dict.fromkeys(table.names) if name not in taken]
@@ -75,7 +75,7 @@ def roles_of(table: Table, columns: Columns | None, needed: Sequence[str], taken
     return recognised(free, given, needed, str(table.path), way_out)
 
 
-def numbers(table: Table, name: str, decimal: Decimal = ".") -> Floats:
+def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats:
     """float64 of a column, NaN for gaps. decimal: the decimal sign of numbers that are texts.
 
     Raises DataError naming the row of anything else, and for too few numbers.
@@ -91,7 +91,7 @@ def numbers(table: Table, name: str, decimal: Decimal = ".") -> Floats:
 
 
 def segment_sets(
-    table: Table, roles: Roles, language_pair: str | None, decimal: Decimal = "."
+    table: TableFile, roles: Roles, language_pair: str | None, decimal: Decimal = "."
 ) -> list[tuple[SegmentSet, list[int]]]:
     """The segments of a table by language pair, in order of appearance, each set with the numbers of its rows.
 
@@ -101,7 +101,7 @@ def segment_sets(
     if "language_pair" in roles and language_pair is not None:
         raise ConfigError(f"language_pair: {table.path} has a column for it, {roles['language_pair'][0]!r}; omit one.")
     for name in roles["score"]:
-        numbers(table, name, decimal)
+        number_column(table, name, decimal)
     pairs = () if "language_pair" in roles else (str(language_pair or NO_PAIR),)
     by_pair, segments = table_rows(table, dict(roles), pairs, str(table.path), decimal)
     return [(segments(NAME, pair), rows) for pair, rows in by_pair.items()]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bmx_grid.analysis.questions import Analysis
     from bmx_grid.api.sweep_plan import Sweep
     from bmx_grid.evaluations.verdicts import Verdict
-    from bmx_grid.sweep.evaluation import Outcome
+    from bmx_grid.sweep.outcomes import Outcome
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.settings import Refused
@@ -52,7 +52,7 @@ class Ran:
     failed: Sequence[Refused]
 
 
-def run(config: Mapping[str, Any]) -> int:
+def count_failures(config: Mapping[str, Any]) -> int:
     """`run_sweep`; the number of settings (or whole parts) that failed."""
     return run_sweep(config).n_failed
 
@@ -151,7 +151,7 @@ def run_settings(sweep: Sweep) -> Ran:
     """Score and evaluate every setting, then compare settings."""
     from bmx_grid.core.terminal import Progress, working
     from bmx_grid.report.terminal_lines import setting_line
-    from bmx_grid.sweep.evaluation import complete
+    from bmx_grid.sweep.outcomes import complete
     from bmx_grid.sweep.runner import run_plan
     from bmx_grid.sweep.settings import Refused
 
@@ -257,7 +257,7 @@ def _verdicts(tables: Mapping[str, pa.Table]) -> dict[tuple[str, ...], Verdict]:
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     """Every table of the sweep by its name; none where all settings failed."""
-    from bmx_grid.sweep.evaluation import seeds_table
+    from bmx_grid.sweep.outcomes import seeds_table
     from bmx_grid.sweep.results import ceilings_table, evaluation_tables, scores_table, settings_table
 
     tables: dict[str, Any] = {}

@@ -240,10 +240,10 @@ class Run:
     def analysis(self) -> Analysis:
         """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
         from bmx_grid.analysis.load import load_table, tables_beside
-        from bmx_grid.analysis.questions import analyse
+        from bmx_grid.analysis.questions import analyse_table
 
         table = load_table(self.folder)
-        return analyse(table, tables_beside(table))
+        return analyse_table(table, tables_beside(table))
 
     def plot(
         self,

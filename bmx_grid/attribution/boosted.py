@@ -22,7 +22,7 @@ from bmx_grid.core.ragged import Flags, Floats, Ragged, defined_rows
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
-from bmx_grid.measures.grid import GridSpec, Words, boosted_scores
+from bmx_grid.measures.grid import GridSpec, UsedWords, boosted_scores
 from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.words.perturbation import Item, Role
 
@@ -74,7 +74,7 @@ class BoostedMetric(Metric):
     p: float = identity()
     w: float = identity()
     aggregation: Aggregation = identity(PowerMean())
-    side: Words = identity("both")
+    side: UsedWords = identity("both")
     seed: int = identity(0)
     max_texts: int = runtime(100_000, least=1)
 

@@ -16,7 +16,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point_that_gains
-from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, Words, powers_of, segment_means
+from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, UsedWords, powers_of, segment_means
 
 Shift = Literal["paper", "none"]
 SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "both": "two sides"}
@@ -62,7 +62,7 @@ class PowerMeanGrid(Boost):
 
     p: tuple[float, ...] | PowerRange = identity(PAPER_P)
     w: tuple[float, ...] = identity(PAPER_W)
-    side: Words = identity("both")
+    side: UsedWords = identity("both")
     shift: Shift = identity("paper")
     aggregation: Aggregation = identity(PowerMean())
 

@@ -41,7 +41,7 @@ from typing import Any, Literal
 
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.load import load_table, tables_beside
-from bmx_grid.analysis.questions import Analysis, analyse, with_others
+from bmx_grid.analysis.questions import Analysis, analyse_table, with_others
 from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
@@ -128,7 +128,7 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
     fixed = _fixed(values, table.factor_levels("explainer"))
     source = values.get("select.from")
     select_from = None if source is None else load_table(Path(source).expanduser())
-    analysis = analyse(table, tables_beside(table), questions, select_from=select_from, fixed=fixed)
+    analysis = analyse_table(table, tables_beside(table), questions, select_from=select_from, fixed=fixed)
     if form is not None:
         _give(form, folder, analysis.tables(), analysis)
         return

@@ -65,9 +65,9 @@ def compose_and_run(arguments: Sequence[str]) -> int:
 
             print(masked_address(yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)), end="")
             return 0
-        from bmx_grid.api.sweep import run
+        from bmx_grid.api.sweep import count_failures
 
-        return 1 if run(config) else 0
+        return 1 if count_failures(config) else 0
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -103,7 +103,7 @@ def _help(folder: Path | None) -> str:
 
 def _run_several(lines: Sequence[str], folder: Path | None) -> int:
     """Run one sweep per combination of the values in these overrides, each in its folder; the worst exit status."""
-    from bmx_grid.api.sweep import run
+    from bmx_grid.api.sweep import count_failures
 
     values = [_values(line) for line in lines]
     if math.prod(map(len, values)) > MOST_SWEEPS:
@@ -120,7 +120,7 @@ def _run_several(lines: Sequence[str], folder: Path | None) -> int:
         config["name"], config["output_dir"] = f"{config['name']}{suffix}", f"{config['output_dir']}{suffix}"
         try:
             with naming_files(job, folder):
-                status = max(status, 1 if run(config) else 0)
+                status = max(status, 1 if count_failures(config) else 0)
         except BmxError as error:  # the other sweeps still run
             say_error(f"{shown_argument(suffix.lstrip(','))}: {error}")
             status = 2

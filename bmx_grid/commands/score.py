@@ -38,7 +38,7 @@ import numpy as np
 from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.scored_text import agreement, as_json, scored_lines, segments, system_kind, systems
+from bmx_grid.commands.scored_text import as_json, human_agreement, scored_lines, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import read_stream
@@ -121,7 +121,7 @@ def _run(parsed: argparse.Namespace) -> str:
     shown = scorer if parsed.words else scorer.unexplained  # what is not shown is not explained
     thresholds = None if parsed.thresholds is None else (Path(parsed.thresholds).expanduser(), str(parsed.metric))
     if thresholds is not None:
-        agreement(*thresholds, system_kind(shown), 0.0)  # a mistake is found before anything is scored
+        human_agreement(*thresholds, system_kind(shown), 0.0)  # a mistake is found before anything is scored
     # All systems at once: they share sources and references, and batches are full.
     whole = [list(itertools.chain(*of_role)) for of_role in zip(*of_system.values(), strict=True)]
     with Progress(0 if parsed.quiet else shown.count_texts(*whole)) as progress:

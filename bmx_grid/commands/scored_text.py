@@ -18,7 +18,7 @@ from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_int
 from bmx_grid.evaluations.base import BASE, columns_of
 from bmx_grid.evaluations.levels import ThresholdRow
 from bmx_grid.evaluations.stored_tables import read_arrow, rows_of
-from bmx_grid.measures.significance import compare_sums, holm
+from bmx_grid.measures.paired_tests import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.output import table_path
@@ -56,7 +56,7 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> ScoredValues:
     return {**values, "scores": rows}
 
 
-def agreement(path: Path, metric: str, system_score: str, gap: float) -> list[ScoredValues]:
+def human_agreement(path: Path, metric: str, system_score: str, gap: float) -> list[ScoredValues]:
     """How often people agree with a difference of two systems' scores, for each judgement of a sweep's thresholds.
 
     path: thresholds.parquet, or the folder of the sweep. The logistic curve of `evaluations.levels.ThresholdRow`, with
@@ -135,7 +135,7 @@ def systems(
     }
     if thresholds is not None:
         for row, test in zip(values["tests"], tests, strict=True):
-            row["people"] = agreement(*thresholds, values["system_score"], test.difference)
+            row["people"] = human_agreement(*thresholds, values["system_score"], test.difference)
     if with_segments:
         values["scores"] = {name: (scale * of_system).tolist() for name, of_system in scores.items()}
     return values

@@ -42,7 +42,7 @@ from bmx_grid.datasets.lines import (
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile
-from bmx_grid.datasets.tables import TABLE_ENDINGS, Table, first_few, open_table, override
+from bmx_grid.datasets.tables import TABLE_ENDINGS, TableFile, first_few, open_table, override
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _word_table(path: Path, option: FromFile) -> ImportedFile:
     return ImportedFile(path, _with_sides(path, rows) if "side" in rows else rows, are_labels=kind == "labels")
 
 
-def _columns(table: Table, option: FromFile, kinds: Sequence[str]) -> tuple[dict[str, str], str]:
+def _columns(table: TableFile, option: FromFile, kinds: Sequence[str]) -> tuple[dict[str, str], str]:
     """role -> its column, of the roles that have one; and which of the kinds of values the table has.
 
     The column of a score may be called as the metric. Raises DataError for a named column that is not there, and where
@@ -241,7 +241,7 @@ def _columns(table: Table, option: FromFile, kinds: Sequence[str]) -> tuple[dict
     return columns, there[0]
 
 
-def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataFrame:
+def _named_rows(table: TableFile, columns: Mapping[str, str], kind: str) -> pd.DataFrame:
     """The rows of a table: the column of the role `kind` as `value`, and those of the other roles."""
     import pandas as pd
 
@@ -253,7 +253,7 @@ def _named_rows(table: Table, columns: Mapping[str, str], kind: str) -> pd.DataF
 
 
 @lru_cache(maxsize=4)  # several metrics may be columns of one table
-def _names(table: Table, column: str) -> list[str]:
+def _names(table: TableFile, column: str) -> list[str]:
     return [_name(value, table.where(row), column) for row, value in enumerate(table.take([column])[column])]
 
 

@@ -15,7 +15,7 @@ from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.words.perturbation import Item, Role
-from bmx_grid.words.tags import Side, WordTags
+from bmx_grid.words.tags import TextSide, WordTags
 
 NO_PAIR = "none"  # the language pair of segments that name none
 GROUPS = ("system", "rater", "domain")  # whose levels are no explanation of a gain
@@ -42,7 +42,7 @@ class Judgements:
     scores: Mapping[str, Floats]
     raters: Mapping[str, Floats] = field(default_factory=dict)
     systems: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    tags: Mapping[Side, WordTags] = field(default_factory=dict)
+    tags: Mapping[TextSide, WordTags] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         scores: dict[str, Floats] = {name: np.asarray(a, np.float64) for name, a in self.scores.items()}

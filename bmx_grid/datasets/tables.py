@@ -46,7 +46,7 @@ PLAIN = re.compile(r"[A-Za-z_][\w-]*|(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re
 
 
 @dataclass(eq=False)
-class Table:
+class TableFile:
     """A file with named columns of n values each.
 
     raw: the columns in order, as they are in the file. column(name): the values of one of them. place(index): where row
@@ -85,7 +85,7 @@ class Table:
         return columns
 
 
-def open_table(path: Path) -> Table:
+def open_table(path: Path) -> TableFile:
     """Open a table; the end of its name says which format. Parsed once, and again when the file has changed.
 
     The separator of a CSV file is the one that its first line has most of.
@@ -102,7 +102,7 @@ def open_table(path: Path) -> Table:
 
 
 @lru_cache(maxsize=2)  # every language pair asks for its file
-def _opened(path: Path, version: tuple[int, ...]) -> Table:
+def _opened(path: Path, version: tuple[int, ...]) -> TableFile:
     kind = path.name.lower()
     suffix = Path(kind.removesuffix(".gz")).suffix
     if suffix not in TABLE_ENDINGS or kind.endswith(".parquet.gz"):
@@ -132,7 +132,7 @@ def _text_lines(path: Path) -> list[str]:
     return lines
 
 
-def _rows(lines: list[str], path: Path, suffix: str) -> Table:
+def _rows(lines: list[str], path: Path, suffix: str) -> TableFile:
     """A table of TSV or CSV lines, the first of which holds the column names."""
     if suffix == ".tsv":
         return _tsv(lines, path)
@@ -144,10 +144,10 @@ def _rows(lines: list[str], path: Path, suffix: str) -> Table:
         index = rows[0].index(name)
         return [values[index] for values in rows[1:]]
 
-    return Table(path, rows[0], len(rows) - 1, column, lambda index: f"line {ends[index + 1]}")
+    return TableFile(path, rows[0], len(rows) - 1, column, lambda index: f"line {ends[index + 1]}")
 
 
-def _tsv(lines: list[str], path: Path) -> Table:
+def _tsv(lines: list[str], path: Path) -> TableFile:
     """A table of TSV lines, kept in Arrow: a million rows of Python's texts take several times the room."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -164,7 +164,7 @@ def _tsv(lines: list[str], path: Path) -> Table:
         different = encoded.dictionary.to_pylist()  # rows that say the same share one text
         return [different[number] for number in encoded.indices.to_pylist()]
 
-    return Table(path, names, len(lines) - 1, column, lambda index: f"line {index + 2}")
+    return TableFile(path, names, len(lines) - 1, column, lambda index: f"line {index + 2}")
 
 
 def _check_fields(values: Sequence[str], expected: int, where: str) -> None:
@@ -188,7 +188,7 @@ def _csv(lines: list[str], path: Path, separator: str) -> tuple[list[list[str]],
     return list(rows), list(ends)
 
 
-def _jsonl(lines: list[str], path: Path) -> Table:
+def _jsonl(lines: list[str], path: Path) -> TableFile:
     """A table of one JSON object per line; a field that is not read may be missing in some."""
     records: dict[int, Mapping[str, Any]] = {}
     for row, line in enumerate(lines, start=1):
@@ -216,7 +216,7 @@ def _jsonl(lines: list[str], path: Path) -> Table:
         return values
 
     names = list(dict.fromkeys(name for record in records.values() for name in record))
-    return Table(path, names, len(records), column, lambda index: f"line {numbers[index]}")
+    return TableFile(path, names, len(records), column, lambda index: f"line {numbers[index]}")
 
 
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path) -> TableFile:
     """Only the columns that are asked for are read: a few rows at a time, and at most MAX_BYTES."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -262,7 +262,7 @@ def _parquet(path: Path) -> Table:
             raise damaged(error, f"the column '{name}' cannot be read", way_out) from error
         return values
 
-    return Table(path, names, file.metadata.num_rows, column, lambda index: f"row {index + 1}")
+    return TableFile(path, names, file.metadata.num_rows, column, lambda index: f"row {index + 1}")
 
 
 def recognised(

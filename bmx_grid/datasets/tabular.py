@@ -18,7 +18,7 @@ from bmx_grid.core.storage import check_name
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
-from bmx_grid.datasets.tables import REQUIRED, Table, open_table, override, recognised, usual_columns
+from bmx_grid.datasets.tables import REQUIRED, TableFile, open_table, override, recognised, usual_columns
 from bmx_grid.words.perturbation import INVISIBLE
 
 SAMPLE = Path(__file__).with_name("sample.tsv")
@@ -105,7 +105,7 @@ PairReader = Callable[[str, str], SegmentSet]
 
 
 def table_rows(
-    table: Table, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str, decimal: Decimal = "."
+    table: TableFile, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str, decimal: Decimal = "."
 ) -> tuple[dict[str, list[int]], PairReader]:
     """language pair -> the numbers of its rows from 0, in order of appearance; and what makes the segments of one, of
     the name of the data set and the pair.
@@ -172,12 +172,16 @@ def table_rows(
 # A table is one object until its file changes (`open_table`), and every language pair asks for its rows.
 @lru_cache(maxsize=1)
 def _checked_rows(
-    table: Table, columns: tuple[tuple[str, tuple[str, ...]], ...], pairs: tuple[str, ...], key: str, decimal: Decimal
+    table: TableFile,
+    columns: tuple[tuple[str, tuple[str, ...]], ...],
+    pairs: tuple[str, ...],
+    key: str,
+    decimal: Decimal,
 ) -> tuple[dict[str, list[int]], PairReader]:
     return table_rows(table, dict(columns), pairs, key, decimal)
 
 
-def _texts(values: Sequence[Any], name: str, table: Table, optional: bool) -> list[Any]:
+def _texts(values: Sequence[Any], name: str, table: TableFile, optional: bool) -> list[Any]:
     """The texts of a column, whole numbers (ids, say) as they are written; None for what is optional and empty."""
     texts = list(values)
     for row, value in enumerate(values):

@@ -26,7 +26,7 @@ from bmx_grid.words.segmentation import WHITESPACE, PairWords
 from bmx_grid.words.tags import Rows, WordScores
 
 ColumnKind = Literal["text", "number", "count", "flag"]
-Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
+ColumnValues = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
 OF_PAIR, OF_METRIC = NAMES[:2], NAMES[:3]  # metrics of one language pair; explainers of one metric and pair
 OF_PAIRS, OF_SETS = ("dataset", *NAMES[2:]), NAMES[2:]  # of one metric and explainer: pairs of a data set, or all
@@ -293,7 +293,7 @@ class Evaluation(Component):
                 results[place] = result
         return results
 
-    def rows(self, result: Any) -> Mapping[str, Sequence[Any] | Columns]:
+    def rows(self, result: Any) -> Mapping[str, Sequence[Any] | ColumnValues]:
         """The rows of a result by table, or columns where there are thousands; its fields, or keys, of these names.
 
         A table without a key has no rows.
@@ -302,7 +302,7 @@ class Evaluation(Component):
             return {table: result.get(table, ()) for table in self.ROWS}
         return {table: getattr(result, table) for table in self.ROWS}
 
-    def columns(self, result: Any) -> dict[str, Columns]:
+    def columns(self, result: Any) -> dict[str, ColumnValues]:
         """The rows of a result as columns, by table. Raises ValueError where they are not those of ROWS."""
         rows = self.rows(result)
         return {table: as_columns(row, rows[table]) for table, row in self.ROWS.items()}
@@ -311,7 +311,7 @@ class Evaluation(Component):
         """Boosted scores float64[N] by the name of their point, for the evaluations that follow; none by default."""
         return {}
 
-    def segment_columns(self, result: Any) -> Columns:
+    def segment_columns(self, result: Any) -> ColumnValues:
         """What a result says of each of the N segments, for the table of scores; nothing by default."""
         return {}
 
@@ -351,7 +351,7 @@ def columns_of(row: type) -> dict[str, ColumnKind]:
     return columns
 
 
-def as_columns(row: type, rows: Sequence[Any] | Columns) -> Columns:
+def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
     """The columns of some rows. Raises ValueError where those that are given are not the fields of `row`, or uneven."""
     declared = columns_of(row)
     if not isinstance(rows, Mapping):

@@ -37,7 +37,7 @@ ALL = "all"  # in place of a name, where a row speaks of all language pairs, or 
 FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 
 Key = tuple[str, str, str, str]  # boost, against, point, human score
-Statistic = Literal["pooled", "pdp"]
+GainStatistic = Literal["pooled", "pdp"]
 Chosen = dict[tuple[str, str], list[Floats]]  # scores by boost and point: as it is, then with other attributions
 
 
@@ -79,7 +79,7 @@ class Contrasts:
     """
 
     kind: Kind
-    statistic: Statistic
+    statistic: GainStatistic
     gold: str
     human: Floats
     columns: list[Floats] = field(default_factory=list)
@@ -147,7 +147,7 @@ def contrasts(
     held: Chosen,
     instead: Sequence[str] = (),
     metrics: Floats | None = None,
-    statistic: Statistic = "pooled",
+    statistic: GainStatistic = "pooled",
     gold: str = "",
 ) -> Contrasts:
     """What each boost gains over the metric, and over what else its verdict asks for.
@@ -177,7 +177,7 @@ def contrasts(
     return differences
 
 
-def _paired_sources(kind: Kind, rated: Rated, statistic: Statistic) -> PairedSources | None:
+def _paired_sources(kind: Kind, rated: Rated, statistic: GainStatistic) -> PairedSources | None:
     """The sources with several translations; None of too few, and where most have one and a pooled statistic judges."""
     sources = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
     are_most = 2 * len(sources.rows) >= len(rated.human)

@@ -18,7 +18,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.base import NAMES, OF_SETS, Columns, Each, Finished, grouped, here
+from bmx_grid.evaluations.base import NAMES, OF_SETS, ColumnValues, Each, Finished, grouped, here
 from bmx_grid.evaluations.beside import named_levels, other_metrics, placebos_of, shared_metrics, with_best
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
@@ -33,8 +33,8 @@ from bmx_grid.evaluations.boost_evidence import (
     BoostRow,
     Chosen,
     Contrasts,
+    GainStatistic,
     Key,
-    Statistic,
     contrasts,
     joint_samples,
     lines_of,
@@ -120,7 +120,7 @@ class BoostEvaluation(OnGrid):
 
     boosts: Mapping[str, Boost] = identity()
     human: tuple[str, ...] = identity((), later=True)
-    statistic: Statistic = identity("pooled", later=True)
+    statistic: GainStatistic = identity("pooled", later=True)
     draws: int = identity(3, least=1, most=100)
     resamples: int = identity(1000, least=40, most=100_000)
     seed: int = identity(0, least=0, most=2**63)
@@ -175,7 +175,7 @@ class BoostEvaluation(OnGrid):
             results[places[0]].chosen[:] = _with_verdicts(results[places[0]].chosen, rows)
         return results
 
-    def segment_columns(self, result: BoostsOfSetting) -> Columns:
+    def segment_columns(self, result: BoostsOfSetting) -> ColumnValues:
         """The held-out score of each boost: of what other language pairs choose, else of what other folds choose."""
         return {f"boost_{name}": scores for name, scores in result.scores.items()}
 

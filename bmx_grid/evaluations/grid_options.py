@@ -11,7 +11,16 @@ from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.grid import MAX_POINTS, GridSpec, Point, PowerRange, Words, check_points, check_size, powers_of
+from bmx_grid.measures.grid import (
+    MAX_POINTS,
+    GridSpec,
+    Point,
+    PowerRange,
+    UsedWords,
+    check_points,
+    check_size,
+    powers_of,
+)
 
 BASELINE_W = 1.0  # the weight w of the baseline that gains are relative to
 CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
@@ -29,7 +38,7 @@ class GridOptions(Component):
 
     p: tuple[float, ...] | PowerRange = identity()
     w: tuple[float, ...] = identity()
-    side: Words = identity("both")
+    side: UsedWords = identity("both")
     correlation: Correlation = identity("pearson")
     aggregation: Aggregation = identity(PowerMean())
     fixed: Mapping[str, Point] = identity()

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
-from bmx_grid.evaluations.base import OF_PAIRS, Columns, Evaluation, Finished, SettingRow
+from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, Finished, SettingRow
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
 from bmx_grid.evaluations.held_out import FOLDS, free_of_each
 from bmx_grid.measures.correlation import correlate, point_that_gains
 from bmx_grid.measures.grid import GridInputs, GridResult, GridSpec, boosted_scores, grid_of, nearest_point
-from bmx_grid.measures.grid_resampling import Sample, cross_fit
+from bmx_grid.measures.grid_resampling import GridSample, cross_fit
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,11 @@ class GridEvaluation(GridOptions, Evaluation):
         """The boosted scores of the declared points."""
         return result.boosted
 
-    def rows(self, result: GridOfSetting) -> Mapping[str, Sequence[Any] | Columns]:
+    def rows(self, result: GridOfSetting) -> Mapping[str, Sequence[Any] | ColumnValues]:
         """One row per grid point, p ascending and w running fastest: the order of the paper's published grid."""
         w = result.spec.w
         p = result.spec.p[: len(result.grid.correlation)]  # no rows for a metric alone
-        columns: Columns = {
+        columns: ColumnValues = {
             "side": [result.spec.side] * (len(p) * len(w)),
             "w": np.tile(w, len(p)),
             "p": np.repeat(p, len(w)),
@@ -139,17 +139,17 @@ class GridEvaluation(GridOptions, Evaluation):
         }
         return {"grid": columns, "points": result.points}
 
-    def segment_columns(self, result: GridOfSetting) -> Columns:
+    def segment_columns(self, result: GridOfSetting) -> ColumnValues:
         """The score at each declared point, and whether attributions were shifted for it."""
         nothing = np.full(len(result.shifted), np.nan)
         names = ("published", "elsewhere", "cross_fitted")
         return {**{f"boosted_{name}": result.boosted.get(name, nothing) for name in names}, "shifted": result.shifted}
 
 
-def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> Sample:
+def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> GridSample:
     """The used segments of a setting as resamples read them."""
     clusters = setting.codes.clusters[inputs.used]
-    return Sample(inputs.means, inputs.base, inputs.human, spec.w, clusters, kind=spec.correlation)
+    return GridSample(inputs.means, inputs.base, inputs.human, spec.w, clusters, kind=spec.correlation)
 
 
 def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:

@@ -26,7 +26,7 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.levels import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
+from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.pairwise import pairwise_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, seeded_draws
 from bmx_grid.measures.systems import (
@@ -45,7 +45,7 @@ CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
 OF_SYSTEMS: tuple[Statistic, ...] = (*CORRELATIONS, "pairwise_accuracy")
 PDP = "pdp"  # Pearson's r of the differences between outputs for one source
 PROBABILITIES = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
-SystemScore = Literal["auto", "mean", "corpus"]
+SystemScoring = Literal["auto", "mean", "corpus"]
 Weighted = Callable[[Floats], Floats]  # float64[C, B] weights of clusters -> float64[B, S] scores of systems
 
 
@@ -207,7 +207,7 @@ class SystemLevel:
         point: str,
         human_name: str,
         drawn: Mapping[str, Any] = MappingProxyType({"resamples": 0, "seed": 0}),
-        system_score: SystemScore = "auto",
+        system_score: SystemScoring = "auto",
     ) -> None:
         of, judged = setting.codes, setting.segments.judgements
         self.point, self.human_name, self.names, self._codes = point, human_name, of.names, of
@@ -381,7 +381,7 @@ class LevelsEvaluation(Evaluation):
 
     resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
-    system_score: SystemScore = identity("auto")
+    system_score: SystemScoring = identity("auto")
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of the metric alone and of every declared point."""

@@ -35,7 +35,7 @@ from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compar
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.significance import Comparison, Unit, benjamini_hochberg, compare, holm, williams
+from bmx_grid.measures.paired_tests import Comparison, Unit, benjamini_hochberg, compare, holm, williams
 
 ComparedBy = Literal[Correlation, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]

@@ -19,7 +19,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.explainers.libraries import explain_by_lime
+from bmx_grid.explainers.library_backends import explain_by_lime
 from bmx_grid.words.perturbation import Plan
 
 MOST_SAMPLES = 1_000_000  # per side: each is a text to score

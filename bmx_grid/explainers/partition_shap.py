@@ -24,7 +24,7 @@ _MOST_EVALS = 1_000_000  # per side: each is a text to score
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class WordRange:
     """Neighbouring words start..stop - 1 in C contexts: other parts on the way down, there or hidden.
 
     contexts: bool[C, n] masks of the contexts, without these words.
@@ -71,7 +71,7 @@ class PartitionShap(Explainer):
 
 
 @lru_cache(maxsize=256)
-def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[Part]]:
+def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[WordRange]]:
     """bool[K, n] masks, K at most `most`, and the parts that they tell apart. Read-only: kept for the next side.
 
     The largest part is halved first, of parts of one size the first.
@@ -79,7 +79,7 @@ def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[Part]]:
     nothing = np.zeros((1, n), dtype=np.bool_)
     masks = [~nothing, nothing]
     n_masks = 2
-    parts = [Part(0, n, nothing, without=np.array([1]), having=np.array([0]))]
+    parts = [WordRange(0, n, nothing, without=np.array([1]), having=np.array([0]))]
     while True:
         place = max(range(len(parts)), key=lambda place: len(parts[place]))
         part = parts[place]
@@ -92,14 +92,14 @@ def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[Part]]:
         right[:, middle : part.stop] = True
         with_left = np.arange(n_masks, n_masks + n_contexts)
         with_right = with_left + n_contexts
-        first = Part(
+        first = WordRange(
             part.start,
             middle,
             contexts=np.concatenate([part.contexts, right]),
             without=np.concatenate([part.without, with_right]),
             having=np.concatenate([with_left, part.having]),
         )
-        second = Part(
+        second = WordRange(
             middle,
             part.stop,
             contexts=np.concatenate([part.contexts, left]),

@@ -23,7 +23,7 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.explainers.libraries import explain_by_shap
+from bmx_grid.explainers.library_backends import explain_by_shap
 from bmx_grid.words.perturbation import Plan
 
 _MOST_EXACT = 15  # words; 32,768 masks

@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from bmx_grid.measures.grid import GridSpec as GridSpec
     from bmx_grid.measures.grid import PowerRange as PowerRange
     from bmx_grid.measures.grid import compute_grid as compute_grid
-    from bmx_grid.measures.levels import grouped_acc_eq as grouped_acc_eq
-    from bmx_grid.measures.levels import grouped_correlations as grouped_correlations
-    from bmx_grid.measures.levels import within_groups as within_groups
+    from bmx_grid.measures.grouped import grouped_acc_eq as grouped_acc_eq
+    from bmx_grid.measures.grouped import grouped_correlations as grouped_correlations
+    from bmx_grid.measures.grouped import within_groups as within_groups
+    from bmx_grid.measures.paired_tests import benjamini_hochberg as benjamini_hochberg
+    from bmx_grid.measures.paired_tests import compare as compare
+    from bmx_grid.measures.paired_tests import holm as holm
+    from bmx_grid.measures.paired_tests import williams as williams
     from bmx_grid.measures.pairwise import pairwise_correlations as pairwise_correlations
     from bmx_grid.measures.resampling import cluster_mean as cluster_mean
     from bmx_grid.measures.resampling import interval as interval
     from bmx_grid.measures.resampling import resampled_correlations as resampled_correlations
-    from bmx_grid.measures.significance import benjamini_hochberg as benjamini_hochberg
-    from bmx_grid.measures.significance import compare as compare
-    from bmx_grid.measures.significance import holm as holm
-    from bmx_grid.measures.significance import williams as williams
-    from bmx_grid.measures.spans import agreement_with_interval as agreement_with_interval
-    from bmx_grid.measures.spans import character_sums as character_sums
-    from bmx_grid.measures.spans import span_sums as span_sums
+    from bmx_grid.measures.span_agreement import agreement_with_interval as agreement_with_interval
+    from bmx_grid.measures.span_agreement import character_sums as character_sums
+    from bmx_grid.measures.span_agreement import span_sums as span_sums
     from bmx_grid.measures.systems import outliers as outliers
     from bmx_grid.measures.systems import rank_ranges as rank_ranges
     from bmx_grid.measures.word_measures import label_measures as label_measures
@@ -59,11 +59,11 @@ _MODULES = {
     "annotators": ("krippendorff_alpha", "reliability", "uniform_kappa"),
     "correlation": ("correlate",),
     "grid": ("GridSpec", "PowerRange", "compute_grid"),
-    "levels": ("grouped_acc_eq", "grouped_correlations", "within_groups"),
+    "grouped": ("grouped_acc_eq", "grouped_correlations", "within_groups"),
     "pairwise": ("pairwise_correlations",),
     "resampling": ("cluster_mean", "interval", "resampled_correlations"),
-    "significance": ("benjamini_hochberg", "compare", "holm", "williams"),
-    "spans": ("agreement_with_interval", "character_sums", "span_sums"),
+    "paired_tests": ("benjamini_hochberg", "compare", "holm", "williams"),
+    "span_agreement": ("agreement_with_interval", "character_sums", "span_sums"),
     "systems": ("outliers", "rank_ranges"),
     "word_measures": ("label_measures", "rank_words"),
 }

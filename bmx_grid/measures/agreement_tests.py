@@ -20,6 +20,14 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.paired_tests import (
+    Comparison,
+    Unit,
+    comparison_of,
+    drawn_units,
+    unit_variance,
+    units_of,
+)
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
     FEWEST_CLUSTERS,
@@ -29,14 +37,6 @@ from bmx_grid.measures.resampling import (
     ranges,
     seeded_draws,
     swaps,
-)
-from bmx_grid.measures.significance import (
-    Comparison,
-    Unit,
-    comparison_of,
-    drawn_units,
-    unit_variance,
-    units_of,
 )
 
 AgreementStatistic = Literal["acc_eq", "spa", "pairwise_accuracy"]

@@ -21,7 +21,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.resampling import interval, seeded_draws
 
-Level = Literal["ordinal", "interval"]
+Scale = Literal["ordinal", "interval"]
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,15 @@ class Agreement:
     n_annotators: int
 
 
-def krippendorff_alpha(ratings: ArrayLike, level: Level, *, resamples: int = 1000, seed: int = 0) -> Agreement:
+def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 1000, seed: int = 0) -> Agreement:
     """Krippendorff's alpha of float64[N, R] ratings of N items by R annotators, NaN where one did not rate an item.
 
     level: "ordinal": ratings differ by the ranks between them; "interval": by their squared difference. Chance draws
         from the ratings of all annotators together.
     Raises ConfigError for an unknown level, ValueError for other shapes.
     """
-    if level not in get_args(Level):
-        raise ConfigError(unknown("level", str(level), get_args(Level)))
+    if level not in get_args(Scale):
+        raise ConfigError(unknown("level", str(level), get_args(Scale)))
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
         numbers = (values - values.mean()) / max(float(np.ptp(values)), np.finfo(np.float64).tiny)

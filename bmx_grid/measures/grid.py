@@ -23,7 +23,7 @@ from bmx_grid.measures.correlation import (
 )
 from bmx_grid.measures.ordered import without_rounding
 
-Words = Literal["both", "hypothesis"]
+UsedWords = Literal["both", "hypothesis"]
 Numbers = Floats | Sequence[float]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
@@ -105,7 +105,7 @@ class GridSpec:
 
     p: tuple[float, ...] = PAPER_P.values()
     w: tuple[float, ...] = PAPER_W
-    side: Words = "both"
+    side: UsedWords = "both"
     aggregation: Aggregation = field(default_factory=PowerMean)
     correlation: Kind = "pearson"
 
@@ -115,8 +115,8 @@ class GridSpec:
         outside = [weight for weight in self.w if not 0 <= weight <= 1]
         if outside:
             raise ConfigError(f"weight w = {outside[0]} is outside [0, 1]; w is the share of the base score.")
-        if self.side not in get_args(Words):
-            raise ConfigError(unknown("side", self.side, get_args(Words)))
+        if self.side not in get_args(UsedWords):
+            raise ConfigError(unknown("side", self.side, get_args(UsedWords)))
         check_kind(self.correlation)
 
 
@@ -283,7 +283,7 @@ def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple
 
 def boosted_scores(
     aggregation: Aggregation,
-    side: Words,
+    side: UsedWords,
     p: float,
     w: float,
     base: Floats,
@@ -334,6 +334,6 @@ def _check_lengths(base: Floats, ground_truth: Ragged, hypothesis: Ragged) -> No
         raise ValueError(f"{len(base)} base scores but {len(ground_truth)} and {len(hypothesis)} rows of attributions")
 
 
-def words_of(side: Words, ground_truth: Ragged, hypothesis: Ragged) -> Ragged:
+def words_of(side: UsedWords, ground_truth: Ragged, hypothesis: Ragged) -> Ragged:
     """N rows of the attributions that are aggregated."""
     return concatenate_rows(ground_truth, hypothesis) if side == "both" else hypothesis

@@ -1,7 +1,7 @@
 """What the whole grid of one setting is worth: the price of choosing a point on it, and gains beyond the choice.
 
-All of it comes from one `Sample`. Each part draws from a generator of its own, made from the seed and the part's place,
-so that it gives the same numbers whatever is asked beside it.
+All of it comes from one `GridSample`. Each part draws from a generator of its own, made from the seed and the place of
+the part, so that it gives the same numbers whatever is asked beside it.
 
 The test of the best point pays for having looked at all of them. Null hypothesis: the explanations add nothing. The
 human score is a line in the base score plus errors, and in every cluster the errors could have had the opposite sign,
@@ -57,7 +57,7 @@ BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a proces
 WEIGHT_CELLS = 2**27  # resamples x clusters handled at a time: 1 GiB; moments are computed anew for each lot
 
 
-class Sample:
+class GridSample:
     """The used segments of one setting (`grid.grid_inputs`).
 
     means: float64[N, P] aggregated attributions; base, human: float64[N]; all finite. w: float64[W + 1 or W] weights of
@@ -108,7 +108,7 @@ class Sample:
         return self.clusters >= FEWEST_CLUSTERS and not np.isnan(self.baseline)
 
 
-def cross_fit(sample: Sample, folds: int = 10, seed: int = 0) -> Floats:
+def cross_fit(sample: GridSample, folds: int = 10, seed: int = 0) -> Floats:
     """float64[N] each segment's score at the point chosen on the folds it is not in; clusters are never divided.
 
     Such scores owe nothing to a segment's own human score, or to those of its cluster. Clusters are dealt to the folds
@@ -142,7 +142,7 @@ def to_scale(scores: Floats, like: Floats) -> Floats:
     return np.asarray((scores - scores.mean()) * (wanted / spread) + like.mean())
 
 
-def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
+def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
     """The gain of the best point of a grid of Pearson's r, and its p value, adjusted for all points; one-sided.
 
     gain: of the best point (`correlation.first_within_rounding`) over the base score, 0 where that is w = 1. p: the
@@ -162,7 +162,7 @@ def selection_adjusted(sample: Sample, resamples: int = 1000, seed: int = 0) -> 
     return gain, as_large / (resamples + 1)
 
 
-def largest_gains(sample: Sample, signs: Floats) -> Floats:
+def largest_gains(sample: GridSample, signs: Floats) -> Floats:
     """float64[R] the largest gain of each resample, for float64[R, C] signs of the clusters.
 
     With unit vectors: the boosted score is cos * base + sin * residual mean, and the human score is r * base +

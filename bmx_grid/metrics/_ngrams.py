@@ -112,7 +112,7 @@ def _shown(tokens: Tokens, fixed: Tokens, is_hypothesis: bool) -> MaskedSide:
     return MaskedSide(tokens, np.ones((1, len(tokens) + 1), np.bool_), fixed, is_hypothesis)
 
 
-Ints = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 STOP = -1  # follows the last token of a text
 
@@ -122,7 +122,7 @@ _DENSE_TABLE = 2**22  # entries; branches of longer texts are searched for inste
 # The n-grams of one order: `places` and `nodes`, where in the walk an n-gram of the fixed text begins, and which one;
 # `limits`, how often its fixed text holds each node; `owner`, the pair of texts that each node belongs to (0, which
 # belongs to none, is given to the first), whose nodes are neighbours.
-TrieStep = tuple[Ints, Ints, Ints, Ints]
+TrieStep = tuple[Indices, Indices, Indices, Indices]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +134,10 @@ class NgramTrie:
     owner: as in `TrieStep`, of the tokens' nodes. column: the branch, 1, 2, ... of each trie, that a token takes.
     """
 
-    tokens: Ints
-    fixed: Ints
-    owner: Ints
-    column: Ints
+    tokens: Indices
+    fixed: Indices
+    owner: Indices
+    column: Indices
 
     @classmethod
     def of_sides(cls, sides: Sequence[tuple[Sequence[str], Sequence[str]]]) -> NgramTrie:
@@ -156,7 +156,7 @@ class NgramTrie:
             fixed.append(0)
         return cls(*(np.array(values, np.intp) for values in (tokens, fixed, owner, column)))
 
-    def walk(self, walk: Ints, orders: int) -> Iterator[TrieStep]:
+    def walk(self, walk: Indices, orders: int) -> Iterator[TrieStep]:
         """The orders 1, 2, ... up to `orders`, or to the last that is shared. A 0 in `walk` ends n-grams there."""
         owner = self.owner
         width = int(self.column.max()) + 1
@@ -182,7 +182,7 @@ class NgramTrie:
             nodes = nodes.take(alive)
 
 
-def _branch(keys: Ints, size: int, wanted: Ints) -> Ints:
+def _branch(keys: Indices, size: int, wanted: Indices) -> Indices:
     """The node (1, 2, ...) that each of the `wanted` branches leads to, 0 where it is not among the sorted `keys`."""
     if size <= _DENSE_TABLE:
         table = np.zeros(size, np.intp)
@@ -195,7 +195,7 @@ def _branch(keys: Ints, size: int, wanted: Ints) -> Ints:
 _BLOCK_CELLS = 2**16  # mask cells processed together: enough to hide the cost of a call, few enough to reuse memory
 
 
-def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> Ints:
+def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> Indices:
     """int[2 + orders, P] of all texts of all sides, in order: tokens of hypothesis and reference, then matches.
 
     Matches are n-grams of the hypothesis in the reference, of each order from 1 on, each at most as often as the
@@ -208,7 +208,7 @@ def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> Ints:
     return np.concatenate(counts, axis=1)
 
 
-def with_lengths(sides: Sequence[Any], n_texts: Sequence[int] | Ints, masked: Ints, matches: Ints) -> Ints:
+def with_lengths(sides: Sequence[Any], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices) -> Indices:
     """int[2 + orders, P] counts of P texts, `n_texts` of each side, from int[P] tokens of these and int[orders, P]."""
     fixed = np.repeat([len(side.fixed) for side in sides], n_texts)
     is_hypothesis = np.repeat([side.is_hypothesis for side in sides], n_texts)
@@ -216,9 +216,9 @@ def with_lengths(sides: Sequence[Any], n_texts: Sequence[int] | Ints, masked: In
     return np.concatenate([lengths, matches])
 
 
-def ngrams_of(lengths: Ints, orders: int) -> Ints:
+def ngrams_of(lengths: Indices, orders: int) -> Indices:
     """int[orders, P]: how many n-grams of each order int[P] tokens make."""
-    totals: Ints = np.maximum(lengths - np.arange(orders)[:, None], 0)
+    totals: Indices = np.maximum(lengths - np.arange(orders)[:, None], 0)
     return totals
 
 
@@ -236,7 +236,7 @@ def _blocks(sides: Iterable[MaskedSide]) -> Iterator[Sequence[MaskedSide]]:
         yield block
 
 
-def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
+def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Indices, Indices]:
     """int[orders, P] clipped matches and int[P] lengths of the P masked texts of one block."""
     trie = NgramTrie.of_sides([(side.tokens, side.fixed) for side in sides])
     side_of_text = np.repeat(np.arange(len(sides)), [len(side.visible) for side in sides])
@@ -258,7 +258,7 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Ints, Ints]:
     return matches, lengths
 
 
-def _clip(nodes: Ints, text: Ints, limits: Ints, per_side: Ints, side_of_text: Ints) -> Ints:
+def _clip(nodes: Indices, text: Indices, limits: Indices, per_side: Indices, side_of_text: Indices) -> Indices:
     """int[P] matches of one order: every text's count of each node of its side, at most the node's limit.
 
     nodes, text: node and text of each match. limits: of each node. per_side: nodes that a side owns; they are
@@ -271,5 +271,5 @@ def _clip(nodes: Ints, text: Ints, limits: Ints, per_side: Ints, side_of_text: I
     counts = np.bincount(nodes + to_cell.take(text), minlength=int(per_text.sum()))
     limit = limits.take(np.arange(len(counts)) - np.repeat(to_cell, per_text))
     total = np.concatenate([[0], np.cumsum(np.minimum(counts, limit))])
-    matches: Ints = total.take(end) - total.take(start)
+    matches: Indices = total.take(end) - total.take(start)
     return matches

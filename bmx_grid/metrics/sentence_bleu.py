@@ -16,7 +16,7 @@ from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.metrics._ngrams import (
-    Ints,
+    Indices,
     NgramTrie,
     Tokenizer,
     Tokens,
@@ -154,12 +154,12 @@ class SentenceBleu(Counted):
         return np.asarray(scores / 100, dtype=np.float64)
 
 
-def _statistics(counts: Ints) -> Floats:
+def _statistics(counts: Indices) -> Floats:
     """float64[P, 10] `SentenceBleu.statistics` of int[6, P] counts (`count_ngrams`)."""
     return np.concatenate([counts, ngrams_of(counts[0], _ORDERS)]).T.astype(np.float64)
 
 
-def _distinct(counts: Ints) -> tuple[Ints, Ints]:
+def _distinct(counts: Indices) -> tuple[Indices, Indices]:
     """The columns that differ, and int[P]: which of them each column is. Masked texts share most of theirs."""
     sizes = [int(most) + 1 for most in counts.max(axis=1, initial=0)]
     if math.prod(sizes) > np.iinfo(np.int64).max:
@@ -252,7 +252,7 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     return _BitSide(tokens, fixed, keep, first, len(instead), request.role == "hypothesis")
 
 
-def _count(sides: Sequence[_BitSide], orders: int) -> Ints:
+def _count(sides: Sequence[_BitSide], orders: int) -> Indices:
     """As `count_ngrams`."""
     if not sides:
         return np.empty((2 + orders, 0), np.intp)

@@ -14,7 +14,7 @@ from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.headline import not_evidence
 from bmx_grid.analysis.load import of_results
 from bmx_grid.analysis.points import Selection, selection
-from bmx_grid.analysis.questions import Analysis, analyse, of_metrics, with_others
+from bmx_grid.analysis.questions import Analysis, analyse_table, of_metrics, with_others
 from bmx_grid.analysis.regression import FitRow, fit_rows
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
@@ -70,7 +70,7 @@ def analyse_sweep(
     except DataError as error:
         return (None, [], f"no analysis: {error}")
     points = {name: point for name, point in fixed.items() if name in explainers}
-    analysis = analyse(table, Tables(tables), with_others(questions), fixed=points, seed=seed)
+    analysis = analyse_table(table, Tables(tables), with_others(questions), fixed=points, seed=seed)
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
     files = write_analysis(
         analysis,

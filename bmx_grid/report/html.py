@@ -47,7 +47,7 @@ MOST_OPEN = 3  # tables of a page without an answer
 OWN_PARTS = ("verdicts", "settings")  # tables that have a part of their own
 # What a verdict rests on first of all. The other columns stand in a table below, so that each table fits the page.
 FIRST_COLUMNS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
-FIRST = "boosts"  # the figure beside the answer
+OPEN_FIGURE = "boosts"  # the figure beside the answer
 
 
 def write_report(
@@ -68,7 +68,7 @@ def write_report(
     of_boosts = analysis.ask(answers.compute).answers
     signed = analysis.ask(signature)
     pictures = [_picture(drawing, file) for drawing, file in figures]
-    first = next((picture for picture in pictures if picture["name"] == FIRST), None)
+    first = next((picture for picture in pictures if picture["name"] == OPEN_FIGURE), None)
     parts = {table.stem: _table(table, signed) for table in tables}
     of_verdicts = [table for table in tables if table.stem == "verdicts"]
     _write(

@@ -17,7 +17,7 @@ from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.report.table import wrapped
-from bmx_grid.sweep.evaluation import Outcome
+from bmx_grid.sweep.outcomes import Outcome
 from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
 
 WIDEST = 120  # characters per line, on however wide a terminal

@@ -16,7 +16,7 @@ from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import setting_label, visible
-from bmx_grid.evaluations.base import NAMES, Columns, Evaluation, Finished, SettingRow, columns_of
+from bmx_grid.evaluations.base import NAMES, ColumnValues, Evaluation, Finished, SettingRow, columns_of
 from bmx_grid.evaluations.grid_surface import NO_POINT, GridOfSetting, PointRow
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.grid import GridResult, GridSpec
@@ -80,7 +80,7 @@ class SettingResult:
     repeat_deviation: float = math.nan
     constructed: bool = False
     words: Mapping[str, float] = field(default_factory=dict)
-    scores: Columns = field(default_factory=dict)
+    scores: ColumnValues = field(default_factory=dict)
 
     @property
     def _of_grid(self) -> GridOfSetting | None:
@@ -275,7 +275,7 @@ def repeated(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.Diction
     return pa.DictionaryArray.from_arrays(np.repeat(codes, sizes).astype(kind), pa.array(known.tolist(), pa.string()))
 
 
-def segment_rows(setting: Finished, evaluated: Iterable[Columns]) -> dict[str, Any]:
+def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[str, Any]:
     """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
 
     evaluated: what evaluations say of segments. words_ROLE is null for a text that is neither read by the metric nor

@@ -17,8 +17,8 @@ from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
-from bmx_grid.sweep.evaluation import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
+from bmx_grid.sweep.outcomes import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.results import Spent
 from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.words.perturbation import Item

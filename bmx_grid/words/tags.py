@@ -28,7 +28,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged
 from bmx_grid.words.perturbation import BLANK
 
-Side = Literal["source", "reference", "hypothesis"]
+TextSide = Literal["source", "reference", "hypothesis"]
 How = Literal["mean", "sum", "min", "max"]
 Rows = tuple[tuple[str, ...], ...]
 EOS = "<EOS>"  # the last token of every sentence in WMT22's word-level data

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.analysis.base import GridTable, Setting
+from bmx_grid.analysis.base import GridTable, SettingKey
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.wording import first_line
@@ -82,16 +82,16 @@ class Published:
     left_out: int
 
 
-def settings_of_paper(dataset: str) -> set[Setting]:
+def settings_of_paper(dataset: str) -> set[SettingKey]:
     """The settings that the paper's figures rest on: every explainer on MAIN, LIME on HELD_OUT."""
     explainers = tuple(EXPLAINERS.values()) if dataset in MAIN else ("lime",)
     names = product((dataset,), PAIRS[dataset], METRICS_OF[dataset], explainers)
-    return {Setting(*setting) for setting in names}
+    return {SettingKey(*setting) for setting in names}
 
 
 def is_complete(table: GridTable, datasets: tuple[str, ...]) -> bool:
     """Whether a table holds every setting that the paper has of these data sets."""
-    wanted: set[Setting] = set()
+    wanted: set[SettingKey] = set()
     for dataset in datasets:
         wanted |= settings_of_paper(dataset)
     return wanted <= set(table.settings)
@@ -108,7 +108,7 @@ def find(folder: Path) -> Path | None:
 def read(folder: Path) -> Published:
     """The grids below a folder that `find` finds. Raises DataError naming the file."""
     files = sorted(folder.glob("*.tsv"))
-    by_dataset: dict[str, list[tuple[Setting, Path]]] = {}
+    by_dataset: dict[str, list[tuple[SettingKey, Path]]] = {}
     for file in files:
         setting = _setting(file)
         if setting is not None:
@@ -124,7 +124,7 @@ def read(folder: Path) -> Published:
     return Published(_table(main, folder), held_out, len(files) - n_read)
 
 
-def _setting(file: Path) -> Setting | None:
+def _setting(file: Path) -> SettingKey | None:
     """The setting that a file's name says; None for one that is no setting of the paper."""
     names = file.stem.split(SEPARATOR)
     if len(names) != 4:
@@ -132,19 +132,19 @@ def _setting(file: Path) -> Setting | None:
     dataset, explainer, metric, pair = names
     if dataset not in DATASETS or explainer not in EXPLAINERS or metric not in METRICS:
         return None
-    setting = Setting(DATASETS[dataset], pair, METRICS[metric], EXPLAINERS[explainer])
+    setting = SettingKey(DATASETS[dataset], pair, METRICS[metric], EXPLAINERS[explainer])
     if setting.language_pair not in PAIRS[setting.dataset] or setting.metric not in METRICS_OF[setting.dataset]:
         return None
     return setting
 
 
-def _table(files: list[tuple[Setting, Path]], folder: Path) -> GridTable:
+def _table(files: list[tuple[SettingKey, Path]], folder: Path) -> GridTable:
     import pyarrow as pa
 
     return from_arrow(pa.concat_tables(_rows(files)), str(folder))
 
 
-def _rows(files: list[tuple[Setting, Path]]) -> Iterator[Any]:
+def _rows(files: list[tuple[SettingKey, Path]]) -> Iterator[Any]:
     """The rows of each file with the names of its setting, as tables of Arrow."""
     import pyarrow as pa
 

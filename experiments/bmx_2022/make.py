@@ -28,10 +28,10 @@ import authors_folder  # noqa: E402
 import compare  # noqa: E402
 import quantities  # noqa: E402
 
-from bmx_grid.analysis.base import Cell, Column, GridTable, Setting, Table  # noqa: E402
+from bmx_grid.analysis.base import Cell, Column, GridTable, SettingKey, Table  # noqa: E402
 from bmx_grid.analysis.headline import not_evidence  # noqa: E402
 from bmx_grid.analysis.load import load_table, tables_beside  # noqa: E402
-from bmx_grid.analysis.questions import Analysis, analyse  # noqa: E402
+from bmx_grid.analysis.questions import Analysis, analyse_table  # noqa: E402
 from bmx_grid.core.errors import BmxError, ConfigError  # noqa: E402
 from bmx_grid.core.storage import write_text  # noqa: E402
 from bmx_grid.core.wording import counted, label  # noqa: E402
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 
 OWN = "own"
 CURVES = {  # the settings that the paper shows the curves of
-    "fig3a": Setting("mlqe_pe", "en-zh", "xmoverscore", "erasure"),
-    "fig3b": Setting("eval4nlp21", "et-en", "xbertscore", "lime"),
-    "fig11a": Setting("mqm21", "zh-en", "xbertscore", "lime"),
-    "fig11b": Setting("mqm21", "en-de", "xbertscore", "lime"),
+    "fig3a": SettingKey("mlqe_pe", "en-zh", "xmoverscore", "erasure"),
+    "fig3b": SettingKey("eval4nlp21", "et-en", "xbertscore", "lime"),
+    "fig11a": SettingKey("mqm21", "zh-en", "xbertscore", "lime"),
+    "fig11b": SettingKey("mqm21", "en-de", "xbertscore", "lime"),
 }
 DrawingOf = Callable[[Analysis], Drawing]
 FIGURES: dict[str, DrawingOf] = {
@@ -132,7 +132,7 @@ def _of_paper(results: Results, expected: Mapping[str, Any], folder: Path) -> in
     """The paper's figures, table and numbers, under its numbers; the exit status."""
     checks = list(quantities.paper([results.main, *results.held_out.values()], expected))
     numbers = list(compare.lines(checks))
-    drawings = list(_numbered(analyse(results.main), results.held_out))
+    drawings = list(_numbered(analyse_table(results.main), results.held_out))
     _write(drawings, folder)
     for form in ("text", "latex"):
         write_table(datasets_of_paper(expected["table1"]), folder, form)
@@ -152,11 +152,11 @@ def _numbered(main: Analysis, held_out: Mapping[str, GridTable]) -> Iterator[Dra
     for number, drawing_of in FIGURES.items():
         yield _named(number, drawing_of(main))
     if _has(held_out, "wmt22_qe"):
-        wmt22 = analyse(held_out["wmt22_qe"], select_from=main.table)
+        wmt22 = analyse_table(held_out["wmt22_qe"], select_from=main.table)
         for number, drawing_of in OF_WMT22.items():
             yield _named(number, drawing_of(wmt22))
     if _has(held_out, "mqm21"):
-        yield from _curves(analyse(held_out["mqm21"], select_from=main.table), ("fig11a", "fig11b"))
+        yield from _curves(analyse_table(held_out["mqm21"], select_from=main.table), ("fig11a", "fig11b"))
 
 
 def _has(held_out: Mapping[str, GridTable], dataset: str) -> bool:
@@ -189,7 +189,7 @@ def datasets_of_paper(published: Mapping[str, int]) -> Table:
 
 def _of_run(table: GridTable, folder: Path) -> None:
     """The same figures, and what the paper concludes, of other results, under names that say so."""
-    analysis = analyse(table, tables_beside(table))
+    analysis = analyse_table(table, tables_beside(table))
     if not len(analysis.real):
         raise ConfigError(f"{table.origin} holds the random metric and the random explainer only; add another one.")
     drawings = [_named(OWN, drawing) for drawing in further_figures(analysis)]

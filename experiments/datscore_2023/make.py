@@ -40,7 +40,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.guests.datscore.combined import Combined, one_vs_rest, weighted
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec, grid_inputs
-from bmx_grid.measures.grid_resampling import Sample, cross_fit
+from bmx_grid.measures.grid_resampling import GridSample, cross_fit
 from bmx_grid.measures.resampling import cluster_mean
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.plan import make_plan
@@ -200,7 +200,7 @@ def _boosted(base: Floats, truth: Ragged, hypothesis: Ragged, pair: Pair) -> flo
     spec = GridSpec()
     given = grid_inputs(spec, base, truth, hypothesis, pair.human)
     labels = np.asarray(pair.clusters)[given.used]
-    sample = Sample(given.means, given.base, given.human, np.array(spec.w), labels)
+    sample = GridSample(given.means, given.base, given.human, np.array(spec.w), labels)
     return correlate("pearson", cross_fit(sample), given.human)
 
 

@@ -28,10 +28,10 @@ from bmx_grid.core.configure import build, load_option  # noqa: E402
 from bmx_grid.core.errors import BmxError, ConfigError, unknown  # noqa: E402
 from bmx_grid.datasets.base import DatasetReader  # noqa: E402
 from bmx_grid.datasets.segments import SegmentSet  # noqa: E402
-from bmx_grid.measures.annotators import Agreement, Level, krippendorff_alpha, reliability, standardised, uniform_kappa  # noqa: E402
+from bmx_grid.measures.annotators import Agreement, Scale, krippendorff_alpha, reliability, standardised, uniform_kappa  # noqa: E402
 
 BINS = (10, 29, 50, 69, 90)  # the highest scores of the five lower of six categories (Guzmán et al. 2019)
-LEVELS: tuple[Level, ...] = ("ordinal", "interval")
+LEVELS: tuple[Scale, ...] = ("ordinal", "interval")
 EXACT = 1e-9
 Row = Sequence[object]
 

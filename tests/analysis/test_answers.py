@@ -9,7 +9,7 @@ from some_frames import verdicts as rows_of
 from some_tables import peaked, table
 
 from bmx_grid.analysis import answers, headline
-from bmx_grid.analysis.questions import analyse, plain
+from bmx_grid.analysis.questions import analyse_table, plain
 from bmx_grid.core.errors import DataError
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
 from bmx_grid.measures.grid import Point
@@ -26,7 +26,7 @@ UNDEFINED = {"gain": math.nan, "verdict": TOO_LITTLE, "because": "nothing is def
 
 
 def analysis(*rows, **frames):
-    return analyse(TABLE, frames={**({"verdicts": rows_of(*rows)} if rows else {}), **frames})
+    return analyse_table(TABLE, frames={**({"verdicts": rows_of(*rows)} if rows else {}), **frames})
 
 
 def asked(*rows, **frames):
@@ -250,7 +250,7 @@ def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_poi
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
     for frames in ({}, {"verdicts": rows_of({"metric": "random"})}):
-        whole = analyse(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
+        whole = analyse_table(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
         (first, _, last) = plain(whole)["answers"]
         assert first.startswith("LIME at w 0.5, p 0.5, given (what")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
@@ -272,7 +272,7 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     """Four of four settings gain at the published point, and no gain is shown: two answers to one question."""
     at = {"fixed": {"lime": Point(0.5, 0.5)}}
     for frames, counts in (({}, {"overview", "gains_by_factor"}), ({"verdicts": rows_of({})}, set())):
-        whole = analyse(TABLE, **at, frames=frames)
+        whole = analyse_table(TABLE, **at, frames=frames)
         assert bool(whole.ask(headline.compute).headline) == bool(counts)
         assert {"overview", "gains_by_factor"} & {made.stem for made in whole.tables()} == counts
         assert plain(whole)["fixed"]["lime"]["better"] == 4, "analysis.json has them"

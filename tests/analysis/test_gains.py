@@ -8,9 +8,9 @@ from some_frames import frames
 from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
-from bmx_grid.analysis.base import Given, Setting
+from bmx_grid.analysis.base import Given, SettingKey
 from bmx_grid.analysis.gains import Gain, at_points, declared, declared_points, real_gains, summarise
-from bmx_grid.analysis.questions import analyse, plain
+from bmx_grid.analysis.questions import analyse_table, plain
 from bmx_grid.measures.grid import Point
 
 AT = {"fixed": {"lime": Point(0.5, 0.5)}}
@@ -22,11 +22,13 @@ NAMES = ("d", "a", "m", "lime")
 
 def settings(gains, clusters=None):
     clusters = range(len(gains)) if clusters is None else clusters
-    return [Gain(Setting("d", str(pair), "m", "lime"), 0.5, gain) for gain, pair in zip(gains, clusters, strict=True)]
+    return [
+        Gain(SettingKey("d", str(pair), "m", "lime"), 0.5, gain) for gain, pair in zip(gains, clusters, strict=True)
+    ]
 
 
 def analysis(options=AT, **changes):
-    return analyse(table(SURFACES), **options, frames={**frames(GAINS, holm=HOLM), **changes})
+    return analyse_table(table(SURFACES), **options, frames={**frames(GAINS, holm=HOLM), **changes})
 
 
 def test_borders_of_better_and_worse():
@@ -60,7 +62,7 @@ CONTROLS = {
 
 
 def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_own():
-    found = analyse(table(CONTROLS)).ask(question.compute)
+    found = analyse_table(table(CONTROLS)).ask(question.compute)
     means = {control: {name: row.mean_gain for name, row in rows.items()} for control, rows in found.controls.items()}
     assert means == {
         "random explainer": {"lime": pytest.approx(0.08 - 0.15)},  # 15 steps of 0.01 from its best
@@ -73,7 +75,7 @@ def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_o
 
 def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_mean():
     some = table(random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap")))
-    whole = analyse(some, fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
+    whole = analyse_table(some, fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
     real, found = whole.ask(real_gains), whole.ask(question.compute)
     for name, rows in {"all": real, "shap": [row for row in real if row.setting.explainer == "shap"]}.items():
         gain, baseline = np.array([row.gain for row in rows]), np.array([row.baseline for row in rows])
@@ -93,7 +95,7 @@ def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_me
     ],
 )
 def test_what_survives(gain, holm, survives):
-    whole = analyse(table({NAMES: peaked(0.5, gain=gain)}), **AT, frames=frames({NAMES: gain}, holm=holm))
+    whole = analyse_table(table({NAMES: peaked(0.5, gain=gain)}), **AT, frames=frames({NAMES: gain}, holm=holm))
     (row,) = whole.ask(declared)
     assert row.survives == survives
     assert plain(whole)["single_gains"] == {"tested": 1, "survive": survives}
@@ -118,7 +120,7 @@ def test_other_tests_are_not_those_of_the_gain(change):
         assert (found.point, found.test) == ("published", "perm_inputs")
         assert (found.low, found.high) == pytest.approx((0.08, 0.12))
     assert all(np.isnan(row.low) for row in declared_points(Given({**some, "tests": another})))
-    whole = analyse(table({NAMES: peaked(0.5)}), **AT, frames={**some, "tests": another})
+    whole = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames={**some, "tests": another})
     assert plain(whole)["single_gains"] == {"tested": 0, "survive": 0}
     twice = pd.concat([some["points"], some["points"].assign(gain=9.0)])  # by the primary judgement and another one
     assert max(row.gain for row in declared_points(Given({**some, "points": twice}))) == 0.1
@@ -149,7 +151,7 @@ def rows_of(analysis, stem):
 def test_only_gains_that_survive_are_marked_and_undefined_ones_left_out():
     some = frames(GAINS, holm=HOLM)
     some["points"].loc[some["points"]["language_pair"] == "d", "gain"] = np.nan
-    analysis = analyse(table(SURFACES), **AT, frames=some)
+    analysis = analyse_table(table(SURFACES), **AT, frames=some)
     tested = [
         (row["language pair"].value, row["gain at the point"].marked) for row in rows_of(analysis, "tested_gains")
     ]
@@ -166,7 +168,7 @@ def test_the_spread_over_seeds_stands_beside_the_interval():
         for point in ("published", "best")
     ]
     beside = frames(GAINS, holm=HOLM)
-    analysis = analyse(table(SURFACES), **AT, frames={**beside, "seeds": pd.DataFrame(rows)})
+    analysis = analyse_table(table(SURFACES), **AT, frames={**beside, "seeds": pd.DataFrame(rows)})
     shown = {
         row["language pair"].value: [row[name].shown for name in ("lowest", "highest")]
         for row in rows_of(analysis, "tested_gains")

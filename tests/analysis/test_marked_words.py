@@ -10,7 +10,7 @@ from some_tables import peaked, table
 
 from bmx_grid.analysis import marked_words
 from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.questions import analyse
+from bmx_grid.analysis.questions import analyse_table
 
 
 def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metric="m", half=0.02):
@@ -86,7 +86,7 @@ def analysis(auc=AUC, gains=GAIN):
     of = frames({names: gains[names[1]] for names in SETTINGS if names[3] == "lime"})
     if auc is not None:
         of["words"] = pd.DataFrame([row(value, "lime", pair) for pair, value in auc.items()])
-    return analyse(table(surfaces), frames=of)
+    return analyse_table(table(surfaces), frames=of)
 
 
 def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():

@@ -19,7 +19,7 @@ from bmx_grid.analysis.points import (
     point_name,
     selection,
 )
-from bmx_grid.analysis.questions import analyse, signature
+from bmx_grid.analysis.questions import analyse_table, signature
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.grid import Point
 
@@ -58,7 +58,7 @@ NEAREST, OTHER = "nearest to the published one", "nearest to the given one (what
     ],
 )
 def test_where_points_come_from(surfaces, options, words):
-    analysis = analyse(table(surfaces), **options)
+    analysis = analyse_table(table(surfaces), **options)
     assert analysis.ask(chosen_points)["lime"].origin.endswith(words)
     assert words in " ".join(analysis.ask(headline.compute).headline)
     said = " ".join(text for made in analysis.tables() for text in (made.title, *made.notes))
@@ -83,10 +83,10 @@ MAIN = {**one("d", "a"), **one("d", "b", p=0.3), **one("d", "a", metric="random"
 
 def test_points_are_not_judged_where_they_were_chosen():
     with pytest.raises(ConfigError, match=r"select\.from=the table shares 2 settings .* leave select\.from out"):
-        analyse(table(MAIN), select_from=table(MAIN))
+        analyse_table(table(MAIN), select_from=table(MAIN))
     other = {**one("d", "b", p=-1.0), **one("x", p=0.9)}
     with pytest.raises(ConfigError, match="shares 1 setting with it: d · b · m · lime"):
-        analyse(table(MAIN), select_from=table(other))
+        analyse_table(table(MAIN), select_from=table(other))
     check_selection(table(MAIN), table({**one("x", p=0.7), **one("d", "a", metric="random", p=1.0)}))  # a control
 
 
@@ -129,7 +129,7 @@ def test_medians_are_written_in_the_digits_of_the_grid():
 
 def test_the_selection_has_the_medians_and_the_point_that_is_used():
     surfaces = {**one(pair="a", p=-1.0), **one(pair="b", p=0.0, gain=-0.1)}
-    (row,) = analyse(table(surfaces), **AS_PUBLISHED).ask(selection)
+    (row,) = analyse_table(table(surfaces), **AS_PUBLISHED).ask(selection)
     assert (row.explainer, row.n, row.strict_n) == ("lime", 2, 1), "nothing improves the second setting"
     assert (row.p, row.w) == median(table(surfaces))[:2]
     assert (row.strict_p, row.strict_w) == (-1.0, 0.5)
@@ -141,7 +141,7 @@ def test_the_selection_has_the_medians_and_the_point_that_is_used():
 def test_a_point_of_the_grid_is_as_published():
     peak = np.full((len(P), 3), 0.4)
     surfaces = {("mqm21", "a", "m", "lime"): peak}
-    chosen = analyse(table(surfaces, w=np.array([0.2, 0.4, 1.0])), **AS_PUBLISHED).ask(chosen_points)["lime"]
+    chosen = analyse_table(table(surfaces, w=np.array([0.2, 0.4, 1.0])), **AS_PUBLISHED).ask(chosen_points)["lime"]
     assert chosen.origin == "as published (chosen on other data)"
     assert point_name("lime", chosen.used_w, chosen.used_p) == "the published point"
     assert point_name("lime", 0.5, -1.4) == "w 0.5, p -1.4"
@@ -163,6 +163,6 @@ def test_the_nearest_grid_point_is_used(p, w, used, gain):
 
 
 def test_the_overview_has_the_points_that_are_used():
-    shown = analyse(lime([peaked(0.5)]), fixed={"lime": Point(0.52, 0.4)}).tables()
+    shown = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(0.52, 0.4)}).tables()
     (overview,) = [made for made in shown if made.stem == "overview"]
     assert [cell.shown for cell in overview.rows[0][:3]] == ["lime", "0.5", "0.5"]

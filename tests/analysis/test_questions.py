@@ -12,7 +12,16 @@ from some_tables import flat, peaked, random_surfaces, rows, table
 from bmx_grid.analysis import questions
 from bmx_grid.analysis.base import FACTORS, Table
 from bmx_grid.analysis.gains import real_at_points
-from bmx_grid.analysis.questions import all_questions, analyse, as_plain, counts, numbers, plain, to_json, with_others
+from bmx_grid.analysis.questions import (
+    all_questions,
+    analyse_table,
+    as_plain,
+    counts,
+    numbers,
+    plain,
+    to_json,
+    with_others,
+)
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import ConfigError, DataError
 
@@ -57,7 +66,7 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     asked = [str(tmp_path), "questions=elsewhere.spread"]
     assert main([*asked, "format=json"]) == 0
     found = json.loads(capsys.readouterr().out)["gain_spread"]
-    gains = [row.fixed_gain.value for row in analyse(table(SURFACES)).ask(real_at_points)]
+    gains = [row.fixed_gain.value for row in analyse_table(table(SURFACES)).ask(real_at_points)]
     assert found == {"lime": {"deviation": pytest.approx(float(np.std(gains)))}}
     for form, digits in (("text", ".4f"), ("markdown", ".4f"), ("latex", ".4f"), ("csv", "")):
         assert main([*asked, f"format={form}"]) == 0
@@ -99,10 +108,10 @@ def test_a_question_is_one_file_and_one_line_and_sees_every_table(tmp_path, monk
     monkeypatch.setattr(questions, "OF_GRIDS", (*questions.OF_GRIDS, importlib.import_module("rated_above_0")))
     names = dict(zip(FACTORS, ("d1", "a", "m1", "lime"), strict=True))
     scores = pd.DataFrame([{**names, "id": name, "human": human, "other": 0} for name, human in (("x", 1), ("y", -1))])
-    analysis = analyse(table(SURFACES), {"scores": scores}, questions.with_others(()))
+    analysis = analyse_table(table(SURFACES), {"scores": scores}, questions.with_others(()))
     assert plain(analysis)["rated"] == [{**names, "id": "x", "human": 1.0}]
     assert analysis.data_frames()["rated"].to_dict("records") == [{"metric": "m1", "id": "x", "human": 1.0}]
-    broken = analyse(table(SURFACES), {"scores": scores.assign(human="high")}, questions.with_others(()))
+    broken = analyse_table(table(SURFACES), {"scores": scores.assign(human="high")}, questions.with_others(()))
     with pytest.raises(DataError, match="the table scores: the column human holds .*string, not numbers"):
         plain(broken)
 
@@ -124,7 +133,7 @@ def test_what_is_no_question_is_refused(package, name, message):
 def test_two_questions_may_not_write_the_same_key():
     other = SimpleNamespace(__name__="other", compute=lambda given: {"ridge": 1.0}, tables=lambda result: ())
     with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.regression and other both write 'ridge'"):
-        plain(analyse(table(SURFACES), questions=(*all_questions(), other)))
+        plain(analyse_table(table(SURFACES), questions=(*all_questions(), other)))
 
 
 def test_frames_are_written_by_the_names_of_their_index_or_as_rows():
@@ -139,7 +148,7 @@ def test_frames_are_written_by_the_names_of_their_index_or_as_rows():
 
 
 def test_json_is_read_back_and_tracked_numbers_are_finite():
-    analysis = analyse(table({**SURFACES, ("d1", "a", "m1", "lime"): np.where(np.arange(3) < 2, np.nan, flat())}))
+    analysis = analyse_table(table({**SURFACES, ("d1", "a", "m1", "lime"): np.where(np.arange(3) < 2, np.nan, flat())}))
     assert json.loads(to_json(analysis)) == plain(analysis)
     found = numbers(analysis)
     assert found and all(np.isfinite(value) for value in found.values())
@@ -148,14 +157,16 @@ def test_json_is_read_back_and_tracked_numbers_are_finite():
 
 
 def test_counts_are_tracked_apart_from_what_was_found():
-    analysis = analyse(table(SURFACES))
+    analysis = analyse_table(table(SURFACES))
     assert (counts(analysis)["settings"], counts(analysis)["fixed/n"]) == (len(SURFACES), len(analysis.real))
     assert not counts(analysis).keys() & numbers(analysis).keys()
     assert not [name for name in numbers(analysis) if name.split("/")[-1] in ("n", "better", "worse", "undefined")]
 
 
 def test_tables_are_data_frames_of_full_values():
-    analysis = analyse(table({("d", "a", "m", "lime"): peaked(-1.0, gain=1 / 30), ("d", "b", "m", "lime"): flat()}))
+    analysis = analyse_table(
+        table({("d", "a", "m", "lime"): peaked(-1.0, gain=1 / 30), ("d", "b", "m", "lime"): flat()})
+    )
     frames = analysis.data_frames()
     assert set(frames) == {shown.stem for shown in analysis.tables()}
     settings = frames["settings"].set_index("language pair")
@@ -165,7 +176,7 @@ def test_tables_are_data_frames_of_full_values():
 
 
 def test_nothing_but_controls_has_no_conclusion():
-    analysis = analyse(table({("d", "a", "random", "lime"): flat()}))
+    analysis = analyse_table(table({("d", "a", "random", "lime"): flat()}))
     assert plain(analysis)["headline"] == [
         "The table holds control settings only (random metric or explainer): there is nothing to conclude."
     ]

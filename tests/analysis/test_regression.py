@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from some_tables import flat, lime, peaked, random_surfaces, table
 
 from bmx_grid.analysis.gains import real_gains
-from bmx_grid.analysis.questions import analyse
+from bmx_grid.analysis.questions import analyse_table
 from bmx_grid.analysis.regression import cluster_errors, compute, fit_rows
 from bmx_grid.measures.grid import Point
 
@@ -19,7 +19,7 @@ HOLED = {names: np.where(names[1] == "a", one + HOLE, one) for names, one in SUR
 
 @pytest.mark.parametrize("surfaces", [SURFACES, HOLED], ids=["all defined", "some undefined"])
 def test_ridge_is_scikit_learns(surfaces):
-    analysis = analyse(table(surfaces), **AT)
+    analysis = analyse_table(table(surfaces), **AT)
     real = [row for row in analysis.ask(real_gains) if not np.isnan(row.gain)]
     gains = np.array([row.gain for row in real])
     columns = pd.get_dummies(pd.DataFrame([row.setting for row in real]), prefix_sep=" ").astype(float)
@@ -34,7 +34,7 @@ def test_ridge_is_scikit_learns(surfaces):
 
 
 def test_the_table_of_the_fit_has_all_of_it():
-    analysis = analyse(table(SURFACES), **AT)
+    analysis = analyse_table(table(SURFACES), **AT)
     fit, found = analysis.ask(compute).ridge, analysis.ask(fit_rows)
     assert {row.name: row.coefficient for row in found} == fit.coefficients
     for name in ("intercept", "r2", "n", "clusters", "alpha"):
@@ -58,17 +58,17 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
 
 
 def test_names_that_two_factors_share_are_told_apart():
-    analysis = analyse(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
+    analysis = analyse_table(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
     named = analysis.ask(compute).ridge.coefficients
     assert set(named) == {"d", "language_pair:same", "b", "m", "explainer:same"}
     assert list(named.values()) == sorted(named.values(), reverse=True)
 
 
 def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
-    one = analyse(lime([peaked(0.5, gain=0.03)]), **AT).ask(compute)
+    one = analyse_table(lime([peaked(0.5, gain=0.03)]), **AT).ask(compute)
     assert one.ridge.intercept == pytest.approx(0.03)
     assert {row.coefficient for row in one.ridge_coefficients} == {0.0} and np.isnan(one.ridge.r2)
     factors = [row.factor for row in one.ridge_coefficients]
     assert factors == sorted(factors), "equal coefficients stand in alphabetical order"
-    nothing = analyse(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).ask(compute)
+    nothing = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).ask(compute)
     assert (len(nothing.ridge_coefficients), nothing.ridge.n) == (0, 0) and np.isnan(nothing.ridge.intercept)

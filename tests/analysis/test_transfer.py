@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from some_tables import P, W, lime, peaked, random_surfaces, table
 
-from bmx_grid.analysis.questions import analyse
+from bmx_grid.analysis.questions import analyse_table
 from bmx_grid.analysis.transfer import compute, moved_gains
 
 
@@ -22,7 +22,7 @@ def nearest_below(values, wanted):
 @pytest.mark.parametrize(("factor", "position"), [("dataset", 0), ("language_pair", 1), ("metric", 2)])
 def test_parameters_come_from_the_others_only(factor, position):
     surfaces = random_surfaces(4, pairs=("a", "b", "c"))
-    analysis = analyse(table(surfaces))
+    analysis = analyse_table(table(surfaces))
     expected = {}
     for held in {names[position] for names in surfaces}:
         others = [best_by_hand(one) for names, one in surfaces.items() if names[position] != held]
@@ -38,7 +38,7 @@ def test_parameters_come_from_the_others_only(factor, position):
 
 def test_selection_in_sample_is_rosier_than_transfer():
     # Each language pair has its own best p: what suits the others does not suit it.
-    found = analyse(lime([peaked(p) for p in (-1.8, -0.6, 0.6, 1.8)])).ask(compute).leave_one_out
+    found = analyse_table(lime([peaked(p) for p in (-1.8, -0.6, 0.6, 1.8)])).ask(compute).leave_one_out
     assert list(found) == ["language_pair"], "a single name cannot be left out"
     row = found["language_pair"]["lime"]
     assert (row.in_sample_mean_gain, row.mean_gain, row.optimism) == pytest.approx((-0.02, -0.08, 0.06))

@@ -10,8 +10,8 @@ from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures import annotators, levels, resampling, significance, systems, word_measures
-from bmx_grid.measures.grid_resampling import Sample, cross_fit, selection_adjusted
+from bmx_grid.measures import annotators, grouped, paired_tests, resampling, systems, word_measures
+from bmx_grid.measures.grid_resampling import GridSample, cross_fit, selection_adjusted
 
 DRAWN = {"resamples": 40, "seed": 1}
 N = 24
@@ -31,10 +31,10 @@ def clusters(count):
 
 def sample(count):
     means = np.exp(np.column_stack([numbers(4), numbers(5)]))
-    return Sample(means, X, HUMAN, [0.0, 0.5, 1.0], clusters(count))
+    return GridSample(means, X, HUMAN, [0.0, 0.5, 1.0], clusters(count))
 
 
-def grouped(count):
+def in_one_group(count):
     """All segments in one group, and the draws."""
     return np.zeros(N, dtype=np.int64), clusters(count), DRAWN["resamples"], DRAWN["seed"]
 
@@ -66,10 +66,10 @@ def first_sample(found):
 
 
 INTERVALS = {
-    "two metrics": lambda count: significance.compare(X, Y, HUMAN, clusters(count), **DRAWN).low,
-    "two metrics, p": lambda count: significance.compare(X, Y, HUMAN, clusters(count), **DRAWN).p,
+    "two metrics": lambda count: paired_tests.compare(X, Y, HUMAN, clusters(count), **DRAWN).low,
+    "two metrics, p": lambda count: paired_tests.compare(X, Y, HUMAN, clusters(count), **DRAWN).p,
     "two means": lambda count: (
-        significance.compare_sums(systems.by_mean(X), systems.by_mean(Y), systems.mean, clusters(count), **DRAWN).low
+        paired_tests.compare_sums(systems.by_mean(X), systems.by_mean(Y), systems.mean, clusters(count), **DRAWN).low
     ),
     "a mean of texts": lambda count: word_measures.mean_over_segments(X, clusters(count), **DRAWN)[1],
     "the score of a system": lambda count: systems.system_score(systems.by_mean(X), systems.mean, clusters(count), 40)[
@@ -79,10 +79,10 @@ INTERVALS = {
     "kappa": lambda count: annotators.uniform_kappa(GRADES[:count], 9, **DRAWN).low,
     "a mean of settings": lambda count: resampling.cluster_mean(X, clusters(count)).low,
     "its kind": lambda count: float(resampling.interval_kind(count) != "") or math.nan,
-    "correlations of segments": lambda count: levels.grouped_correlations(
-        ["pearson"], X[:, None], HUMAN, *grouped(count)
+    "correlations of segments": lambda count: grouped.grouped_correlations(
+        ["pearson"], X[:, None], HUMAN, *in_one_group(count)
     )[0]["pearson"][1],
-    "accuracy of segments": lambda count: levels.grouped_acc_eq(X[:, None], HUMAN, *grouped(count))[0][0][1],
+    "accuracy of segments": lambda count: grouped.grouped_acc_eq(X[:, None], HUMAN, *in_one_group(count))[0][0][1],
     "systems, by their clusters of segments": lambda count: resampling.interval(over_systems(5, count), count)[0],
     "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,
     "cross-fitted scores": lambda count: cross_fit(sample(count))[0],

@@ -24,7 +24,7 @@ from some_settings import LowerIsBetter
 from some_tables import flat, random_surfaces, table
 
 from bmx_grid.analysis.load import from_arrow
-from bmx_grid.analysis.questions import analyse, plain
+from bmx_grid.analysis.questions import analyse_table, plain
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
@@ -170,14 +170,14 @@ def plain_analysis():
     surfaces[names[3]][:, -1] = np.nan  # the metric alone is undefined
     surfaces[names[4]][:, 0] = np.nan
     given = {"lime": Point(p=-1.44, w=0.5), "erasure": Point(p=-0.3, w=0.6)}
-    return analyse(table(surfaces), fixed=given)
+    return analyse_table(table(surfaces), fixed=given)
 
 
 @functools.cache
 def whole_analysis():
     tables = whole_sweep()
     grid = from_arrow(tables["grid"], origin="whole/grid.parquet")
-    return analyse(grid, frames=tables)
+    return analyse_table(grid, frames=tables)
 
 
 EXPECTED = ROOT / "tests" / "expected"

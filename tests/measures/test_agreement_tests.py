@@ -8,8 +8,8 @@ import pytest
 
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
+from bmx_grid.measures.paired_tests import unit_variance
 from bmx_grid.measures.resampling import draws, swaps
-from bmx_grid.measures.significance import unit_variance
 
 SEED = 6  # whose draws leave every two systems an item: the loops would divide 0 by 0
 ITEMS, SYSTEMS = 9, 4

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid_resampling import FOLDS, Sample, cross_fit, largest_gains, selection_adjusted
+from bmx_grid.measures.grid_resampling import FOLDS, GridSample, cross_fit, largest_gains, selection_adjusted
 from bmx_grid.measures.resampling import dealt
 
 W = np.array([0.0, 0.4, 0.8, 1.0])
@@ -31,13 +31,13 @@ def segments(n=60, p=7, seed=0, added=0.0, clusters=None):
 
 def sample_of(**options):
     means, base, human, cluster = segments(**options)
-    return Sample(means, base, human, W, cluster)
+    return GridSample(means, base, human, W, cluster)
 
 
 def test_choosing_not_to_boost_gains_nothing():
     means, base, human, cluster = segments()
     useless = 1e3 * np.random.default_rng(0).normal(size=means.shape)
-    sample = Sample(useless, base, base + 0.1 * human, [0.0, 0.5], cluster)
+    sample = GridSample(useless, base, base + 0.1 * human, [0.0, 0.5], cluster)
     assert sample.w.tolist() == [0, 0.5, 1], "not to boost is always a candidate"
     assert (cross_fit(sample) == base).all()
 
@@ -74,7 +74,7 @@ def test_a_fold_that_the_others_choose_nothing_for_has_no_point():
     """Without two different human scores outside a fold, no correlation is defined there."""
     means, base, human, _ = segments(n=30, added=0.3)
     human[10:] = 0.5
-    scores = cross_fit(Sample(means, base, human, W, np.repeat([0, 1, 2], 10)))
+    scores = cross_fit(GridSample(means, base, human, W, np.repeat([0, 1, 2], 10)))
     assert np.isnan(scores).tolist() == [row < 10 for row in range(30)]
 
 
@@ -96,7 +96,7 @@ def flipped(sample, signs):
 def of_a_metric_that_is_wrong(n=8):
     """Means, and people, against the base score: where the means turn it round, the correlation rises."""
     means, base, human, cluster = segments(n=n, added=0.3)
-    return Sample(2 - means - 0.5 * base[:, None], base, human - 2 * base, W, cluster)
+    return GridSample(2 - means - 0.5 * base[:, None], base, human - 2 * base, W, cluster)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_gains_of_means_close_to_the_metric_keep_their_digits_at_any_scale(power
     means = base[:, None] + 1e-7 * (means - base[:, None])
     signs = every_sign(8)
     one, other = (
-        largest_gains(Sample(scale * means, scale * base, human, W, cluster), signs) for scale in (1, 2.0**power)
+        largest_gains(GridSample(scale * means, scale * base, human, W, cluster), signs) for scale in (1, 2.0**power)
     )
     assert 1e-10 < one.max() < 1e-6
     np.testing.assert_allclose(other, one, rtol=1e-12)
@@ -139,7 +139,7 @@ def rejected(trials, **options):
     count = 0
     for seed in range(trials):
         means, base, human, cluster = segments(seed=seed + 1000, **options)
-        count += selection_adjusted(Sample(means, base, human, W, cluster), 199, seed)[1] <= 0.05
+        count += selection_adjusted(GridSample(means, base, human, W, cluster), 199, seed)[1] <= 0.05
     return count / trials
 
 
@@ -156,7 +156,7 @@ def test_what_is_added_is_found():
 def test_where_the_base_score_is_best_nothing_is_gained():
     means, base, human, cluster = segments()
     means = np.random.default_rng(1).normal(size=means.shape) * 30
-    assert selection_adjusted(Sample(means, base, base + 0.01 * human, W, cluster), 49) == (0, 1)
+    assert selection_adjusted(GridSample(means, base, base + 0.01 * human, W, cluster), 49) == (0, 1)
 
 
 NOTHING = {
@@ -171,7 +171,7 @@ NOTHING = {
 @pytest.mark.parametrize("change", NOTHING.values(), ids=NOTHING)
 def test_nothing_to_test_is_nan(change):
     means, base, human, cluster = change(*segments())
-    sample = Sample(means, base, human, W, cluster)
+    sample = GridSample(means, base, human, W, cluster)
     assert np.isnan(selection_adjusted(sample, 19)).all()
     if not sample.baseline > 0.99:
         assert np.isnan(cross_fit(sample)).all()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bmx_grid.measures.paired_tests import benjamini_hochberg, holm
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean, interval_kind, interval_levels
-from bmx_grid.measures.significance import benjamini_hochberg, holm
 
 NAN = float("nan")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.measures import levels
+from bmx_grid.measures import grouped
 from bmx_grid.measures.projection import projected
 from bmx_grid.measures.resampling import BUNDLES, MOST_UNITS, bundled, weighted_correlations
 
@@ -31,12 +31,12 @@ def test_intervals_of_many_segments_are_those_of_few(monkeypatch):
     human = RNG.normal(size=3000)
     scores = np.column_stack([human / 2 + RNG.normal(size=3000), RNG.normal(size=3000)])
     clusters = np.arange(3000) // 4
-    monkeypatch.setattr(levels, "FEWEST_PROJECTED", 500)
+    monkeypatch.setattr(grouped, "FEWEST_PROJECTED", 500)
     for groups in (np.zeros(3000, np.int64), np.arange(3000) % 3, clusters):
-        exact = levels.grouped_correlations(KINDS, scores, human, groups, clusters, 300, 0)
+        exact = grouped.grouped_correlations(KINDS, scores, human, groups, clusters, 300, 0)
         with monkeypatch.context() as patch:
-            patch.setattr(levels, "MOST_EXACT", 1)
-            linear = levels.grouped_correlations(KINDS, scores, human, groups, clusters, 300, 0)
+            patch.setattr(grouped, "MOST_EXACT", 1)
+            linear = grouped.grouped_correlations(KINDS, scores, human, groups, clusters, 300, 0)
         for of_exact, of_linear in zip(exact, linear, strict=True):
             for kind in KINDS:
                 assert of_exact[kind][0] == of_linear[kind][0]
@@ -53,7 +53,7 @@ def test_bundles_are_of_many_clusters_only():
 
 def test_projected_intervals_hold_the_truth_about_19_times_in_20(monkeypatch):
     """200 data sets of 2,000 clusters of two segments, normal scores that share a part within a cluster."""
-    monkeypatch.setattr(levels, "MOST_EXACT", 1)
+    monkeypatch.setattr(grouped, "MOST_EXACT", 1)
     rng = np.random.default_rng(7)
     clusters = np.arange(4000) // 2
     one_group = np.zeros(4000, np.int64)
@@ -65,7 +65,7 @@ def test_projected_intervals_hold_the_truth_about_19_times_in_20(monkeypatch):
         parts = rng.normal(size=(2, 2000))[:, clusters] + rng.normal(size=(2, 4000))
         human = parts[0]
         scores = parts[0] / 2 + parts[1] * np.sqrt(0.75)
-        found = levels.grouped_correlations(KINDS, scores[:, None], human, one_group, clusters, 500, number)[0]
+        found = grouped.grouped_correlations(KINDS, scores[:, None], human, one_group, clusters, 500, number)[0]
         for kind in KINDS:
             _, low, high, *_ = found[kind]
             held[kind] += low < truth[kind] < high

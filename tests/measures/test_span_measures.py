@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from bmx_grid.measures import spans as module
-from bmx_grid.measures.spans import agreement, agreement_with_interval, character_sums, span_sums
+from bmx_grid.measures import span_agreement as module
+from bmx_grid.measures.span_agreement import agreement, agreement_with_interval, character_sums, span_sums
 
 NAN = math.nan
 NONE = np.zeros((0, 3), dtype=np.int64)

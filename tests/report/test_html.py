@@ -16,10 +16,10 @@ from some_results import GRID, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.base import Cell, Setting, Table
+from bmx_grid.analysis.base import Cell, SettingKey, Table
 from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.questions import analyse
+from bmx_grid.analysis.questions import analyse_table
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
@@ -90,7 +90,7 @@ def read(folder):
 
 
 def written(tmp_path, analysis=None, **parts):
-    analysis = analyse(table(random_surfaces(0))) if analysis is None else analysis
+    analysis = analyse_table(table(random_surfaces(0))) if analysis is None else analysis
     write_report(analysis, tmp_path / "report.html", **{"figures": [], "tables": analysis.tables(), **parts})
     return read(tmp_path)
 
@@ -108,7 +108,7 @@ def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
 def with_verdicts(n=12):
     surfaces = {("d", pair, f"m{at}", "lime"): peaked(0.5) for at in range(n) for pair in "abc"}
     rows = [{"metric": f"m{at}", "boost": boost} for at in range(n) for boost in ("learned", "share")]
-    return analyse(table(surfaces), frames={"verdicts": verdicts(*rows)})
+    return analyse_table(table(surfaces), frames={"verdicts": verdicts(*rows)})
 
 
 def test_a_page_needs_no_network_and_no_other_file(tmp_path):
@@ -149,7 +149,7 @@ def test_the_answer_stands_first_and_all_else_is_folded_and_written_once(tmp_pat
 def test_verdicts_stand_in_tables_that_fit_a_page_each_with_its_kind_of_point(tmp_path):
     surfaces = {("d", "a", f"m{at}", "lime"): peaked(0.5) for at in range(2)}
     rows = [{"metric": f"m{at}", "point": point} for at in range(2) for point in ("elsewhere", "published")]
-    page = written(tmp_path, analyse(table(surfaces), frames={"verdicts": verdicts(*rows)}))
+    page = written(tmp_path, analyse_table(table(surfaces), frames={"verdicts": verdicts(*rows)}))
     shown = {
         name: re.search(rf'<table id="{name}">.*?</table>', page.text, flags=re.DOTALL)[0]
         for name in page.ids
@@ -196,9 +196,9 @@ def test_hostile_text_is_shown_and_never_run(tmp_path, parts):
 
 
 def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
-    names = [Setting(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
+    names = [SettingKey(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
     found = replace(table({("d", "a", name, "lime"): peaked(0.5) for name in "abc"}), settings=tuple(names))
-    analysis = analyse(found, frames={"verdicts": verdicts({**names[1]._asdict(), "pairs": 1})})
+    analysis = analyse_table(found, frames={"verdicts": verdicts({**names[1]._asdict(), "pairs": 1})})
     drawn = [(drawing, save(drawing, tmp_path / "out")) for drawing in page_figures(analysis)]
     page = written(tmp_path / "out", analysis, figures=drawn)
     assert len(page.having("script")) == 2
@@ -222,7 +222,7 @@ def decoded(grids, place):
 def test_the_heat_map_holds_every_gain_to_half_a_step():
     holed = peaked(0.5)
     holed[3, 0] = np.nan
-    analysis = analyse(table({**random_surfaces(1), ("d9", "a", "m1", "lime"): holed}))
+    analysis = analyse_table(table({**random_surfaces(1), ("d9", "a", "m1", "lime"): holed}))
     grids = heat_maps(analysis)
     best = analysis.ask(at_points)
     assert (grids["p"], grids["w"]) == (P.tolist(), W.tolist())
@@ -238,7 +238,7 @@ def test_points_of_the_heat_map_where_there_is_none():
     surfaces = (flat(0.5, 0.4), flat(0.5, 0.5), flat(0.5, np.nan), peaked(0.5))
     names = [("d", "a", metric, "lime") for metric in ("m0", "m1", "m2", "m3")]
     control = {("d", "a", "random", "lime"): peaked(0.5, gain=0.4)}
-    grids = heat_maps(analyse(table({**dict(zip(names, surfaces, strict=True)), **control})))
+    grids = heat_maps(analyse_table(table({**dict(zip(names, surfaces, strict=True)), **control})))
     settings = grids["settings"]
     assert [setting["best"] is None for setting in settings] == [True, False, True, False, False]
     assert [setting["alone"] for setting in settings] == [True, False, True, False, False]
@@ -254,12 +254,12 @@ def test_the_page_says_what_is_shown(tmp_path):
         baseline=of_grid.baseline, correlation="spearman", aggregation="LehmerMean", n_segments=600, n_used=500
     )
     known = known.assign(repeat_deviation=np.nan, constructed=False)
-    told = written(tmp_path, analyse(of_grid, frames={"settings": known})).told("p")
+    told = written(tmp_path, analyse_table(of_grid, frames={"settings": known})).told("p")
     for words in ("w = 1 is the metric alone", "p runs from −2 to 1.9", "is Spearman's ρ", "M is Lehmer"):
         assert words in told
     assert "in-sample (chosen where it is judged): lime w 0.5, p 0.5." in told
     assert not re.search("held.out", told.replace("Not held out", ""), re.IGNORECASE)
-    told = written(tmp_path, analyse(of_grid)).told("p")
+    told = written(tmp_path, analyse_table(of_grid)).told("p")
     assert "is correlation" in told and "M is the power mean" in told and "w · s + (1 − w) · M" in told
 
 

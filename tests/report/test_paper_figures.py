@@ -11,9 +11,9 @@ import pytest
 from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
-from bmx_grid.analysis.base import Setting
+from bmx_grid.analysis.base import SettingKey
 from bmx_grid.analysis.points import gains_at
-from bmx_grid.analysis.questions import analyse, signature
+from bmx_grid.analysis.questions import analyse_table, signature
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.wording import WRITTEN, label, written
 from bmx_grid.measures.grid import Point
@@ -59,7 +59,7 @@ def words(drawing):
     ],
 )
 def test_every_figure_is_drawn_at_a_column_or_page_width_and_nothing_leaves_it(surfaces, expected):
-    analysis = analyse(table(surfaces))
+    analysis = analyse_table(table(surfaces))
     settings = [drawing.stem for drawing in drawings(analysis) if drawing.stem.startswith("correlation_over_p")]
     stems = set()
     for drawing in drawings(analysis):
@@ -79,7 +79,7 @@ def test_every_figure_is_drawn_at_a_column_or_page_width_and_nothing_leaves_it(s
 
 
 def test_a_figure_is_a_file_with_its_words_and_the_same_for_the_same_analysis(tmp_path):
-    drawing = better_and_worse(analyse(table({("d", "a", "m", "lime"): peaked(0.5, gain=0.1)})))
+    drawing = better_and_worse(analyse_table(table({("d", "a", "m", "lime"): peaked(0.5, gain=0.1)})))
     first, second = (save(drawing, tmp_path / name) for name in "ab")
     assert first == tmp_path / "a" / "better_and_worse_by_explainer.svg"
     assert first.read_bytes() == second.read_bytes()
@@ -110,21 +110,21 @@ def test_the_captions_of_settings_say_what_is_undefined_and_where_nothing_boosts
     holed = peaked(0.5)
     holed[P == 0.5, 1] = np.nan
     surfaces = {("d", "a", "m", "lime"): holed, ("d", "b", "m", "lime"): peaked(0.5), ("d", "c", "m", "lime"): flat()}
-    analysis = analyse(table(surfaces), **AT)
+    analysis = analyse_table(table(surfaces), **AT)
     assert "1 point undefined" in words(setting_drawing(analysis, 0))
     assert "Points, given (what it" in words(better_and_worse(analysis))
     assert "1 setting undefined" in words(better_and_worse(analysis))
     assert "1 gain undefined" in words(gains_by(analysis, "lime", "dataset"))
     drawing = setting_drawing(analysis, 2)
     assert "Best of all points: the metric alone." in drawing.caption and "best (in-sample)" not in words(drawing)
-    alone = setting_drawing(analyse(table(surfaces), fixed={"lime": Point(p=0.5, w=1.0)}), 1)
+    alone = setting_drawing(analyse_table(table(surfaces), fixed={"lime": Point(p=0.5, w=1.0)}), 1)
     assert "Fixed point: 0.5000 (metric alone), given" in alone.caption.replace("\xa0", " ")
 
 
 def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
     gains = dict(zip("abcd", (0.0, 0.0, 0.1, 0.3), strict=True))
     surfaces = {("d", pair, "m", "lime"): peaked(0.5, gain=gain) for pair, gain in gains.items()}
-    drawing = gains_by(analyse(table(surfaces), **AT), "lime", "dataset")
+    drawing = gains_by(analyse_table(table(surfaces), **AT), "lime", "dataset")
     (axes,) = drawn(drawing).axes
     assert "d: 4 settings, mean +0.1000 [" in drawing.caption
     assert axes.texts[-1].get_text() == "n = 4"
@@ -133,10 +133,10 @@ def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
 
 
 def test_hostile_names_stay_text_in_every_file_and_never_form_a_path(tmp_path):
-    names = [Setting(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE)]
-    names.append(Setting("日本語" * 40, "a", "m", HOSTILE))
+    names = [SettingKey(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE)]
+    names.append(SettingKey("日本語" * 40, "a", "m", HOSTILE))
     found = table({("d", pair, "m", "x"): peaked(0.5) for pair in "abc"})
-    analysis = analyse(dataclasses.replace(found, settings=tuple(names)))  # as no table that is read can be
+    analysis = analyse_table(dataclasses.replace(found, settings=tuple(names)))  # as no table that is read can be
     folder = tmp_path / "deep" / "figures"
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no complaint about letters that the font lacks
@@ -160,7 +160,7 @@ def with_tests(n_metrics=2, **options):
     metrics = tuple(f"m{number}" for number in range(n_metrics))
     made = table(random_surfaces(3, datasets=("d1", "d2"), pairs=("a", "b", "c"), metrics=metrics))
     gains = dict(zip(made.settings, gains_at(made, Point(0.5, 0.5)).tolist(), strict=True))
-    return analyse(made, **AT, frames=frames(gains, **options)), gains
+    return analyse_table(made, **AT, frames=frames(gains, **options)), gains
 
 
 def spans(axes):
@@ -192,7 +192,7 @@ def test_many_settings_go_on_in_a_second_figure():
 
 
 def test_without_tests_and_verdicts_there_is_no_figure_of_the_page():
-    assert page_figures(analyse(table(SMALL))) == []
+    assert page_figures(analyse_table(table(SMALL))) == []
 
 
 def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_that_help_filled():
@@ -203,7 +203,7 @@ def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_t
         {"gain": math.nan, "explainer": "shap"},
     ]
     surfaces = random_surfaces(0, datasets=("d1",), explainers=("lime", "shap"))
-    analysis = analyse(table(surfaces), frames={"verdicts": verdicts(*({"metric": "m1", **row} for row in rows))})
+    analysis = analyse_table(table(surfaces), frames={"verdicts": verdicts(*({"metric": "m1", **row} for row in rows))})
     (drawing,) = boosts(analysis)
     assert drawing.stem == "boosts" == drawings(analysis)[0].stem
     figure = drawn(drawing)

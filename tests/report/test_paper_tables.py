@@ -9,7 +9,7 @@ import pytest
 from some_tables import random_surfaces, table
 
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.analysis.questions import analyse, signature
+from bmx_grid.analysis.questions import analyse_table, signature
 from bmx_grid.report.table import FORMATS, as_csv, as_latex, as_text, latex, markdown, write_table
 
 SMALL = Table(
@@ -151,7 +151,7 @@ def test_a_row_of_other_length_or_a_column_given_twice_is_refused():
 
 
 def test_every_table_is_written_and_signed(tmp_path):
-    analysis = analyse(table(random_surfaces(0, explainers=("lime", "random"))))
+    analysis = analyse_table(table(random_surfaces(0, explainers=("lime", "random"))))
     paths = [write_table(shown, tmp_path, form) for shown in analysis.tables() for form in ("latex", "text")]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths}
     assert all(signature(analysis) in path.read_text() for path in paths)

@@ -12,7 +12,7 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.models.files import check_model
 from bmx_grid.report.table import width_of
 from bmx_grid.report.terminal_lines import WIDEST, cautions, failures, sentences, setting_line
-from bmx_grid.sweep.evaluation import Outcome
+from bmx_grid.sweep.outcomes import Outcome
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions, Refused
 

@@ -14,7 +14,7 @@ from some_settings import finished
 from bmx_grid.core.errors import StoreError
 from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.measures.annotators import reliability
-from bmx_grid.sweep.evaluation import _repeat_deviation
+from bmx_grid.sweep.outcomes import _repeat_deviation
 from bmx_grid.sweep.results import Spent, ceilings_table, settings_table, write_csv, write_parquet
 
 

@@ -26,7 +26,7 @@ from bmx_grid.evaluations.base import (
     Finished,
     grouped,
 )
-from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScore
+from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScoring
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.guests.difficulty.difficulty_rows import DifferenceRow, RankRow, TopRow
 from bmx_grid.measures.correlation import average_ranks
@@ -57,7 +57,7 @@ class TopSystemsEvaluation(Evaluation):
 
     resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
-    system_score: SystemScore = identity("auto")
+    system_score: SystemScoring = identity("auto")
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of each setting, with the differences between metrics, each taken from its first explainer."""

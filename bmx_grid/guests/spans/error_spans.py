@@ -24,7 +24,7 @@ OF_ERROR_FREE = (
 
 
 @dataclass(frozen=True)
-class ErrorSpans:
+class SpanFindings:
     """spans, error_free: as their evaluation wrote them, None where a sweep has no such table.
 
     spans_in_words: a sentence per language pair, gold and measure on the best explainer and the best person.
@@ -37,12 +37,12 @@ class ErrorSpans:
     undefined_pairs: int | None
 
 
-def compute(given: Given) -> ErrorSpans:
+def compute(given: Given) -> SpanFindings:
     """What the tables of spans say."""
     spans = given.rows("spans", SpanRow) if "spans" in given.frames else None
     free = given.rows("error_free", ErrorFreeRow) if "error_free" in given.frames else None
     undefined = {row.pair for row in free or () if row.n_error_free in (0, row.n_segments)}
-    return ErrorSpans(spans, list(_in_words(spans or ())), free, None if free is None else len(undefined))
+    return SpanFindings(spans, list(_in_words(spans or ())), free, None if free is None else len(undefined))
 
 
 def _in_words(rows: Sequence[SpanRow]) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _in_words(rows: Sequence[SpanRow]) -> Iterator[str]:
             )
 
 
-def tables(result: ErrorSpans) -> Iterator[Table]:
+def tables(result: SpanFindings) -> Iterator[Table]:
     """Agreement with people per language pair and gold, and error-free segments."""
     if result.spans:
         rows = sorted(result.spans, key=lambda row: (*row.pair, row.gold, row.measure, highest_first(row.f1.value)))

@@ -35,7 +35,7 @@ from bmx_grid.evaluations.significance import ALONE, significance_ranks, turned
 from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, WithoutOutliers
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Drawn, Scores, drawn_agreement
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.significance import p_of_swaps
+from bmx_grid.measures.paired_tests import p_of_swaps
 from bmx_grid.measures.systems import outliers, ranges_by_wins
 
 Task = tuple[AgreementStatistic, float, Mapping[str, Scores]]  # statistic, weight, scores by metric

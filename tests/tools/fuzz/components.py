@@ -23,8 +23,8 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.sweep.evaluation import complete
 from bmx_grid.sweep.executors.local import Sequential
+from bmx_grid.sweep.outcomes import complete
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.runner import run_plan
 from bmx_grid.sweep.settings import PlanOptions

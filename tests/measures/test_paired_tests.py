@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bmx_grid.measures.paired_tests import compare, compare_sums, williams
 from bmx_grid.measures.resampling import draws, interval_levels, swaps
-from bmx_grid.measures.significance import compare, compare_sums, williams
 from bmx_grid.measures.systems import by_mean, mean
 
 NAN = float("nan")

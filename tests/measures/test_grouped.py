@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures import levels, resampling
+from bmx_grid.measures import grouped, resampling
 from bmx_grid.measures.agreement import SegmentPairs
-from bmx_grid.measures.levels import acc_eq_of_halves, grouped_correlations
+from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_correlations
 from bmx_grid.measures.resampling import dealt, draws, interval_levels
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -20,7 +20,7 @@ def grouped_correlation(kind, scores, *arrays):
 
 
 def grouped_acc_eq(scores, *arrays):
-    return levels.grouped_acc_eq(scores[:, None], *arrays)[0]
+    return grouped.grouped_acc_eq(scores[:, None], *arrays)[0]
 
 
 def some(n_items=40, n_systems=6, seed=0):
@@ -45,10 +45,16 @@ def test_the_value_is_the_mean_over_groups(kind, grouping):
 
 def test_groups_of_any_size_are_correlated():
     """Small ones together by size, large ones one by one."""
-    sizes = [3, levels.TOGETHER_UP_TO, levels.TOGETHER_UP_TO + 1, levels.TOGETHER_UP_TO + 2, levels.TOGETHER_UP_TO + 2]
+    sizes = [
+        3,
+        grouped.TOGETHER_UP_TO,
+        grouped.TOGETHER_UP_TO + 1,
+        grouped.TOGETHER_UP_TO + 2,
+        grouped.TOGETHER_UP_TO + 2,
+    ]
     groups = np.repeat(np.arange(len(sizes)), sizes)
     x, human = np.random.default_rng(4).normal(size=(2, len(groups)))
-    found = levels.within_groups("kendall", x[:, None], human, groups)
+    found = grouped.within_groups("kendall", x[:, None], human, groups)
     expected = [stats.kendalltau(x[groups == at], human[groups == at]).statistic for at in range(len(sizes))]
     np.testing.assert_allclose(found, [expected], atol=1e-12)
 
@@ -129,7 +135,7 @@ def test_columns_are_as_if_alone_and_draws_do_not_depend_on_blocks(grouping, mon
     arrays = human, {"none": np.zeros_like(items), "item": items, "system": systems}[grouping], items, 100, 3
     columns = np.stack([scores, np.round(scores), -human], axis=1)
     together = grouped_correlations(list(SCIPY), columns, *arrays)
-    agreed = levels.grouped_acc_eq(columns, *arrays)
+    agreed = grouped.grouped_acc_eq(columns, *arrays)
     monkeypatch.setattr(resampling, "CELLS", 7 * len(human))
     for column, by_kind, (agreement, *_) in zip(columns.T, together, agreed, strict=True):
         for kind, found in by_kind.items():
