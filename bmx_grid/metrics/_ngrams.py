@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from bmx_grid.core.ragged import Flags
 from bmx_grid.words.perturbation import Item, Plan, Request, split_words
 
+Indices = NDArray[np.intp]
 Tokens = tuple[str, ...]
 
 MOST_CELLS = 2**20  # of one side; counting takes some 60 bytes per cell, 64 MB in all
+LONG_SIDE = 2**15  # cells, from which on it can be quicker to count only around the hidden words
+CELLS_OF_A_CHANGE = 4  # how much longer a token takes that is counted by what changes around it
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,22 @@ class MaskedSide:
 
     tokens: Sequence[str]
     visible: Flags
+    fixed: Tokens
+    is_hypothesis: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedSide:
+    """K texts that are one whole text with few of its words hidden, beside the other side's text, which is fixed.
+
+    tokens: of each word, followed by those of its stand-in. word: int[S] the word of each token. is_stand_in: bool[S].
+    keep: bool[K, words].
+    """
+
+    tokens: Sequence[str]
+    word: Indices
+    is_stand_in: Flags
+    keep: Flags
     fixed: Tokens
     is_hypothesis: bool
 
@@ -75,11 +94,12 @@ def fixed_text(request: Request) -> str:
     return request.item.text("reference" if request.role == "hypothesis" else "hypothesis")
 
 
-def sides_of_request(request: Request, tokenizer: Tokenizer) -> Iterator[MaskedSide]:
+def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Iterator[MaskedSide | ChangedSide]:
     """The request's masks over tokens, or one side per text where the texts must be written out first.
 
     Masks of long texts come in several sides of at most MOST_CELLS cells each, made one after the other: whoever
-    takes them in turn never holds the masks of all texts over all characters.
+    takes them in turn never holds the masks of all texts over all characters. Where few words of a long text are
+    hidden, the n-grams around them are counted alone. orders: of the longest n-grams.
     """
     plan = request.plan
     is_hypothesis = request.role == "hypothesis"
@@ -95,6 +115,9 @@ def sides_of_request(request: Request, tokenizer: Tokenizer) -> Iterator[MaskedS
     columns = np.repeat(np.arange(len(words)), own_tokens + len(instead))
     first = np.repeat(np.cumsum(own_tokens + len(instead)) - len(instead), own_tokens + len(instead))  # of the stand-in
     shown_if_hidden = np.arange(len(tokens)) >= first
+    if _few_are_hidden(plan.keep, own_tokens, len(tokens), orders):
+        yield ChangedSide(tokens, columns, shown_if_hidden, plan.keep, fixed, is_hypothesis)
+        return
     at_once = max(MOST_CELLS // cells_per_text(tokens, fixed), 1)
     for start in range(0, len(plan), at_once):
         keep = plan.keep[start : start + at_once]
@@ -111,8 +134,6 @@ def cells_per_text(tokens: Sequence[str], fixed: Sequence[str]) -> int:
 def _shown(tokens: Tokens, fixed: Tokens, is_hypothesis: bool) -> MaskedSide:
     return MaskedSide(tokens, np.ones((1, len(tokens) + 1), np.bool_), fixed, is_hypothesis)
 
-
-Indices = NDArray[np.intp]
 
 STOP = -1  # follows the last token of a text
 
@@ -195,7 +216,7 @@ def _branch(keys: Indices, size: int, wanted: Indices) -> Indices:
 _BLOCK_CELLS = 2**16  # mask cells processed together: enough to hide the cost of a call, few enough to reuse memory
 
 
-def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> Indices:
+def count_ngrams(sides: Iterable[MaskedSide | ChangedSide], orders: int) -> Indices:
     """int[2 + orders, P] of all texts of all sides, in order: tokens of hypothesis and reference, then matches.
 
     Matches are n-grams of the hypothesis in the reference, of each order from 1 on, each at most as often as the
@@ -203,8 +224,12 @@ def count_ngrams(sides: Iterable[MaskedSide], orders: int) -> Indices:
     """
     counts = [np.empty((2 + orders, 0), np.intp)]
     for block in _blocks(sides):
-        matches, lengths = _walk(block, orders)
-        counts.append(with_lengths(block, [len(side.visible) for side in block], lengths, matches))
+        if isinstance(block, ChangedSide):
+            matches, lengths = _changes(block, orders)
+            counts.append(with_lengths([block], [len(block.keep)], lengths, matches))
+        else:
+            matches, lengths = _walk(block, orders)
+            counts.append(with_lengths(block, [len(side.visible) for side in block], lengths, matches))
     return np.concatenate(counts, axis=1)
 
 
@@ -222,10 +247,16 @@ def ngrams_of(lengths: Indices, orders: int) -> Indices:
     return totals
 
 
-def _blocks(sides: Iterable[MaskedSide]) -> Iterator[Sequence[MaskedSide]]:
+def _blocks(sides: Iterable[MaskedSide | ChangedSide]) -> Iterator[Sequence[MaskedSide] | ChangedSide]:
     block: list[MaskedSide] = []
     cells = 0
     for side in sides:
+        if isinstance(side, ChangedSide):
+            if block:
+                yield block
+            yield side
+            block, cells = [], 0
+            continue
         its_cells = len(side.visible) * cells_per_text(side.tokens, side.fixed)
         if cells and cells + its_cells > _BLOCK_CELLS:
             yield block
@@ -273,3 +304,88 @@ def _clip(nodes: Indices, text: Indices, limits: Indices, per_side: Indices, sid
     total = np.concatenate([[0], np.cumsum(np.minimum(counts, limit))])
     matches: Indices = total.take(end) - total.take(start)
     return matches
+
+
+# Long texts of which few words are hidden: an n-gram differs from the whole text's only where it touches a hidden word
+# or spans the gap. So the whole text is counted once. Around the hidden words, n - 1 tokens to each side, the n-grams
+# of the whole text are taken off and those of the text without the words are added: those of neither cancel out.
+
+
+def _few_are_hidden(keep: Flags, tokens_of_word: Indices, n_tokens: int, orders: int) -> bool:
+    cells = len(keep) * (n_tokens + 1)
+    if cells < LONG_SIDE:
+        return False
+    times_hidden = len(keep) - keep.sum(axis=0)
+    changes = int(times_hidden @ (2 * (tokens_of_word + 2 * orders)))
+    return CELLS_OF_A_CHANGE * changes < cells
+
+
+def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
+    """As `_walk`, of one side."""
+    n_texts = len(side.keep)
+    trie = NgramTrie.of_sides([(side.tokens, side.fixed)])
+    nodes = np.maximum(trie.tokens, 0)  # the last one, a stop, ends n-grams
+    in_whole = np.append(~side.is_stand_in, True).nonzero()[0]  # places of the whole text's tokens, and of the stop
+    first, last, text = _windows(side, in_whole, orders)
+
+    whole_places, whole_text = _with_stops(first, last, text, len(side.tokens))
+    was_shown = np.append(~side.is_stand_in, True)[whole_places]
+    word = np.append(side.word, 0)
+    is_stand_in = np.append(side.is_stand_in, False)
+    is_shown = side.keep[whole_text, word[whole_places]] != is_stand_in[whole_places]
+    is_shown |= whole_places == len(side.tokens)
+    before = whole_places[was_shown]
+    after = whole_places[is_shown]
+    walk = nodes[np.concatenate([in_whole, before, after])]
+    text_of_place = np.concatenate([whole_text[was_shown], whole_text[is_shown]])
+    sign = np.repeat([-1, 1], [len(before), len(after)])
+
+    difference = np.bincount(whole_text[is_shown], minlength=n_texts)
+    difference -= np.bincount(whole_text[was_shown], minlength=n_texts)
+    lengths = len(in_whole) - 1 + difference
+    matches = np.zeros((orders, n_texts), np.intp)
+    for order, (places, at_node, limits, _) in enumerate(trie.walk(walk, orders)):
+        of_whole = int(np.searchsorted(places, len(in_whole)))
+        counts = np.bincount(at_node[:of_whole], minlength=len(limits))
+        matches[order] = np.minimum(counts, limits).sum()
+        changed = places[of_whole:] - len(in_whole)
+        keys, key = np.unique(text_of_place[changed] * len(limits) + at_node[of_whole:], return_inverse=True)
+        change = np.bincount(key, sign[changed], minlength=len(keys)).astype(np.intp)
+        changed_text, node = np.divmod(keys, len(limits))
+        gained = np.minimum(counts[node] + change, limits[node]) - np.minimum(counts, limits)[node]
+        matches[order] += np.bincount(changed_text, gained, minlength=n_texts).astype(np.intp)
+    return matches, lengths
+
+
+def _windows(side: ChangedSide, in_whole: Indices, orders: int) -> tuple[Indices, Indices, Indices]:
+    """The first and the last place of each window, and its text: hidden words and what n-grams reach beside them.
+
+    in_whole: places of the whole text's tokens, and of the stop. Windows of one text that overlap are one.
+    """
+    n_whole = len(in_whole) - 1
+    word_of_token = side.word[in_whole[:-1]]
+    n_words = side.keep.shape[1]
+    first_token = np.searchsorted(word_of_token, np.arange(n_words))
+    end_token = np.searchsorted(word_of_token, np.arange(n_words), side="right")
+    text, word = (~side.keep).nonzero()
+    reach = max(orders - 1, 1)  # one at least, for the stand-in of a word without tokens
+    start = np.maximum(first_token[word] - reach, 0)
+    end = np.minimum(end_token[word] + reach, n_whole)
+
+    is_new = np.ones(len(text), np.bool_)
+    is_new[1:] = (text[1:] != text[:-1]) | (start[1:] > end[:-1])
+    is_last = np.append(is_new[1:], True)[: len(text)]
+    start = start[is_new]
+    end = end[is_last]
+    first_place = np.where(start == 0, 0, in_whole[start])
+    last_place = np.where(end == n_whole, len(side.tokens) - 1, in_whole[end - 1])
+    return first_place, last_place, text[is_new]
+
+
+def _with_stops(first: Indices, last: Indices, text: Indices, stop: int) -> tuple[Indices, Indices]:
+    """All places from `first` to `last` of each window, followed by `stop`; and the text of each of these."""
+    sizes = last - first + 2
+    ends = np.cumsum(sizes)
+    places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(first - (ends - sizes), sizes)
+    places[ends - 1] = stop
+    return places, np.repeat(text, sizes)

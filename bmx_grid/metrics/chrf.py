@@ -14,7 +14,15 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
-from bmx_grid.metrics._ngrams import MaskedSide, Tokenizer, count_ngrams, ngrams_of, sides_of_items, sides_of_request
+from bmx_grid.metrics._ngrams import (
+    ChangedSide,
+    MaskedSide,
+    Tokenizer,
+    count_ngrams,
+    ngrams_of,
+    sides_of_items,
+    sides_of_request,
+)
 from bmx_grid.metrics.base import Counted
 from bmx_grid.words.perturbation import Item, Request
 
@@ -58,7 +66,7 @@ class Chrf(Counted):
         """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""
 
         def count(single: Sequence[Item]) -> Floats:
-            return self._statistics(functools.partial(sides_of_items, single))
+            return self._statistics(lambda tokenizer, orders: sides_of_items(single, tokenizer))
 
         return self.of_best(items, count, self.combine)
 
@@ -83,17 +91,17 @@ class Chrf(Counted):
         if self.reads_several(request.item for request in requests):
             return None
 
-        def sides(tokenizer: Tokenizer) -> Iterator[MaskedSide]:
-            return chain.from_iterable(sides_of_request(request, tokenizer) for request in requests)
+        def sides(tokenizer: Tokenizer, orders: int) -> Iterator[MaskedSide | ChangedSide]:
+            return chain.from_iterable(sides_of_request(request, tokenizer, orders) for request in requests)
 
         scores = self.combine(self._statistics(sides))
         return np.split(scores, np.cumsum([len(request.plan) for request in requests])[:-1]) if requests else []
 
-    def _statistics(self, sides: Callable[[Tokenizer], Iterator[MaskedSide]]) -> Floats:
-        """`statistics` of the texts of `sides`, given a tokenizer."""
+    def _statistics(self, sides: Callable[[Tokenizer, int], Iterator[MaskedSide | ChangedSide]]) -> Floats:
+        """`statistics` of the texts of `sides`, given a tokenizer and the longest n-grams."""
         longest = ((_characters, self.char_order), (_words, self.word_order))
         tokenizers = [(tokenizer(self.lowercase), orders) for tokenizer, orders in longest if orders > 0]
-        kinds = [(count_ngrams(sides(tokenizer), orders), orders) for tokenizer, orders in tokenizers]
+        kinds = [(count_ngrams(sides(tokenizer, orders), orders), orders) for tokenizer, orders in tokenizers]
         matches = np.concatenate([counts[2:] for counts, _ in kinds])
         hypothesis, reference = (
             np.concatenate([ngrams_of(counts[side], orders) for counts, orders in kinds]) for side in (0, 1)

@@ -112,7 +112,7 @@ class SentenceBleu(Counted):
         order = sorted(range(len(requests)), key=lambda row: sides[row] is None)  # first those counted by bits
         bits = _count([side for side in sides if side is not None], _ORDERS)
         walked = (requests[row] for row in order if sides[row] is None)
-        masked = chain.from_iterable(sides_of_request(request, tokenizer) for request in walked)
+        masked = chain.from_iterable(sides_of_request(request, tokenizer, _ORDERS) for request in walked)
         counts, place = _distinct(np.concatenate([bits, count_ngrams(masked, _ORDERS)], axis=1))
         ends = np.cumsum([len(requests[row].plan) for row in order], dtype=np.intp)
         parts = np.split(self.combine(_statistics(counts))[place], ends[:-1])
