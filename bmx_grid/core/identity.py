@@ -34,7 +34,7 @@ def identity(
 
     later: it came after results had been stored, so that its default is no part of the fingerprint.
     kw_only: of a base class, whose subclasses have fields without a default. bounds: least, most, above, below
-    (`BOUNDS`), of the number that it holds; None stands outside of them.
+    (`BOUNDS`), of the number that it holds; None and texts stand outside of them.
     """
     metadata = {"role": IDENTITY, "later": later, **bounds}
     return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
@@ -58,7 +58,7 @@ class Component:
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
             bounds = [key for key in BOUNDS if key in item.metadata]
-            if value is None or not bounds:
+            if value is None or isinstance(value, str) or not bounds:  # as "auto", beside numbers
                 continue
             if not (abs(value) < math.inf and all(BOUNDS[key][1](value, item.metadata[key]) for key in bounds)):
                 asked = ", ".join(f"{BOUNDS[key][0]} {item.metadata[key]:,}" for key in bounds)

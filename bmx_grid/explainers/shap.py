@@ -28,6 +28,7 @@ from bmx_grid.words.perturbation import Plan
 
 _MOST_EXACT = 15  # words; 32,768 masks
 _MOST_EVALS = 1_000_000  # per side: each is a text to score
+_USUAL_EVALS = 500  # as in shap
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Shap(Explainer):
     """Attribution of word i = its Shapley value; they add up to the score minus that of a fully masked side.
 
     max_evals: the most scores for a longer side, as shap counts them: 2 n + 1 per permutation.
-        A side that is too long for one permutation (250 words at 500) cannot be explained, as in shap.
+        A side that is too long for one permutation (250 words at 500) cannot be explained, as in shap. With "auto"
+        it gets one permutation, and all shorter ones have 500.
     exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
     mask: the text in place of a hidden word.
     backend: batched, or library: shap itself samples and averages, with the same seed.
@@ -44,7 +46,7 @@ class Shap(Explainer):
     stochastic: ClassVar[bool] = True
     GONE: ClassVar[Mapping[str, Any]] = {"algorithm": "auto"}
 
-    max_evals: int = identity(500, least=3, most=_MOST_EVALS)
+    max_evals: int | Literal["auto"] = identity(_USUAL_EVALS, least=3, most=_MOST_EVALS)
     exact_up_to: int = identity(7, least=0, most=_MOST_EXACT)
     mask: str = identity("UNKWORDZ")
     backend: Literal["batched", "library"] = identity("batched")
@@ -71,7 +73,7 @@ class Shap(Explainer):
     def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] Shapley values, from the float64[K] scores of the plan."""
         if self.backend == "library":
-            return explain_by_shap(plan, scores, self.max_evals, plan.design)
+            return explain_by_shap(plan, scores, self._evals(len(plan.words)), plan.design)
         if plan.design is None:
             with one_blas_thread():
                 return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))
@@ -89,13 +91,24 @@ class Shap(Explainer):
         """How many permutations of n words are scored; 0 for all masks."""
         if n <= self.exact_up_to:
             return 0
-        least = 2 * n + 1
-        if self.max_evals < least:
+        evals = self._evals(n)
+        least = _evals_of_one_order(n)
+        if evals < least:
             raise ExplainError(
                 f"a side of {counted(n, 'word')} takes at least {least} scores (shap, permutation), and "
-                f"explainer.shap.max_evals is {self.max_evals}: raise it to {least} or more."
+                f"explainer.shap.max_evals is {evals}: raise it to {least} or more, or set it to auto."
             )
-        return self.max_evals // least
+        return evals // least
+
+    def _evals(self, n: int) -> int:
+        """The most scores for a side of n words."""
+        if self.max_evals == "auto":
+            return max(_USUAL_EVALS, _evals_of_one_order(n))
+        return self.max_evals
+
+
+def _evals_of_one_order(n: int) -> int:
+    return 2 * n + 1
 
 
 @lru_cache(maxsize=16)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from explaining import explained, generator, hash_scores, side
 
-from bmx_grid.core.errors import ExplainError
+from bmx_grid.core.configure import build
+from bmx_grid.core.errors import ConfigError, ExplainError
 from bmx_grid.explainers.shap import Shap, draw_orders
 from bmx_grid.words.perturbation import join_words
 
@@ -68,3 +69,24 @@ def test_scores_that_do_not_differ_give_exact_zeros(n):
 def test_sides_that_are_too_long_are_refused_with_the_way_out():
     with pytest.raises(ExplainError, match="250 words takes at least 501 .* raise it to 501 or more"):
         Shap().plan(side(250), generator(0))
+
+
+@pytest.mark.parametrize("backend", ["batched", "library"])
+def test_long_sides_get_one_permutation_where_that_is_asked_for(backend):
+    """And as many as ever where 500 scores have room for one."""
+    usual = Shap(backend=backend)
+    auto = Shap(max_evals="auto", backend=backend)
+    for n_words in (5, 30, 249):
+        np.testing.assert_array_equal(
+            auto.plan(side(n_words), generator(0)).keep, usual.plan(side(n_words), generator(0)).keep
+        )
+    plan = auto.plan(side(400), generator(0))
+    assert len(plan) == auto.count_texts(400) == 800
+    scores = plan.keep @ np.arange(400.0)  # additive: word i is worth i in any order
+    np.testing.assert_allclose(auto.attribute(plan, scores), np.arange(400.0), atol=1e-9)
+
+
+@pytest.mark.parametrize("value", ["often", 2])
+def test_max_evals_is_a_number_or_auto(value):
+    with pytest.raises(ConfigError, match="max_evals"):
+        build({"_target_": "bmx_grid.explainers.shap.Shap", "max_evals": value}, Shap, "explainer.shap")
