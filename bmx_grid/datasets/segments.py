@@ -278,12 +278,9 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
     Returns one array of N labels per set, in the given order. A label is 12 hexadecimal digits of the SHA-256 of the
     smallest text of its cluster, so it does not depend on the order of sets or segments.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     numbers: dict[tuple[str, ...], int] = {}  # of the texts, the nodes of the graph
     firsts: list[list[int]] = []  # per set and segment its first text
-    edges: list[tuple[int, int]] = []  # texts of one segment belong together
+    parents: list[int] = []  # of each text another of its component; a root is its own
     for of_pair in sets:
         firsts.append([])
         several = len({segment.document for segment in of_pair.segments}) > 1
@@ -296,16 +293,23 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
             alone = ("", of_pair.dataset, of_pair.language_pair, segment.id, str(segment.system))
             first, *others = [numbers.setdefault(key, len(numbers)) for key in linking or [alone]]
             firsts[-1].append(first)
-            edges += [(first, other) for other in others]
-    ends = np.array(edges, dtype=np.intp).reshape(-1, 2).T
-    graph = coo_array((np.ones(ends.shape[1], dtype=np.bool_), (ends[0], ends[1])), shape=(len(numbers),) * 2)
-    count, components = connected_components(graph, directed=False)
-    smallest: list[tuple[str, ...]] = [()] * count
+            parents += range(len(parents), len(numbers))
+            for other in others:
+                parents[_root(parents, other)] = _root(parents, first)
+    smallest: dict[int, tuple[str, ...]] = {}
     for key in sorted(numbers, reverse=True):  # the smallest text of a component is written last
-        smallest[components[numbers[key]]] = key
+        smallest[_root(parents, numbers[key])] = key
+    labels = {root: hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for root, key in smallest.items()}
     # objects, so that a million segments share the texts of their labels
-    labels = np.array([hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for key in smallest], dtype=np.object_)
-    return [labels[components[np.array(texts, dtype=np.intp)]] for texts in firsts]
+    return [np.array([labels[_root(parents, first)] for first in texts], dtype=np.object_) for texts in firsts]
+
+
+def _root(parents: list[int], text: int) -> int:
+    """The root of a text's component. The way there is shortened, so that the next search is quick."""
+    while parents[text] != text:
+        parents[text] = parents[parents[text]]
+        text = parents[text]
+    return text
 
 
 def _in_several_documents(of: SegmentSet) -> set[tuple[str, str]]:
