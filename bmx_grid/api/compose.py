@@ -26,6 +26,7 @@ GROUPS_OF_SEVERAL = (
     "boost",
     "evaluation",
 )  # groups of which several options can be chosen
+WHOLE_GROUPS = ("sweep", "tasks")  # groups whose options set keys of all others
 POWERS = "grid.p"  # a range, or a list
 OPTION_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
 # Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
@@ -105,7 +106,7 @@ def naming_files(lines: Sequence[str], folder: Path | None) -> Iterator[None]:
         named = {*re.findall(r"[\w-]+", " ".join(lines)), *key.split(".")}  # options, and that of the key
         for group, name, file in _user_files(folder):
             keys = {"sweep": _option(group, name, file)} if name in named else {}
-            node = keys.get("sweep") if group == "sweep" else {group: keys.get("sweep")}
+            node = keys.get("sweep") if group in WHOLE_GROUPS else {group: keys.get("sweep")}
             if keys and _holds(node, key.split(".")):
                 raise type(error)(f"{file}: {error}") from error
         raise
@@ -150,12 +151,12 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
     if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
         raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")
-    if group == "sweep" and not keys:
+    if group in WHOLE_GROUPS and not keys:
         way_out = "write what to run, as defaults: [override /metric: [chrf]]"
         raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
     if "hydra" in keys or any("hydra" in str(entry) for entry in keys.get("defaults", [])):
         raise ConfigError(f"{file}: hydra: files of options cannot configure Hydra; leave it out.")
-    if group == "sweep" and isinstance(keys.get("grid"), dict) and isinstance(keys["grid"].get("p"), list):
+    if group in WHOLE_GROUPS and isinstance(keys.get("grid"), dict) and isinstance(keys["grid"].get("p"), list):
         raise ConfigError(
             f"{file}: {POWERS}: a list cannot replace a range in a file; write {POWERS}=[…] as an argument."
         )
@@ -277,7 +278,7 @@ def _lines(override: Override) -> Iterator[str]:
         return
     if key == POWERS and isinstance(override.value(), list):
         yield f"~{POWERS}"  # Hydra cannot put a list where a range was
-    sign = "+" if key == "sweep" else "" if key in groups() else "++"
+    sign = "+" if key in WHOLE_GROUPS else "" if key in groups() else "++"
     yield f"{sign}{line.lstrip('+')}"
 
 
@@ -298,7 +299,8 @@ def _hydra(folder: Path | None) -> Iterator[None]:
                 of_packages = [(group, name, file) for (group, name), file in installed_options().items()]
                 for group, name, file in [*of_packages, *_user_files(folder)]:
                     with suppress(ConfigError):  # raised where this option is chosen
-                        store.store(name, _option(group, name, file), group, "_global_" if group == "sweep" else None)
+                        package = "_global_" if group in WHOLE_GROUPS else None
+                        store.store(name, _option(group, name, file), group, package)
                 yield
             finally:
                 store.repo = repo
@@ -308,8 +310,10 @@ def _hydra(folder: Path | None) -> Iterator[None]:
 
 def _of_sweep(overrides: Sequence[Override], folder: Path | None) -> str:
     """The beginning of a message on what a user's sweep chooses: its file."""
-    chosen = [override.value() for override in overrides if override.key_or_group == "sweep"]
-    files = [f"{file}: " for group, name, file in _user_files(folder) if group == "sweep" and name in chosen]
+    chosen = [(override.key_or_group, override.value()) for override in overrides]
+    files = [
+        f"{file}: " for group, name, file in _user_files(folder) if group in WHOLE_GROUPS and (group, name) in chosen
+    ]
     return files[0] if files else ""
 
 
@@ -320,7 +324,7 @@ def _check(config: Mapping[str, Any], folder: Path | None) -> None:
     """
     text = (CONFIGS / "config.yaml").read_text(encoding="utf-8")
     keys = {*re.findall(r"^(\w+):", text, re.MULTILINE)} - {"defaults"}
-    _check_keys(config, {*keys, *groups()} - {"sweep"}, "")
+    _check_keys(config, {*keys, *groups()} - {*WHOLE_GROUPS}, "")
     for key in sorted({*keys, "grid"} - config.keys()):
         raise ConfigError(f"{key}: the key is missing if it is deleted; write {key}=VALUE.")
     for group in GROUPS_OF_SEVERAL:

@@ -39,6 +39,7 @@ STANDARD_REFERENCES = {
     ("wmt22", "en-cs"): "refB",
     ("wmt23", "he-en"): "refB",
     ("wmt23", "en-he"): "refB",
+    ("wmt24", "en-de"): "refB",
 }
 # Which human score is the standard one of a pair that has several: experts' before others, as in meta_info.py.
 STANDARD_SCORES = ("mqm", "esa", "da-sqm", "wmt", "wmt-appraise", "wmt-raw", "wmt-z")
@@ -48,7 +49,7 @@ STANDARD_SCORES = ("mqm", "esa", "da-sqm", "wmt", "wmt-appraise", "wmt-raw", "wm
 class MtMetricsEval(DatasetReader):
     """test_set: its folder, as wmt23, below `folder`, which is below data_dir unless it is an absolute path.
 
-    language_pairs: none meaning all that have human scores.
+    language_pairs: none meaning all that have human scores, those of the name `human` where it is given.
     reference: the name of the reference that metrics read, or pair -> name; null is the standard one of test sets up
         to WMT23, else the one called refA or ref, or the only one, and a warning names the choice. The others are
         further references: metrics that ask for all read them, and segments that share one are one cluster.
@@ -132,6 +133,8 @@ class MtMetricsEval(DatasetReader):
         sources = _files(root / "sources", "*.txt")
         scores = root / "human-scores"
         pairs = tuple(path.stem for path in sources if _files(scores, f"{path.stem}.*.s*.score"))
+        if self.human is not None:  # a name that no pair has is refused where it is read
+            pairs = tuple(pair for pair in pairs if _files(scores, f"{pair}.{self.human}.s*.score")) or pairs
         if not pairs:
             raise DataMissingError(
                 f"{root}: no language pair has both a source and human scores; there must be sources/LP.txt and "

@@ -94,9 +94,10 @@ class SettingRow:
 
 
 class SegmentCodes:
-    """In which item, system and cluster N segments are; int64[N] numbers from 0.
+    """In which item, system, cluster and document N segments are; int64[N] numbers from 0.
 
-    named: bool[N] whether a segment names its system; names: of the systems, in the order of their numbers.
+    named: bool[N] whether a segment names its system; names: of the systems, in the order of their numbers. A segment
+    without a document is a document of its own.
     """
 
     def __init__(self, segments: SegmentSet, clusters: Sequence[str]) -> None:
@@ -106,6 +107,7 @@ class SegmentCodes:
         self.items = codes([segment.id for segment in segments.segments])
         self.systems = codes(systems)
         self.clusters = codes(list(clusters))
+        self.documents = codes([segment.document or f"\0{segment.id}" for segment in segments.segments])
 
     def table(self, scores: Floats) -> Floats:
         """float64[items, systems] from float64[N] scores of segments; NaN where there is none."""

@@ -22,6 +22,7 @@ from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.paired_tests import (
     Comparison,
+    Drawn,
     Unit,
     comparison_of,
     drawn_units,
@@ -45,9 +46,6 @@ Swapped = Callable[[Floats, Floats], Floats]
 NO_SPREAD = 1e-12  # share of the squares that is rounding
 
 
-Drawn = tuple[float, float, Floats, Floats, int, int]
-
-
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Two metrics' scores of n segments, or of n systems, with the human scores and what is swapped as one.
@@ -67,8 +65,7 @@ class Scores:
 
 def compare_agreement(statistic: AgreementStatistic, scores: Scores, **how: Any) -> Comparison:
     """The difference of two metrics' agreement with people; p by permutation. Arguments as of `drawn_agreement`."""
-    x, y, samples, swapped, n, clusters = drawn_agreement(statistic, scores, **how)
-    return comparison_of(x, y, samples, swapped, clusters, n, clusters)
+    return comparison_of(*drawn_agreement(statistic, scores, **how))
 
 
 def drawn_agreement(
@@ -82,8 +79,6 @@ def drawn_agreement(
 ) -> Drawn:
     """The agreement of two metrics with people, both higher where better, with resamples and swaps of their difference.
 
-    Returns both values, float64[R] differences of bootstrap samples and after swaps (none where undefined), the number
-    of rows and that of clusters.
     scores: a row per item and system; one with NaN in any score is left out. `of_systems` is in place of means.
     statistic: "acc_eq", the mean over items; "pairwise_accuracy" of the systems' mean standardised scores; "spa", with
     the p-values of systems that 1,000 permutations estimate taken from the normal distribution they tend to.
@@ -119,7 +114,7 @@ def drawn_agreement(
             for part in ranges(swap.shape[1], few):
                 of_rows = np.ascontiguousarray(swap[unit_of_row, part].T)
                 swapped.append(_difference(values, of_rows, once))
-    return first, second, np.concatenate(samples), np.concatenate(swapped), len(x), count
+    return Drawn(first, second, np.concatenate(samples), np.concatenate(swapped), count, len(x), count)
 
 
 def _difference(values: Swapped, swap: Floats, times: Floats) -> Floats:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,6 +88,22 @@ class Comparison:
     clusters: int
 
 
+class Drawn(NamedTuple):
+    """A statistic of two metrics, with resamples and swaps of their difference.
+
+    x, y: of either metric; samples, swapped: float64[R] differences of bootstrap samples and after swaps, none where
+    undefined; units: how many are swapped or drawn; n: rows; clusters: of these.
+    """
+
+    x: float
+    y: float
+    samples: Floats
+    swapped: Floats
+    units: int
+    n: int
+    clusters: int
+
+
 def compare(
     x: ArrayLike,
     y: ArrayLike,
@@ -124,6 +140,37 @@ def compare(
     NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
     lengths, a unit without systems or an unknown name, ConfigError for an unknown kind.
     """
+    drawn = drawn_correlations(
+        x,
+        y,
+        human,
+        cluster,
+        system=system,
+        group=group,
+        statistic=statistic,
+        unit=unit,
+        resamples=resamples,
+        seed=seed,
+        bootstrap=bootstrap,
+    )
+    return comparison_of(*drawn)
+
+
+def drawn_correlations(
+    x: ArrayLike,
+    y: ArrayLike,
+    human: ArrayLike,
+    cluster: ArrayLike | None = None,
+    *,
+    system: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    statistic: Kind = "pearson",
+    unit: Unit = "inputs",
+    resamples: int = 1000,
+    seed: int = 0,
+    bootstrap: bool = True,
+) -> Drawn:
+    """What `compare` rests on: both correlations, with resamples and swaps of their difference. Arguments as there."""
     if unit not in get_args(Unit) or (unit != "inputs" and system is None):
         raise ValueError(f"the unit {unit!r} is not one of {', '.join(get_args(Unit))}, or needs systems")
     arrays = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
@@ -147,8 +194,9 @@ def compare(
             samples.append(both[0] - both[1])
         for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, width):
             swapped.append(_after_swaps(statistic, left, right, judged, of_row, swap, members))
-    drawn = np.concatenate(samples), np.concatenate(swapped)
-    return comparison_of(first, second, *drawn, count, len(judged), number_of(clusters))
+    return Drawn(
+        first, second, np.concatenate(samples), np.concatenate(swapped), count, len(judged), number_of(clusters)
+    )
 
 
 def units_of(unit: Unit, clusters: Ints, systems: Ints) -> tuple[int, Ints]:

@@ -1,5 +1,6 @@
 """The file layout of mt-metrics-eval, on small trees."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,8 @@ def test_the_segments_of_a_pair(read):
 def test_pairs_are_those_with_human_scores(reader, tree):
     made = reader("mt_metrics_eval", folder=str(tree), test_set="toy")
     assert made.pairs(tree) == ("cs-uk", "en-de"), "en-zh has texts, but no human scores"
+    assert dataclasses.replace(made, human="mqm").pairs(tree) == ("en-de",)
+    assert dataclasses.replace(made, human="mqn").pairs(tree) == ("cs-uk", "en-de"), "refused when it is read"
     found = made.read(tree, "cs-uk")
     assert not found.has("reference")
     assert found.judgements.primary == "da-sqm"

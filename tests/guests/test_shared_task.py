@@ -4,7 +4,7 @@ from some_frames import as_table
 
 from bmx_grid.analysis.base import Given
 from bmx_grid.guests.tasks.shared_task import compute, tables
-from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, WithoutOutliers
+from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, WithoutOutliers
 
 PAIR = {"dataset": "d", "language_pair": "de-en"}
 
@@ -23,9 +23,21 @@ def test_systems_and_metrics_have_a_table_each():
         "outliers": [WithoutOutliers("none", "b", 3, 1, 0.9, 0.1, **PAIR, metric="x")],
         "task_ranking": [TaskRank("all", "all", "none", 0.5, 1, "one, two", 2, 1, metric=name) for name in "xy"],
     }
+    values = {("x", "spa"): 0.9, ("y", "spa"): 0.7, ("x", "pearson"): 0.4}
+    given["task_scores"] = [
+        TaskScore("d", "de-en", "none", statistic, value, 2.0, metric=metric)
+        for (metric, statistic), value in values.items()
+    ]
     given = {name: as_table(rows) for name, rows in given.items()}
     found = {table.stem: table for table in tables(compute(Given(given)))}
-    assert list(found) == ["task_ranking", "outliers", "people_d_de-en"]
+    assert list(found) == ["task_ranking", "task_scores", "outliers", "people_d_de-en"]
+    of_tasks = found["task_scores"]
+    assert of_tasks.header == ("metric", "mean", "de-en spa", "de-en pearson")
+    assert [[cell.shown for cell in row] for row in of_tasks.rows] == [
+        ["x", "0.500", "0.900", "0.400"],
+        ["y", "0.500", "0.700", "n/a"],
+    ]
+    assert of_tasks.notes == ("Weights: de-en spa 2, de-en pearson 2.",)
     assert [[cell.shown for cell in row[:3]] for row in found["people_d_de-en"].rows] == [
         ["a", "1-1", ""],
         ["b", "2-2", "outlier"],

@@ -88,3 +88,51 @@ def test_metrics_are_correlated_without_outliers_as_well():
 def test_a_weight_below_0_is_refused():
     with pytest.raises(ConfigError, match="weights.spa is -1.0; write a number of 0 or more"):
         dataclasses.replace(TASKS, weights={"spa": -1.0})
+
+
+def of_documents(metric):
+    """Two systems' worth of documents of four segments each, and a pair of languages with other systems."""
+    setting = translated(metric, systems="abcd")
+    segments = [
+        dataclasses.replace(segment, document=f"d{int(segment.id) // 4}") for segment in setting.segments.segments
+    ]
+    return dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, segments=tuple(segments)))
+
+
+def test_correlations_of_segments_systems_and_documents_are_those_of_scipy():
+    statistics = ("pearson", "system_pearson", "document_kendall", "pairwise_accuracy")
+    two = [named(of_documents(Chrf()), "chrf"), named(of_documents(RandomMetric(ground_truth="reference")), "random")]
+    results = dataclasses.replace(TASKS, statistics=statistics).evaluate(two)
+    for setting, result in zip(two, results, strict=True):
+        scores = setting.scores.base_scores
+        human = setting.segments.human_scores
+        documents = np.array([segment.document for segment in setting.segments.segments])
+        of_systems = scores.reshape(4, 20).mean(axis=1), human.reshape(4, 20).mean(axis=1)
+        within = [stats.kendalltau(scores[documents == name], human[documents == name])[0] for name in set(documents)]
+        agree = [
+            np.sign(of_systems[0][one] - of_systems[0][other]) == np.sign(of_systems[1][one] - of_systems[1][other])
+            for one, other in itertools.combinations(range(4), 2)
+        ]
+        expected = [stats.pearsonr(scores, human)[0], stats.pearsonr(*of_systems)[0], np.mean(within), np.mean(agree)]
+        found = {row.statistic: row.value for row in result["task_scores"]}
+        assert list(found) == list(statistics)
+        assert list(found.values()) == pytest.approx(expected, abs=1e-9)
+        shares = [(1 + value) / 2 for value in expected[:3]] + expected[3:]
+        assert result["task_ranking"][0].value == pytest.approx(np.mean(shares), abs=1e-9)
+
+
+def test_pooled_pairs_of_systems_count_once_in_all_language_pairs():
+    """Six systems have 15 pairs, three have 3: the mean is that of 18 pairs, and weighs as two tasks."""
+    found = []
+    for metric in (Chrf(), RandomMetric(ground_truth="reference")):
+        many = translated(metric)
+        few = translated(metric, systems="abc")
+        few = dataclasses.replace(few, segments=dataclasses.replace(few.segments, language_pair="fr-en"))
+        found += [named(many, type(metric).__name__), named(few, type(metric).__name__)]
+    tasks = dataclasses.replace(TASKS, statistics=("pairwise_accuracy", "acc_eq"), pooled=("pairwise_accuracy",))
+    rows = [row for result in tasks.evaluate(found) for row in result.get("task_scores", [])]
+    weights = {(row.language_pair, row.statistic): row.weight for row in rows}
+    assert weights == pytest.approx(
+        {("de-en", "pairwise_accuracy"): 2 * 15 / 18, ("fr-en", "pairwise_accuracy"): 2 * 3 / 18}
+        | {(pair, "acc_eq"): 1.0 for pair in ("de-en", "fr-en")}
+    )

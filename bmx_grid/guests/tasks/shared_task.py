@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, first_by, highest_first, rows_by
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, WideRow, first_by, highest_first, rows_by
 from bmx_grid.core.wording import file_stem, setting_label
-from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, WithoutOutliers
+from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, WithoutOutliers
 
 OF_OUTLIERS = "Pearson's r of system scores. What changes much without one system says little of the others."
 OF_TASKS = (
-    "The weighted mean over tasks. Metrics share a rank until a permutation test of means tells them apart (.05)."
+    "The weighted mean over tasks, of correlations r as (1 + r) / 2. Metrics share a rank until a permutation test of "
+    "means tells them apart (.05)."
 )
 OF_PEOPLE = (
     "Wins and losses: one-sided Wilcoxon signed-rank tests of common items, at .05; range: from 1 and the losses to "
@@ -25,6 +28,7 @@ class SharedTask:
     """What the evaluation of tasks wrote of the metrics alone; None where a sweep has no such table."""
 
     task_ranking: Sequence[TaskRank] | None
+    task_scores: Sequence[TaskScore] | None
     human_ranking: Sequence[HumanRank] | None
     outliers: Sequence[WithoutOutliers] | None
 
@@ -34,15 +38,18 @@ def compute(given: Given) -> SharedTask:
     known = set(given.frames)
     return SharedTask(
         task_ranking=given.rows("task_ranking", TaskRank) if "task_ranking" in known else None,
+        task_scores=given.rows("task_scores", TaskScore) if "task_scores" in known else None,
         human_ranking=given.rows("human_ranking", HumanRank) if "human_ranking" in known else None,
         outliers=given.rows("outliers", WithoutOutliers) if "outliers" in known else None,
     )
 
 
 def tables(result: SharedTask) -> Iterator[Table]:
-    """One ranking over tasks, outliers, and systems by people for each language pair."""
+    """One ranking over tasks, each task, outliers, and systems by people for each language pair."""
     if result.task_ranking:
         yield _of_tasks(result.task_ranking)
+    if result.task_scores:
+        yield _each_task(result.task_scores, result.task_ranking or [])
     yield from _of_outliers(result.outliers or [])
     ranked = [row for row in result.human_ranking or [] if row.rank_high > 0]
     for pair, rows in rows_by(ranked, lambda row: row.pair).items():
@@ -55,6 +62,41 @@ def _of_tasks(ranking: Sequence[TaskRank]) -> Table:
     left = ranking[0].n_left_out
     notes = [f"Tasks: {ranking[0].tasks}; left out, as undefined or not of every metric: {left}.", OF_TASKS]
     return Table.of("task_ranking", "One ranking over all tasks", ranking, columns, notes, by=["rank"], brief=True)
+
+
+@dataclass(frozen=True)
+class MetricInTasks(WideRow):
+    """A metric, the best mean first; scores: of each task that it has, by its name."""
+
+    metric: str
+    mean: float
+    scores: dict[str, float]
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {"metric": self.metric, "mean": self.mean, **self.scores}
+
+
+def _each_task(scores: Sequence[TaskScore], ranking: Sequence[TaskRank]) -> Table:
+    """A column per task, and the weight of each in the notes."""
+    means = {row.metric: row.value for row in ranking}
+    several_sets = len({row.dataset for row in scores}) > 1
+    weights: dict[str, float] = {}
+    by_metric: dict[str, dict[str, float]] = {}
+    for row in scores:
+        name = f"{row.language_pair} {row.statistic}"
+        name = f"{row.dataset} {name}" if several_sets else name
+        weights[name] = row.weight
+        by_metric.setdefault(row.metric, {})[name] = row.value
+    nothing = dict.fromkeys(weights, math.nan)
+    rows = [
+        MetricInTasks(metric, means.get(metric, math.nan), nothing | of_metric)
+        for metric, of_metric in by_metric.items()
+    ]
+    rows.sort(key=lambda row: (highest_first(row.mean), row.metric))
+    columns = ("metric", Column("mean", form=".3f"), *(Column(name, form=".3f") for name in weights))
+    notes = [f"Weights: {', '.join(f'{name} {weight:.3g}' for name, weight in weights.items())}."]
+    return Table.of("task_scores", "Every task", rows, columns, notes, names=1)
 
 
 def _of_outliers(outliers: Sequence[WithoutOutliers]) -> Iterator[Table]:

@@ -26,6 +26,23 @@ class TaskRank(SettingRow):
 
 
 @dataclass(frozen=True)
+class TaskScore(SettingRow):
+    """One row of task_scores.parquet: a metric in one task.
+
+    value: of the statistic as it is, not scaled; weight: of the task in the mean of all.
+    """
+
+    KEY = ("statistic",)
+
+    dataset: str
+    language_pair: str
+    explainer: str
+    statistic: str
+    value: float
+    weight: float
+
+
+@dataclass(frozen=True)
 class HumanRank(SettingRow):
     """One row of human_ranking.parquet: a system of a language pair, as `measures.systems.ranges_by_wins` ranks it.
 
