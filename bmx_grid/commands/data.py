@@ -40,7 +40,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download import download, file_states, unverifiable
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.span_files import JSONL, read_spans, severities, span_format
+from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, span_format
 from bmx_grid.datasets.tables import (
     REQUIRED,
     TABLE_ENDINGS,
@@ -231,7 +231,7 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
 
 def _has_segments(path: Path) -> bool:
     """Whether a file of spans is a table of rated segments as well."""
-    return span_format(path) == JSONL and set(REQUIRED) <= set(open_table(path).names)
+    return span_format(path) in (JSONL, NESTED) and set(REQUIRED) <= set(open_table(path).names)
 
 
 def _show_spans(path: Path, limit: int) -> None:

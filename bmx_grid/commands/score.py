@@ -17,11 +17,17 @@ settings (--set, repeatable):
   side=both | hypothesis    with -p and -w: whose words are aggregated
   aggregation=power_mean    with -p and -w: or another option of that group
 
+--format wmt26 reads the items of WMT26's evaluation task, -t FILE.jsonl, and
+prints predictions: scores (task2_pred), with --error-free-from SCORE whether
+outputs are free of errors (task3_pred), with --explainer spans --words error
+spans (task1_pred).
+
 exit status: 0 done; 2 a mistake in the command or its files.
 
 examples:
   bmx-grid score --metric sentence_bleu -t A.txt B.txt -r R.txt --only-system
   bmx-grid score --metric chrf --explainer erasure --words -r R.txt -t H.txt
+  bmx-grid score --metric e5_xbertscore --format wmt26 -t en-de.jsonl
 """
 
 from __future__ import annotations
@@ -38,6 +44,7 @@ import numpy as np
 from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
+from bmx_grid.commands.predictions import items_of, predictions
 from bmx_grid.commands.scored_text import as_json, human_agreement, scored_lines, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
@@ -48,6 +55,7 @@ from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, r
 from bmx_grid.words.perturbation import ROLES, Role
 
 NONE = "none"  # in place of an explainer: no attributions
+WMT26 = "wmt26"  # the format of predictions for its evaluation task
 NAMED = 5  # segments that a note names
 READ_FROM_FILES = ("imported", "human")  # metrics that score no texts, and an explainer that explains none
 MAX_BYTES = 200_000_000  # of one unpacked file: a few kilobytes of gzip may hold more than the memory
@@ -88,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         "--language-pair", metavar="LP", help="of the texts, such as de-en; for metrics that need to know it"
     )
     cli.add_argument("--json", action="store_true", help="print JSON, with all digits")
+    cli.add_argument("--format", choices=("text", WMT26), default="text", help="what is read and printed (above)")
+    free_from = "with --format wmt26: the score, as printed, from which on an output counts as free of errors"
+    cli.add_argument("--error-free-from", type=float, metavar="SCORE", help=free_from)
     cli.add_argument("--only-system", action="store_true", help="scores and tests of systems, not of segments")
     of_thresholds = (
         "the output folder of a sweep with evaluation=[levels]: also say how often people agree with a difference of "
@@ -105,8 +116,10 @@ def _run(parsed: argparse.Namespace) -> str:
     if parsed.recipe == LIST:
         return recipes_in_words()
     _check(parsed)
-    texts = _texts(parsed)
     settings: dict[str, Any] = {override.key_or_group: override.value() for override in map(parse_one, parsed.set)}
+    if parsed.format == WMT26:
+        return _predictions(parsed, settings)
+    texts = _texts(parsed)
     scorer = _scorer(parsed, settings, texts["reference"])
     for role in scorer.reads:
         if not texts[role]:
@@ -140,14 +153,39 @@ def _run(parsed: argparse.Namespace) -> str:
     return as_json(values) if parsed.json else scored_lines(values)
 
 
+def _predictions(parsed: argparse.Namespace, settings: Mapping[str, Any]) -> str:
+    """Predictions for WMT26, a line per item. Raises BmxError for every mistake that the user can fix."""
+    outputs = items_of(Path(parsed.hypothesis[0]).expanduser())
+    pairs = {output.language_pair for output in outputs}
+    if parsed.language_pair is None and len(pairs) == 1:
+        parsed.language_pair = next(iter(pairs))
+    scorer = _scorer(parsed, settings, [])
+    if parsed.words and (scorer.explainer is None or not scorer.explainer.marks_errors):
+        raise ConfigError("--words with --format wmt26 gives error spans, which --explainer spans marks; name it.")
+    shown = scorer if parsed.words else scorer.unexplained
+    columns = [[getattr(output, role) or "" for output in outputs] for role in shown.reads]
+    with Progress(0 if parsed.quiet else shown.count_texts(*columns)) as progress:
+        how: dict[str, Any] = {"with_spans": parsed.words, "error_free_from": parsed.error_free_from}
+        return "\n".join(predictions(outputs, shown, progress=progress.advance, **how))
+
+
 def _check(parsed: argparse.Namespace) -> None:
     """Raise ConfigError for arguments that do not go together."""
     if parsed.metric is None and parsed.recipe is None:
         raise ConfigError(f"--metric NAME or --recipe FILE is needed; metrics are {', '.join(options('metric'))}.")
     if parsed.words and parsed.explainer == NONE:
         raise ConfigError("--words needs an explainer, and --explainer none has none; name one, or leave --words out.")
-    if parsed.words and len(parsed.hypothesis) > 1:
+    if parsed.words and len(parsed.hypothesis) > 1 and parsed.format != WMT26:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
+    if parsed.format == WMT26:
+        others = [
+            flag for flag in ("source", "reference", "json", "only_system", "thresholds") if getattr(parsed, flag)
+        ]
+        if others or len(parsed.hypothesis) != 1:
+            named_flags = "".join(f", without --{flag.replace('_', '-')}" for flag in others)
+            raise ConfigError(f"--format wmt26 reads one file of items, and nothing else: -t FILE.jsonl{named_flags}.")
+    elif parsed.error_free_from is not None:
+        raise ConfigError("--error-free-from is of --format wmt26; add it, or leave this out.")
     alone = parsed.metric is not None and not parsed.recipe and parsed.p is None and parsed.w is None
     if parsed.thresholds is not None and not (alone and len(parsed.hypothesis) > 1):
         raise ConfigError("--thresholds is of a metric alone and two systems; give --metric and two --hypothesis.")

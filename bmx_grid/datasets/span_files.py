@@ -7,6 +7,7 @@
 | .tsv with system, seg_id, rater, target (MQM) | one per error, between <v> and </v> | marked | id, system |
 | .tsv with start_id or `error start id` (WMT QE, task 2) | a text, starts, ends and severities | excluded | id |
 | .json with target_errors (bio-mqm) | a text; term, startIndex, endIndex, severity | included | DOC_ID:SEG_ID, system |
+| .jsonl of WMT26 and WMT25 (`datasets.nested`) | an object per source | excluded; `end_i` included | id, system |
 | .jsonl, .parquet with spans | `spans: [{start, end, severity}]`, id, system, rater | excluded | id, system |
 
 Inside, ends are excluded. An omission is a span without extent; an error that is marked in the source is one as well,
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
     pass
 
 TextSpans = tuple[ErrorSpan, ...]
-RATING, ESA, MQM, QE, BIO, JSONL = (
+RATING, ESA, MQM, QE, BIO, NESTED, JSONL = (
     "ratings of mt-metrics-eval",
     "an export of the annotation tool (ESA)",
     "an MQM table",
     "spans of WMT's quality estimation, task 2",
     "bio-mqm",
+    "errors of WMT25 or WMT26",
     "spans",
 )
 NO_PLACE = "missing"  # the place of an omission in ESA
@@ -76,7 +78,10 @@ def span_format(path: Path) -> str | None:
         with path.open(encoding="utf-8", errors="replace") as content:
             return BIO if '"target_errors"' in content.read(2**16) else None
     if name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
-        return JSONL if "spans" in open_table(path).names else None
+        table = open_table(path)
+        if any(output.marked for output in table.outputs):
+            return NESTED
+        return JSONL if "spans" in table.names else None
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as content:
         first = next(csv.reader(content, delimiter="\t" if name.endswith(".tsv") else ","), [])
     if len(first) == ESA_FIELDS and first[3] in ESA_KINDS:
@@ -97,7 +102,7 @@ def read_spans(path: Path) -> ImportedFile:
     import pandas as pd
 
     kind = span_format(path)
-    readers = {RATING: _ratings, ESA: _esa, MQM: _mqm, QE: _qe, BIO: _bio, JSONL: _jsonl}
+    readers = {RATING: _ratings, ESA: _esa, MQM: _mqm, QE: _qe, BIO: _bio, NESTED: _nested, JSONL: _jsonl}
     if kind is None:
         raise DataError(f"{path}: not a format of error spans that is known here; docs/data.md lists them.")
     try:
@@ -294,6 +299,27 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
         yield names | place | {"value": tuple(spans)}
     if lost:
         warnings.warn(f"{path}: {counted(lost, 'term')} not found at their place count without one.", stacklevel=4)
+
+
+def _nested(path: Path) -> Iterator[dict[str, Any]]:
+    """A row per output and round of annotation."""
+    for output in open_table(path).outputs:
+        where = f"{path}, {output.place}"
+        for marked in output.marked:
+            errors = [_with_excluded_end(error) for error in marked.errors] if isinstance(marked.errors, list) else None
+            spans = _of_objects(errors, ("start", "end"), where, output.hypothesis)
+            if marked.omission is not None:
+                spans = (*spans, _span(0, 0, marked.omission, where, category="omission"))
+            names = {"id": output.id, "system": output.system, "language_pair": output.language_pair}
+            yield names | {"rater": marked.rater, "text": output.hypothesis, "place": output.place, "value": spans}
+
+
+def _with_excluded_end(error: Any) -> Any:
+    """An error whose ends are `start_i` and `end_i`, the last one included, with `start` and `end`."""
+    if not isinstance(error, dict) or not {"start_i", "end_i"} <= error.keys():
+        return error
+    end = error["end_i"]
+    return error | {"start": error["start_i"], "end": end + 1 if isinstance(end, int) else end}
 
 
 def _jsonl(path: Path) -> Iterator[dict[str, Any]]:

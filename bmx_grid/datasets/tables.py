@@ -24,6 +24,7 @@ from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unkno
 from bmx_grid.core.storage import check_readable
 from bmx_grid.core.wording import counted, first_line, named, shortened, visible
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
+from bmx_grid.datasets.nested import Output, columns_of, is_nested, outputs_of
 from bmx_grid.words.perturbation import INVISIBLE
 
 TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet")
@@ -51,7 +52,8 @@ class TableFile:
 
     raw: the columns in order, as they are in the file. column(name): the values of one of them. place(index): where row
     `index` (from 0) stands, as messages show it: "line 3". names: `raw` without blanks and invisible characters at
-    their ends; a name that occurs several times matters only when that column is read.
+    their ends; a name that occurs several times matters only when that column is read. outputs: what the rows are made
+    of where records hold all outputs for a source.
     """
 
     path: Path
@@ -59,6 +61,7 @@ class TableFile:
     rows: int
     column: Callable[[str], list[Any]]
     place: Callable[[int], str]
+    outputs: Sequence[Output] = ()
 
     def __post_init__(self) -> None:
         self.names = tuple(name.strip(INVISIBLE) for name in self.raw)
@@ -189,7 +192,10 @@ def _csv(lines: list[str], path: Path, separator: str) -> tuple[list[list[str]],
 
 
 def _jsonl(lines: list[str], path: Path) -> TableFile:
-    """A table of one JSON object per line; a field that is not read may be missing in some."""
+    """A table of one JSON object per line; a field that is not read may be missing in some.
+
+    Objects that hold all outputs for a source have a row per output (`datasets.nested`).
+    """
     records: dict[int, Mapping[str, Any]] = {}
     for row, line in enumerate(lines, start=1):
         if not line.strip():
@@ -204,6 +210,8 @@ def _jsonl(lines: list[str], path: Path) -> TableFile:
                 "or document around them, or call a table with columns .tsv or .csv."
             ) from error
         records[row] = record
+    if records and is_nested(next(iter(records.values()))):
+        return _nested(list(outputs_of(records, str(path))), path)
     numbers = list(records)
 
     def column(name: str) -> list[Any]:
@@ -217,6 +225,14 @@ def _jsonl(lines: list[str], path: Path) -> TableFile:
 
     names = list(dict.fromkeys(name for record in records.values() for name in record))
     return TableFile(path, names, len(records), column, lambda index: f"line {numbers[index]}")
+
+
+def _nested(outputs: Sequence[Output], path: Path) -> TableFile:
+    """A table with a row per output, of records that hold all outputs for a source."""
+    columns = columns_of(outputs)
+    return TableFile(
+        path, list(columns), len(outputs), columns.__getitem__, lambda index: outputs[index].place, outputs
+    )
 
 
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

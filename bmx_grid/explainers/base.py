@@ -55,6 +55,7 @@ class Explainer(Component):
     """
 
     stochastic: ClassVar[bool] = False  # whether `plan` draws from `rng`, so that the seed is identity
+    marks_errors: ClassVar[bool] = False  # whether attributions are minus the weights of errors (MQM's), 0 without one
     writes_texts: ClassVar[bool] = False  # whether plans hold texts, with single spaces between words, and no masks
 
     sides: Literal["both", "hypothesis"] | tuple[Side, ...] | None = identity(BOTH_SIDES, later=True, kw_only=True)

@@ -34,6 +34,7 @@ class ErrorSpans(ServedModel, Explainer):
 
     VERSION: ClassVar[int] = 3  # the weight of an error is divided over its words
     OPTION: ClassVar[str] = "explainer.spans"
+    marks_errors: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,0 +1,94 @@
+"""Predictions for the evaluation task of WMT26 by a scorer: a JSON object per item (`score --format wmt26`).
+
+`task1_pred` holds error spans, `task2_pred` scores, `task3_pred` whether an output is free of errors, each by system.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bmx_grid.attribution.explain import Explanation
+from bmx_grid.attribution.scorer import Scorer
+from bmx_grid.commands.scored_text import scale_of
+from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.datasets.nested import Output
+from bmx_grid.datasets.tables import open_table
+from bmx_grid.words.perturbation import split_words
+from bmx_grid.words.tags import WEIGHTS
+
+MAJOR = WEIGHTS["major"] - 1e-9  # what the words of a major error weigh together, but for rounding
+
+
+def items_of(path: Path) -> Sequence[Output]:
+    """The outputs of a file of items. Raises ConfigError for another file, DataError naming line and system."""
+    outputs = open_table(path).outputs
+    if not outputs or any(output.hypothesis is None for output in outputs):
+        raise ConfigError(f"{path}: --format wmt26 reads items with their outputs, as {{'item_id': …, 'hyps': {{…}}}}.")
+    return outputs
+
+
+def predictions(
+    outputs: Sequence[Output],
+    scorer: Scorer,
+    *,
+    with_spans: bool,
+    error_free_from: float | None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[str]:
+    """A line per item. Scores are turned so that higher is better, on the scale that `score` prints.
+
+    with_spans: also `task1_pred`, runs of words to which the explainer gives weights of errors. error_free_from: also
+    `task3_pred`, 1 for scores from there on. Raises DataError where a text that the metric reads is missing.
+    """
+    columns = [[_text(output, role) for output in outputs] for role in scorer.reads]
+    scored = scorer.explain(*columns, progress=progress)
+    sign = 1 if scorer.metric.higher_is_better else -1
+    scores = (sign * scale_of(scorer.metric) * scored.scores).tolist()
+    items: dict[str, dict[str, Any]] = {}
+    for place, output in enumerate(outputs):
+        item = items.setdefault(output.id, {"item_id": output.id})
+        score = scores[place] if math.isfinite(scores[place]) else None
+        if with_spans:
+            spans = _spans(scored.explanations[place])
+            item.setdefault("task1_pred", {})[output.system] = {
+                "errors": spans,
+                "omission": None,
+                "instruction_fault": None,
+            }
+        item.setdefault("task2_pred", {})[output.system] = score
+        if error_free_from is not None:
+            free = None if score is None else int(score >= error_free_from)
+            item.setdefault("task3_pred", {})[output.system] = free
+    for item in items.values():
+        yield json.dumps(item, ensure_ascii=False)
+
+
+def _text(output: Output, role: str) -> str:
+    text: str | None = getattr(output, role)
+    if text is None:
+        raise DataError(f"{output.place}: the metric reads the {role}, and the item has none; choose another metric.")
+    return text
+
+
+def _spans(explanation: Explanation) -> list[dict[str, Any]]:
+    """The runs of words with attributions below 0: minus the weights of errors, the smallest of which is minor."""
+    spans: list[dict[str, Any]] = []
+    start = 0
+    previous_is_marked = False
+    words = split_words(explanation.item.text("hypothesis"))
+    for word, value in zip(words, explanation.attributions["hypothesis"].tolist(), strict=True):
+        is_marked = value < 0
+        if is_marked and previous_is_marked:
+            spans[-1]["end"] = start + len(word)
+            spans[-1]["weight"] -= value
+        elif is_marked:
+            spans.append({"start": start, "end": start + len(word), "weight": -value})
+        previous_is_marked = is_marked
+        start += len(word) + 1  # words are separated by single spaces
+    for span in spans:
+        span["severity"] = "major" if span.pop("weight") >= MAJOR else "minor"
+    return spans

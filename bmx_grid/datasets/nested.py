@@ -1,0 +1,195 @@
+"""Records of shared tasks that hold all outputs for a source: WMT26's items, and the human evaluation of WMT25.
+
+| | WMT26 | WMT25 |
+|---|---|---|
+| id | `item_id`: SOURCE_###_TARGET_###_DOMAIN_###_DOCUMENT_###_SEGMENT | `doc_id`: PAIR_#_DOMAIN_#_DOCUMENT_#_SEGMENT |
+| source | `src`: a text, or `{text, type}` | `src_text` |
+| reference | `ref`: a text, or `{text, type}` | the output of `refA`, which is then no system |
+| outputs | `hyps: {system: text}` | `tgt_text: {system: text}` |
+| judgements, predictions | `NAME: {system: number}`, or an object of each system, as WMT25 | `scores: {system: {…}}` |
+
+Predictions may stand without the outputs, beside the id. The object of a system has numbers (`human1`), and error
+spans as lists of objects (`errors1`; of `task1_pred` `errors`) with the name of who marked them (`annotator1`). Ends of
+`start` and `end` are excluded, those of `start_i` and `end_i` are included (the README of wmt25-general-mt).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from bmx_grid.core.errors import DataError, unknown
+from bmx_grid.core.wording import visible
+
+OUTPUTS = {"hyps": "_###_", "tgt_text": "_#_"}  # the field of the outputs, and what parts the id
+IDS = {"hyps": "item_id", "tgt_text": "doc_id"}
+SOURCES = {"hyps": "src", "tgt_text": "src_text"}
+REFERENCE = "refA"  # of WMT25, among the outputs
+NO_JUDGEMENTS = (*OUTPUTS, "src", "ref", "refs", "resources")
+ROUND = "human"  # how the scores of WMT25 begin; their mean is the score
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The errors that somebody marked in an output, as the record has them; omission: its severity, None for none."""
+
+    rater: str
+    errors: Sequence[Any]
+    omission: Any = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output for a source, with what the record says of it. scores: by the name of a column.
+
+    Of predictions without the outputs there are no texts.
+    """
+
+    line: int
+    id: str
+    language_pair: str
+    domain: str
+    document: str
+    system: str
+    source: str | None
+    reference: str | None
+    hypothesis: str | None
+    scores: dict[str, Any] = field(default_factory=dict)
+    marked: list[Marked] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as messages show it."""
+        return f"line {self.line}, system {visible(self.system)}"
+
+
+def is_nested(record: Mapping[str, Any]) -> bool:
+    """Whether a record holds all outputs for a source, or what is said of them."""
+    return _layout(record) is not None
+
+
+def _layout(record: Mapping[str, Any]) -> str | None:
+    """The field of the outputs, or of a record without them the one that its id belongs to."""
+    for name in OUTPUTS:
+        if isinstance(record.get(name), Mapping):
+            return name
+    for name, of_id in IDS.items():
+        if isinstance(record.get(of_id), str) and any(isinstance(value, Mapping) for value in record.values()):
+            return name
+    return None
+
+
+def outputs_of(records: Mapping[int, Mapping[str, Any]], path: str) -> Iterator[Output]:
+    """The outputs of records, by their line. Raises DataError naming line, system and value for another layout."""
+    for line, record in records.items():
+        yield from _outputs(record, line, f"{path}, line {line}")
+
+
+def _outputs(record: Mapping[str, Any], line: int, where: str) -> Iterator[Output]:
+    layout = _layout(record)
+    if layout is None:
+        raise DataError(f"{where}: no outputs, as {{'hyps': {{SYSTEM: TEXT}}}}, which other lines have.")
+    name = str(record.get(IDS[layout], ""))
+    language_pair, domain, document = _parts(name, layout, where)
+    given = record.get(layout)
+    texts = {str(system): _text(text, f"{where}, system {system}") for system, text in (given or {}).items()}
+    source = _text(record.get(SOURCES[layout]), f"{where}, {SOURCES[layout]}")
+    if given is not None and source is None:
+        raise DataError(f"{where}: no source, the field {SOURCES[layout]}; write a text.")
+    judgements = _judgements(record, None if given is None else {*texts, REFERENCE}, where)
+    reference = _reference(record, where)
+    if layout == "tgt_text" and reference is None:
+        reference = texts.pop(REFERENCE, None)
+    systems = [system for system, text in texts.items() if text is not None]
+    if given is None:
+        systems = list(dict.fromkeys(system for by_system in judgements.values() for system in by_system))
+    for system in systems:
+        output = Output(line, name, language_pair, domain, document, system, source, reference, texts.get(system))
+        for field_name, by_system in judgements.items():
+            if system in by_system:
+                _add(output, field_name, by_system[system])
+        _add_mean(output, f"{where}, system {system}")
+        yield output
+
+
+def _parts(name: str, layout: str, where: str) -> tuple[str, str, str]:
+    """Language pair, domain and document that an id names."""
+    sign = OUTPUTS[layout]
+    parts = name.split(sign)
+    if layout == "hyps":
+        parts = ["-".join(parts[:2]), *parts[2:]]
+    if len(parts) < 4:
+        expected = sign.join(["LANGUAGES", "DOMAIN", "DOCUMENT", "SEGMENT"])
+        raise DataError(f"{where}: {IDS[layout]} is {name[:80]!r}; expected {expected}.")
+    return parts[0], parts[1], sign.join(parts[1:-1])
+
+
+def _text(value: Any, where: str) -> str | None:
+    """A text, or that of an object with `text`; None for null. Raises DataError for anything else."""
+    text = value.get("text") if isinstance(value, Mapping) else value
+    if text is not None and not isinstance(text, str):
+        raise DataError(f"{where}: expected a text, or an object with a text, got {str(value)[:60]!r}.")
+    return text
+
+
+def _reference(record: Mapping[str, Any], where: str) -> str | None:
+    """The reference of a record, the first of several named ones; None where it has none."""
+    value = record.get("ref", record.get("refs"))
+    if isinstance(value, Mapping) and "text" not in value:
+        value = next(iter(value.values()), None)
+        value = value.get("ref", value) if isinstance(value, Mapping) else value
+    return _text(value, f"{where}, reference")
+
+
+def _judgements(record: Mapping[str, Any], systems: Set[str] | None, where: str) -> dict[str, Mapping[str, Any]]:
+    """The fields of a record that are objects by system; of these systems, where they are known."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, by_system in record.items():
+        if name in NO_JUDGEMENTS or not isinstance(by_system, Mapping):
+            continue
+        for system in by_system:
+            if systems is None or system in systems:
+                continue
+            raise DataError(f"{where}: {name}: {unknown('system', str(system)[:60], systems)}")
+        found[name] = by_system
+    return found
+
+
+def _add(output: Output, name: str, value: Any) -> None:
+    """What a field says of an output: a score, a list of errors, or an object of both."""
+    if isinstance(value, list):
+        output.marked.append(Marked(name, value))
+    elif not isinstance(value, Mapping):
+        output.scores[name] = value
+        return
+    else:
+        for key, part in value.items():
+            if key.startswith("errors"):
+                rater = str(value.get(f"annotator{key.removeprefix('errors')}", name))
+                output.marked.append(Marked(rater, part, value.get("omission")))
+            elif isinstance(part, int | float) and not isinstance(part, bool):
+                output.scores[key] = part
+
+
+def _add_mean(output: Output, where: str) -> None:
+    """The mean of the rounds of human scores, as `score`."""
+    rounds = [value for name, value in output.scores.items() if name.startswith(ROUND) and value is not None]
+    if rounds and "score" not in output.scores:
+        try:
+            output.scores["score"] = sum(rounds) / len(rounds)
+        except TypeError as error:
+            raise DataError(f"{where}: scores are {rounds!r:.60}; write numbers.") from error
+
+
+def columns_of(outputs: Sequence[Output]) -> dict[str, list[Any]]:
+    """name -> the values of each column of a table with a row per output, and None where one has no such score."""
+    names = ("id", "system", "language_pair", "domain", "document")
+    columns: dict[str, list[Any]] = {name: [getattr(output, name) for output in outputs] for name in names}
+    for role in ("source", "hypothesis", "reference"):
+        texts = [getattr(output, role) for output in outputs]
+        if any(text is not None for text in texts):
+            columns[role] = texts
+    for name in dict.fromkeys(name for output in outputs for name in output.scores):
+        columns[name] = [output.scores.get(name) for output in outputs]
+    return columns
