@@ -1,5 +1,6 @@
 """The commands of README and docs work: sweeps are planned, commands on finished sweeps and files are run."""
 
+import json
 import os
 import re
 import shlex
@@ -130,6 +131,8 @@ def test_every_other_command_names_what_exists(command, folder, request, monkeyp
         monkeypatch.chdir(folder)
         for name in ("R", "R2", "H", "A", "B"):
             (folder / f"{name}.txt").write_text(f"the text of {name}\n" * 3)
+        item = {"item_id": "eng_###_deu_###_news_###_d_###_0", "src": "One.", "ref": "Eins.", "hyps": {"A": "Ein."}}
+        (folder / "items.jsonl").write_text(json.dumps(item) + "\n")
         status, told = import_module(MAINS[words[3]]).main(words[4:]), capsys.readouterr()
         assert status == 0 and told.out, told.err
     elif words[:4] == ["python", "-m", "bmx_grid", "analyse"]:
