@@ -14,6 +14,7 @@ from bmx_grid.evaluations.levels import CorrelationRow, SystemRow
 from bmx_grid.evaluations.significance import Rank
 from bmx_grid.sweep.results import CeilingRow
 
+PEOPLE = "human_"  # how rows of further human scores begin, before the name of the score
 RANKED_LEVELS = ("segment", "system")
 # level, grouping, statistic of correlations.parquet, and the name of the column
 COLUMN_OF_STATISTIC = {
@@ -22,6 +23,7 @@ COLUMN_OF_STATISTIC = {
     ("segment", "none", "kendall"): "segment τ",
     ("segment", "item", "kendall"): "τ by item",
     ("segment", "system", "kendall"): "τ by system",
+    ("segment", "document", "kendall"): "τ by document",
     ("segment", "none", "acc_eq"): "acc_eq",
     ("system", "none", "pearson"): "system r",
     ("system", "none", "pairwise_accuracy"): "accuracy",
@@ -34,8 +36,8 @@ OF_CORRELATIONS = (
     "of systems and clusters.",
     "τ: Kendall's tau-b; accuracy: pairs of systems ordered as people order them (Kocmi et al. 2021); SPA: "
     "soft pairwise accuracy (Thompson et al. 2024); acc_eq: pairwise accuracy with tie calibration (Deutsch et al. "
-    "2023), its threshold calibrated on the same data. By item and by system: the mean "
-    "of the groups with a defined value.",
+    "2023), its threshold calibrated on the same data. By item, system and document: the "
+    "mean of the groups with a defined value.",
     "A negative correlation belongs to a metric whose lower scores are better, as TER's are, or to one that fails.",
     "rank: metrics share a rank until one differs significantly (at .05, uncorrected) from the best of it, as the WMT "
     "metrics tasks count.",
@@ -65,6 +67,11 @@ class MetricRow(WideRow):
     metric: str
     correlations: Mapping[str, Estimate]
     ranks: Mapping[str, float]
+
+    @property
+    def is_human(self) -> bool:
+        """Whether it is a further human score (`metrics.human`), which is what metrics can be expected to reach."""
+        return self.metric.startswith(PEOPLE)
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.pairwise import pairwise_correlations
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, number_of, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Statistic,
@@ -54,7 +54,7 @@ class CorrelationRow(SettingRow):
     """One row of correlations.parquet.
 
     point: "base" or the name of a boosted point; human: which judgement. level: "segment" or "system"; grouping:
-    "none", "item" or "system". low, high: the 95 % interval; NaN where undefined.
+    "none", "item", "system" or "document" (Kendall's tau-b alone). low, high: the 95 % interval; NaN where undefined.
     n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
     n_undefined: those of them without a value, for "pdp" (`measures.pairwise`) without two outputs.
     epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on; held_out: acc_eq where it is chosen
@@ -140,7 +140,7 @@ def segment_correlations(
     scores: Floats,
     human_name: str,
     drawn: Mapping[str, Any],
-    wanted: Sequence[str] = ("none", "item", "system"),
+    wanted: Sequence[str] = ("none", "item", "system", "document"),
 ) -> list[list[CorrelationRow]]:
     """The rows of each column of float64[n, K] scores of K points, of segments with the wanted groupings.
 
@@ -151,14 +151,24 @@ def segment_correlations(
     groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
     if of.named.any():
         groupings |= {"item": of.items, "system": of.systems}
+    if 1 < number_of(of.documents) < number_of(of.items):
+        groupings["document"] = of.documents
     made: list[list[CorrelationRow]] = [[] for _ in points]
     for grouping in (name for name in groupings if name in wanted):
         groups = groupings[grouping]
-        columns = scores if grouping == "none" else np.where(of.named[:, None], scores, np.nan)
+        columns = np.where(of.named[:, None], scores, np.nan) if grouping in ("item", "system") else scores
         used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
         n_systems = len(np.unique(of.systems[used & of.named]))
         turned = setting.direction * columns
         arrays = (human, groups, of.clusters)
+        if grouping == "document":
+            for point, rows, by_kind in zip(
+                points, made, grouped_correlations(["kendall"], columns, *arrays, **drawn), strict=True
+            ):
+                value, low, high, n_groups, n_undefined, n = by_kind["kendall"]
+                where = (point, human_name, "segment", grouping, "kendall")
+                rows.append(CorrelationRow(*where, Estimate(value, low, high), n, n_systems, n_groups, n_undefined))
+            continue
         correlations = grouped_correlations(CORRELATIONS, columns, *arrays, **drawn)
         agreements = grouped_acc_eq(turned, *arrays, **drawn)
         halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()
@@ -358,8 +368,9 @@ class LevelsEvaluation(Evaluation):
     """How well a metric, and each boosted point, agrees with each human judgement, segment by segment and by system.
 
     Segments: Pearson's r, Spearman's rho, Kendall's tau-b and acc_eq, over all segments, by item (mean over the items
-    of the correlation between systems) and by system; intervals draw clusters of segments. Systems: the same
-    correlations, pairwise accuracy and soft pairwise accuracy; intervals draw systems and clusters of segments.
+    of the correlation between systems) and by system, and tau-b within documents; intervals draw clusters of segments.
+    Systems: the same correlations, pairwise accuracy and soft pairwise accuracy; intervals draw systems and clusters of
+    segments.
     Correlations of a metric whose lower scores are better keep their sign; agreements turn it.
 
     resamples: of each bootstrap, and permutations of soft pairwise accuracy; seed: of all draws.
@@ -371,7 +382,7 @@ class LevelsEvaluation(Evaluation):
     Raises ConfigError for a negative number of resamples.
     """
 
-    VERSION: ClassVar[int] = 3  # acc_eq has a threshold of other data beside its own; thresholds were added
+    VERSION: ClassVar[int] = 4  # tau-b within documents was added
     SECONDS: ClassVar[float] = 6e-4
     ROWS: ClassVar[Mapping[str, type]] = {
         "correlations": CorrelationRow,

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis import placebos
+from bmx_grid.analysis import correlations, placebos
 from bmx_grid.analysis.base import CONTROLS, FACTORS, Given
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.headline import not_evidence
@@ -21,7 +21,7 @@ from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.canvas import Drawing, figure_file, save
-from bmx_grid.report.figures import boosts, declared_gains, setting_drawing
+from bmx_grid.report.figures import boosts, declared_gains, metrics_and_people, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text
@@ -111,12 +111,17 @@ def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAn
     what = f"{counted(frame['metric'].nunique(), 'metric')} on {datasets}, without an explainer."
     remarks = [*given.ask(placebos.compute).unbeaten, *not_evidence(given)]
     path = folder.path / REPORT
-    folder.begin([path])
-    write_metrics_report(path, title=f"Metrics on {datasets}", introduction=[what, *remarks], tables=shown)
+    drawings = list(metrics_and_people(given.ask(correlations.compute).correlations or ()))
+    figures = folder.path / "figures"
+    folder.begin([*(figure_file(drawing, figures) for drawing in drawings), path])
+    drawn = [(drawing, save(drawing, figures)) for drawing in drawings]
+    title = f"Metrics on {datasets}"
+    write_metrics_report(path, title=title, introduction=[what, *remarks], tables=shown, figures=drawn)
     brief = next((replace(table, notes=()) for table in shown if table.brief), None)
     lines = [] if brief is None else as_text(brief, terminal_width()).rstrip().splitlines()
     more = [f"… {counted(len(lines) - MOST_LINES, 'more line')} in {REPORT}"] if len(lines) > MOST_LINES else []
-    return None, [path], "\n".join([*lines[:MOST_LINES], *more, *map(fitted, remarks)])
+    files = [*(file for _, file in drawn), path]
+    return None, files, "\n".join([*lines[:MOST_LINES], *more, *map(fitted, remarks)])
 
 
 def write_analysis(
@@ -149,7 +154,8 @@ def write_analysis(
 
 def page_figures(analysis: Analysis) -> list[Drawing]:
     """The figures that the page of an analysis shows, that of the boosts first."""
-    return [*boosts(analysis), *declared_gains(analysis)]
+    metrics = analysis.ask(correlations.compute).correlations or ()
+    return [*boosts(analysis), *declared_gains(analysis), *metrics_and_people(metrics)]
 
 
 def further_figures(analysis: Analysis) -> list[Drawing]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from bmx_grid.analysis.answers import DECLARED, shown_verdicts
 from bmx_grid.analysis.base import rows_by
+from bmx_grid.analysis.correlations import MetricRow
 from bmx_grid.analysis.gains import SettingAtPoints, at_points, declared
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis
@@ -26,7 +27,7 @@ from bmx_grid.core.wording import (
     typeset,
     with_interval,
 )
-from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.verdicts import HELPS
 from bmx_grid.measures.correlation import NO_CHANGE
 from bmx_grid.report.canvas import (
@@ -59,7 +60,13 @@ if TYPE_CHECKING:
 ROW = 0.28  # inches, of a gain
 MOST_GAINS = 48  # of one figure; more go on in further ones
 LENGTH, REASSIGNED = "length alone", "attributions of another segment"
-MARKS = {"gain": ("o", 4.5, BLUE), LENGTH: ("^", 3.8, ORANGE), REASSIGNED: ("x", 3.8, CONTROL)}
+POOLED, WITHIN = "segment r", "PDP"  # columns of the metrics alone
+MARKS = {
+    "gain": ("o", 4.5, BLUE),
+    LENGTH: ("^", 3.8, ORANGE),
+    REASSIGNED: ("x", 3.8, CONTROL),
+    WITHIN: ("^", 3.8, ORANGE),
+}
 HEIGHT = 2.5  # inches, of the curves of a setting
 LEAST_REACH = 0.005  # of their second frame, above and below the metric alone
 
@@ -120,6 +127,32 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
         yield from _drawings(analysis, rows, stem, title, caption)
 
 
+def metrics_and_people(every: Sequence[MetricRow]) -> Iterator[Drawing]:
+    """Metrics alone beside further human scores, which are the ceiling; for each language pair that has such scores."""
+    for (dataset, language_pair), rows in rows_by(every, lambda row: (row.dataset, row.language_pair)).items():
+        people = [row for row in rows if row.is_human and math.isfinite(row.correlations[POOLED].value)]
+        if not people:
+            continue
+        ceiling = max(row.correlations[POOLED].value for row in people)
+        bars = []
+        for row in sorted(rows, key=lambda row: -abs(row.correlations[POOLED].value)):
+            within = abs(row.correlations.get(WITHIN, NOTHING).value)
+            bars.append(Bar((row.metric,), _without_sign(row.correlations[POOLED]), row.is_human, {WITHIN: within}))
+        caption = (
+            "Correlation with the primary human score: Pearson's r of segments with its 95 % interval, and r of "
+            "differences within sources (PDP). Filled: other human scores of the same segments; the dashed line is "
+            "the highest of them."
+        )
+        title = f"{dataset} {language_pair}: metrics and people"
+        draw = partial(_draw, bars[:MOST_GAINS], "correlation, without its sign", ceiling)
+        yield Drawing(file_stem(f"people_and_metrics_{dataset}_{language_pair}"), title, caption, draw)
+
+
+def _without_sign(r: Estimate) -> Estimate:
+    """A correlation and its interval, turned where it is negative."""
+    return r if r.value >= 0 else Estimate(-r.value, -r.high, -r.low)
+
+
 def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, caption: str) -> Iterator[Drawing]:
     """One figure, or several of MOST_GAINS rows each."""
     for start in range(0, len(rows), MOST_GAINS):
@@ -129,8 +162,8 @@ def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, ca
         yield signed(analysis, f"{stem}{part[0]}", f"{title}{part[1]}", caption, draw)
 
 
-def _draw(rows: Sequence[Bar], axis: str) -> Figure:
-    """Names stand above their rows, so that the figure fits a column and a phone."""
+def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
+    """Names stand above their rows, so that the figure fits a column and a phone. ceiling: is a dashed line."""
     figure, (axes,) = canvas(COLUMN, 0.7 + ROW * max(len(rows), 3))
     for place, row in enumerate(rows):
         axes.text(
@@ -149,9 +182,11 @@ def _draw(rows: Sequence[Bar], axis: str) -> Figure:
         axes.plot(
             [row.gain.low, row.gain.high], [height] * 2, color=BLUE, linewidth=1.4, solid_capstyle="butt", zorder=2
         )
-        for kind, (marker, size, colour) in MARKS.items():
+        values = {"gain": row.gain.value, **row.marks}
+        for kind, value in values.items():
+            marker, size, colour = MARKS[kind]
             axes.plot(
-                [{"gain": row.gain.value, **row.marks}.get(kind, math.nan)],
+                [value],
                 [height],
                 linestyle="none",
                 marker=marker,
@@ -160,13 +195,17 @@ def _draw(rows: Sequence[Bar], axis: str) -> Figure:
                 markeredgecolor=colour,
                 markeredgewidth=1.0,
                 zorder=4 if kind == "gain" else 3,
-                label=kind if place == 0 else None,
+                label=(POOLED if ceiling is not None and kind == "gain" else kind) if place == 0 else None,
             )
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_ylim(-len(rows) + 0.5, 0.55)
     axes.margins(x=0.03)
-    gain_axis(axes, axis)
+    if ceiling is None:
+        gain_axis(axes, axis)
+    else:
+        axes.set_xlabel(axis)
+        axes.axvline(ceiling, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     if rows[0].marks:
         legend_above(figure, ncols=3, fontsize=6.5, handletextpad=0.1, columnspacing=0.9)
     return figure

@@ -91,8 +91,19 @@ def write_report(
     )
 
 
-def write_metrics_report(path: Path, *, title: str, introduction: Sequence[str], tables: Sequence[Table]) -> None:
-    """Write the page of a sweep of metrics alone: a few tables open, brief ones first. Raises StoreError."""
+def write_metrics_report(
+    path: Path,
+    *,
+    title: str,
+    introduction: Sequence[str],
+    tables: Sequence[Table],
+    figures: Sequence[tuple[Drawing, Path]] = (),
+) -> None:
+    """Write the page of a sweep of metrics alone: a few tables open, brief ones first, and figures with their files.
+
+    Raises StoreError.
+    """
+    pictures = [_picture(drawing, file) for drawing, file in figures]
     shown = sorted((table for table in tables if not table.data), key=lambda table: not table.brief)
     _write(
         path,
@@ -100,6 +111,8 @@ def write_metrics_report(path: Path, *, title: str, introduction: Sequence[str],
         answers=[("", line) for line in introduction],
         open_tables=[_table(table) for table in shown[:MOST_OPEN]],
         tables=[_table(table) for table in shown[MOST_OPEN:]],
+        figure=pictures[0] if pictures else None,
+        figures=pictures[1:],
     )
 
 

@@ -74,6 +74,23 @@ def test_values_are_scipys():
     assert len({value(of_seed, "segment", "none", "acc_eq").held_out for of_seed in seeds}) == 2
 
 
+def test_kendalls_tau_within_documents_is_the_mean_of_scipys():
+    """All outputs of a document are one group (IWSLT 2026); segments that name none have no such row."""
+    setting = translated(Chrf())
+    named = tuple(
+        dataclasses.replace(segment, document=f"d{int(segment.id) // 7}") for segment in setting.segments.segments
+    )
+    setting = dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, segments=named))
+    documents = np.array([segment.document for segment in named])
+    scores = setting.scores.base_scores
+    human = setting.segments.human_scores
+    within = [stats.kendalltau(scores[documents == name], human[documents == name])[0] for name in set(documents)]
+    row = value(rows_of(setting)[0], "segment", "document", "kendall")
+    assert row.value.value == pytest.approx(np.mean(within), abs=1e-12)
+    assert row.value.low < row.value.value < row.value.high
+    assert (row.n_groups, row.n_undefined, row.n_segments) == (3, 0, 120)
+
+
 def test_systems_have_mean_and_corpus_score():
     import sacrebleu
 
