@@ -1,9 +1,10 @@
-"""An evaluation, an executor and a question from another package: one module (and one YAML) each.
+"""An evaluation, an executor and a question from another package, as docs/contributing shows them.
 
 A metric and an explainer: docs/own_parts.md, which test_docs.py runs.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,80 +16,19 @@ from fakes import ROOT
 from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import main as sweep
 
-MODULES = {
-    "evaluation": '''
-from dataclasses import dataclass
-from typing import ClassVar
-import numpy as np
-from bmx_grid.evaluations.base import Evaluation
-from bmx_grid.core.identity import identity
-
-@dataclass(frozen=True)
-class SystemMean:
-    system: str
-    mean: float
-    human: float
-    n: int
-
-@dataclass(frozen=True)
-class PerSystem(Evaluation):
-    """Mean score and mean human score of each system."""
-    ROWS: ClassVar[dict] = {"per_system": SystemMean}
-    least: int = identity(1)
-
-    def of_scope(self, settings):
-        (setting,) = settings
-        names = np.array([segment.system for segment in setting.segments.segments])
-        base, human = setting.scores.base_scores, setting.segments.human_scores
-        rows = [SystemMean(name, base[names == name].mean(), human[names == name].mean(), int((names == name).sum()))
-                for name in sorted(set(names.tolist()))]
-        return [{"per_system": [row for row in rows if row.n >= self.least]}]
-''',
-    "executor": '''
-from dataclasses import dataclass
-from bmx_grid.core.identity import runtime
-from bmx_grid.sweep.executors.base import Executor
-
-@dataclass(frozen=True)
-class Noted(Executor):
-    """One job after the other, each noted in a file."""
-    log: str = runtime("")
-
-    def run(self, jobs):
-        for job in jobs:
-            with open(self.log, "a") as file:
-                file.write("job\\n")
-            yield job.work()
-''',
-    "question": """
-from bmx_grid.analysis.base import Cell, Table
-
-def compute(given):
-    table = given.table
-    return {"widest_gap": float(abs(table.correlation - table.baseline[:, None, None]).max())}
-
-def tables(result):
-    row = (Cell("all"), Cell(result["widest_gap"], ".3f"))
-    return [Table("widest_gap", "How far a grid gets from its baseline", ("settings", "gap"), ((row,),), ())]
-""",
-}
-OPTIONS = {
-    "evaluation/per_system": "per_system:\n  _target_: ext.evaluation.PerSystem\n  least: 1\n",
-    "executor/noted": "_target_: ext.executor.Noted\nlog: jobs.txt\n",
-}
+PAGES = ("evaluation", "question", "executor")  # of docs/contributing, whose blocks are the files of such a package
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """A sweep with all of them, run as a user would run it."""
     place = tmp_path_factory.mktemp("outside")
-    (place / "ext").mkdir()
+    for page in PAGES:
+        text = (ROOT / "docs" / "contributing" / f"{page}.md").read_text()
+        for name, block in re.findall(r'```\w+ title="(.*?)"\n(.*?)```', text, flags=re.DOTALL):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(block)
     (place / "ext" / "__init__.py").write_text("")
-    for name, code in MODULES.items():
-        (place / "ext" / f"{name}.py").write_text(code)
-    for name, text in OPTIONS.items():
-        (place / "conf" / f"{name}.yaml").parent.mkdir(parents=True, exist_ok=True)
-        (place / "conf" / f"{name}.yaml").write_text(text)
     chosen = ("metric=[chrf]", "explainer=[erasure]", "evaluation=[grid,per_system]", "executor=noted")
     small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=9", "tracking=none")
     asked = ("questions=[ext.question]", "output_dir=out", "cache_dir=cache")
