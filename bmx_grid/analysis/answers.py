@@ -35,7 +35,9 @@ from bmx_grid.measures.resampling import CONFIDENCE
 PAPERS_BOOST = "power_mean_grid"
 PRECISE = 0.02  # a gain that should be seen if it is there
 POWER = 0.8
-MOST_METRICS, MOST_STEPS = 5, 3  # that are named
+# that are named
+MOST_METRICS = 5
+MOST_STEPS = 3
 DECLARED = "declared"
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 KEEP = "keep the metric as it is"
@@ -179,7 +181,8 @@ def compute(given: Given) -> Answers:
     if not every:
         return Answers(every, _untested(given))
     by_question = rows_by(every, lambda row: row.question)
-    rows, published = by_question.get(DECLARED, []), by_question.get(PUBLISHED, [])
+    rows = by_question.get(DECLARED, [])
+    published = by_question.get(PUBLISHED, [])
     labels = {row.verdict for row in [*rows, *published]}
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
     return Answers(
@@ -288,7 +291,8 @@ def _different(names: Iterable[str]) -> list[str]:
 def _answer(head: str, lines: Verdicts, among: Verdicts, remarks: Sequence[str]) -> str:
     """A line of a boost, on each verdict where language pairs differ. among: as for `_place`; remarks: further ones."""
     parts = [_part(same, among) for same in rows_by(lines, lambda row: (row.human, row.in_words)).values()]
-    length, varies = lines[0].length_gain, lines[0].repeat_deviation
+    length = lines[0].length_gain
+    varies = lines[0].repeat_deviation
     beside = []
     if len(lines) == 1 and math.isfinite(length.value):
         beside.append(f"length alone {length:+.3f}")

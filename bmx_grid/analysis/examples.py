@@ -88,7 +88,8 @@ def _movers(result: SettingResult, setting: Setting) -> list[Example]:
     assert spec is not None, "it has a gain, and so a grid"
     finished = setting.finished()
     stored = finished.scores
-    base, human = stored.base_scores, setting.segments.human_scores
+    base = stored.base_scores
+    human = setting.segments.human_scores
     boosted = boosted_scores(spec.aggregation, spec.side, p, w, base, stored.ground_truth, stored.hypothesis)
     used = np.flatnonzero(np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human))
     if len(used) == 0:

@@ -183,7 +183,9 @@ def summarise(settings: Sequence[Gain], seed: int = 0) -> Summary:
     """The summary of the gains of some settings. seed: of the bootstrap."""
     defined = [row for row in settings if not math.isnan(row.gain)]
     gains = np.array([row.gain for row in defined])
-    n, n_better, n_worse = len(gains), int(better(gains).sum()), int(worse(gains).sum())
+    n = len(gains)
+    n_better = int(better(gains).sum())
+    n_worse = int(worse(gains).sum())
     mean = cluster_mean(gains, [row.setting.cluster for row in defined], seed=seed)
     return Summary(
         n=n,
@@ -260,9 +262,13 @@ def at_points(given: Given) -> list[SettingAtPoints]:
     tested = first_by(given.ask(declared_points), lambda row: (row.setting, row.w, None if row.w == 1 else row.p))
     rows = []
     for best, there in zip(given.ask(best_of_all), gains_of(given.table, points), strict=True):
-        w, p, gain = math.nan, math.nan, math.nan
+        w = math.nan
+        p = math.nan
+        gain = math.nan
         if not best.control:
-            w, p, gain = points[best.explainer].used_w, points[best.explainer].used_p, there.gain
+            w = points[best.explainer].used_w
+            p = points[best.explainer].used_p
+            gain = there.gain
         test = tested.get((best.setting_names, w, None if w == 1 else p), GainTest())
         rows.append(
             SettingAtPoints(
@@ -341,7 +347,8 @@ class Gains:
 
 def compute(given: Given) -> Gains:
     """What the settings gain at the points of their explainers."""
-    settings, seed = given.ask(real_gains), given.seed
+    settings = given.ask(real_gains)
+    seed = given.seed
     by_explainer = dict(sorted(rows_by(settings, lambda row: row.setting.explainer).items()))
     fixed_by = {
         factor: {explainer: summaries(rows, factor, seed) for explainer, rows in by_explainer.items()}
@@ -365,7 +372,9 @@ def _of_baseline(settings: Sequence[Gain], part: float) -> float:
 
 
 def _controls(given: Given) -> dict[str, dict[str, Summary]]:
-    table, points, seed = given.table, given.ask(chosen_points), given.seed
+    table = given.table
+    points = given.ask(chosen_points)
+    seed = given.seed
     random = table.where(lambda setting: setting.explainer == CONTROL != setting.metric)
     random_metric = table.where(lambda setting: setting.metric == CONTROL != setting.explainer)
     controls = {}
@@ -396,5 +405,6 @@ def tables(result: Gains) -> Iterator[Table]:
             "best point of each setting, chosen where it is judged, the metric alone among them; what random "
             "attributions reach there is found by looking at the whole grid, not by an explanation."
         )
-        of_controls, notes = ("control", "explainer", *SUMMARY), (note, *notes[:2])
+        of_controls = ("control", "explainer", *SUMMARY)
+        notes = (note, *notes[:2])
         yield Table.of("controls", "Control settings", controls, of_controls, notes, by=["control"], names=2)

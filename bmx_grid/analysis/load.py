@@ -224,7 +224,8 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
 def _checked(table: GridTable) -> GridTable:
     """The table without settings whose baseline is undefined or not one number; undefined points are recorded."""
     alone = table.correlation[:, :, ~table.boosted]
-    low, high = np.fmin.reduce(alone, axis=(1, 2)), np.fmax.reduce(alone, axis=(1, 2))
+    low = np.fmin.reduce(alone, axis=(1, 2))
+    high = np.fmax.reduce(alone, axis=(1, 2))
     constant = high - low <= NOT_CONSTANT
     labels = [table.settings[row].label for row in np.flatnonzero(~constant)]
     reason = "the correlation at w = 1, the metric alone, is undefined or differs over p"

@@ -47,7 +47,8 @@ MEASURES_OF_WORDS = {
 BRIEF_MEASURES = ("auc", "recall_at_k", "mcc", "f1_mult")
 MOST_BRIEF_ROWS = 12  # of a table that fits a screen
 MOST_SETTINGS = 400  # rows of a table that is read; more are written as CSV only
-FORM, RHO = ".3f", "+.2f"
+FORM = ".3f"
+RHO = "+.2f"
 RESAMPLES = 1000
 INTERVALS = (
     "In brackets: 95 % intervals, of means by a bootstrap of language pairs (none with fewer than 3), of a single "
@@ -138,7 +139,8 @@ def compute(given: Given) -> WordFindings:
 
 def tables(result: WordFindings) -> Iterator[Table]:
     """The means per explainer, and every setting; no table without tags."""
-    words, by_setting = result.words, result.words_by_setting
+    words = result.words
+    by_setting = result.words_by_setting
     if not words:
         return
     known = [name for name in MEASURES_OF_WORDS if any(not math.isnan(row.value(name)) for row in words)]

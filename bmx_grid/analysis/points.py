@@ -115,7 +115,9 @@ def best_points(table: GridTable) -> list[BestPoint]:
     baselines = table.baseline.tolist()
     rows = []
     for row, (setting, baseline) in enumerate(zip(table.settings, baselines, strict=True)):
-        best, w, p = baseline, math.nan, math.nan
+        best = baseline
+        w = math.nan
+        p = math.nan
         if places[row] >= 0:
             place = divmod(int(places[row]), len(table.w))
             best = float(table.correlation[row][place])
@@ -151,7 +153,8 @@ def medians(best: Sequence[BestPoint], *, strict: bool = False) -> dict[str, Med
     found = {}
     for explainer, rows in sorted(by_explainer.items()):
         known = [row for row in rows if math.isfinite(row.best_w) and (row.gain > TIE or not strict)]
-        w, p = NO_BOOST.w, NO_BOOST.p
+        w = NO_BOOST.w
+        p = NO_BOOST.p
         if known:
             w = _median([row.best_w for row in known])
             p = _median([row.best_p for row in known])
@@ -165,7 +168,8 @@ def _median(values: Sequence[float]) -> float:
 
 def chosen_points(given: Given) -> dict[str, ChosenPoint]:
     """The points of the options, else the medians of the selected table, by explainer; controls have none."""
-    real, other = given.real, given.select_from
+    real = given.real
+    other = given.select_from
     datasets = real.factor_levels("dataset")
     if other is None:
         known = medians(given.ask(best_of_all))
@@ -181,7 +185,8 @@ def chosen_points(given: Given) -> dict[str, ChosenPoint]:
             asked = given.fixed[name]
             origin = _given(name, asked, grid_point(real, asked), datasets)
         elif name not in known:
-            asked, origin = NOWHERE, f"none: {source} has no {name}"
+            asked = NOWHERE
+            origin = f"none: {source} has no {name}"
         else:
             asked = Point(known[name].p, known[name].w)
             origin = f"{source}, {judged}"

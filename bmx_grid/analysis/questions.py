@@ -204,7 +204,8 @@ def plain(analysis: Analysis) -> Plain:
                 raise ConfigError(
                     f"the questions {owner[key]} and {question.__name__} both write '{key}'; rename a key of one."
                 )
-            values[key], owner[key] = value, question.__name__
+            values[key] = value
+            owner[key] = question.__name__
     return values
 
 

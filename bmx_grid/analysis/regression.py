@@ -83,7 +83,8 @@ def compute(given: Given) -> Regression:
         (factor, name) for factor in FACTORS for name in sorted({getattr(row.setting, factor) for row in settings})
     ]
     clusters = codes([row.setting.cluster for row in settings])
-    intercept, r2 = math.nan, math.nan
+    intercept = math.nan
+    r2 = math.nan
     rows: list[Coefficient] = []
     if settings:
         held = [[getattr(row.setting, factor) == name for factor, name in names] for row in settings]

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 PREFIX = "boosted_"  # of the columns of scores.parquet that hold a point
 SEGMENT = ["id", "system"]
-HUMAN, CLUSTER = "human", "cluster"
+HUMAN = "human"
+CLUSTER = "cluster"
 SIGNED = ("gain_a", "gain_b", "difference", "low", "high")
 FORMS = {"r_a": ".4f", "r_b": ".4f", **dict.fromkeys(SIGNED, "+.4f")}
 NOTE = (

@@ -77,7 +77,8 @@ def compute(given: Given) -> LeftOut:
 
 def _transfer(pairs: Sequence[tuple[Gain, Gain]], seed: int) -> Transfer:
     """Settings are judged where both gains are defined; the others are counted as undefined."""
-    of_transfer, in_sample = [], []
+    of_transfer = []
+    in_sample = []
     for transferred, there in pairs:
         undefined = math.isnan(transferred.gain + there.gain)
         of_transfer.append(transferred._replace(gain=math.nan) if undefined else transferred)

@@ -103,7 +103,9 @@ class Boosted:
         from bmx_grid.measures.paired_tests import compare
 
         scores, human = self._judged()
-        kind, resamples, seed = self._spec.correlation, self._resamples, self._seed
+        kind = self._spec.correlation
+        resamples = self._resamples
+        seed = self._seed
         return compare(scores, self.base, human, self._clusters, statistic=kind, resamples=resamples, seed=seed)
 
     @functools.cached_property
@@ -131,7 +133,8 @@ class Boosted:
                 f"metric alone {number(best.baseline, '.4f')}; best of the grid {number(best.best, '.4f')} at "
                 f"{point_in_words(best.best_w, best.best_p)}, chosen on these segments"
             )
-        gain, verdict = self.gain, self.verdict
+        gain = self.gain
+        verdict = self.verdict
         alone = f"{self._spec.correlation} {number(gain.x, '.4f')}, the metric alone {number(gain.y, '.4f')}"
         return f"{verdict.label}: {verdict.because}\n{alone}"
 

@@ -87,7 +87,8 @@ def compare(
         convert(value, known, name)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     table, kind = (frame, FrameKind()) if isinstance(frame, File) else frame_table(frame)
-    names, counts = listed("metrics", metrics), listed("lengths", lengths)
+    names = listed("metrics", metrics)
+    counts = listed("lengths", lengths)
     needed = NEEDED[level if level == "system" else by]
     roles = _roles(table, names, human, counts, keyed("columns", columns), needed)
     scores = {name: _scores(table, name, decimal) for name in names}
@@ -118,7 +119,8 @@ def _frames(
     correlations = pd.concat([_correlations(setting, by, level, how) for setting in settings], ignore_index=True)
     grid = build(load_option("evaluation", "grid", how["seed"]), GridOptions, "grid")
     by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
-    tests, verdicts = _frame(by_pairs, settings)["tests"], pd.DataFrame()
+    tests = _frame(by_pairs, settings)["tests"]
+    verdicts = pd.DataFrame()
     if level == "segment" and by != "none":
         tests = pd.DataFrame(_grouped_tests(settings, by, statistic, how)).assign(level=level)
         tests = tests.assign(p_holm=holm(tests["p"]), p_bh=benjamini_hochberg(tests["p"])) if len(tests) else tests
@@ -329,7 +331,8 @@ def _grouped_tests(
 ) -> Iterator[dict[str, Any]]:
     """Tests of every two metrics by their correlation within items or systems, on the segments that both scored."""
     for left, right in _pairs(settings):
-        of, human = left.codes, left.segments.human_scores
+        of = left.codes
+        human = left.segments.human_scores
         x, y = (np.where(of.named, setting.scores.base_scores, np.nan) for setting in (left, right))
         if grouping == "item":
             both = within_groups(statistic, np.stack([x, y], axis=1), human, of.items)

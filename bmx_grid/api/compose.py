@@ -28,7 +28,9 @@ GROUPS_OF_SEVERAL = (
 )  # groups of which several options can be chosen
 WHOLE_GROUPS = ("sweep", "tasks")  # groups whose options set keys of all others
 POWERS = "grid.p"  # a range, or a list
-OPTION_BYTES, MOST_DEPTH = 1_000_000, 100  # of a user's option file: a few aliases make one of any size
+# The limits of a user's option file: a few aliases make one of any size.
+OPTION_BYTES = 1_000_000
+MOST_DEPTH = 100
 # Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
 UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
 OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")  # of its name: Hydra would follow a path to any YAML file of this machine
@@ -294,7 +296,8 @@ def _hydra(folder: Path | None) -> Iterator[None]:
     try:
         with initialize_config_dir(str(CONFIGS), version_base="1.3"):
             store = ConfigStore.instance()
-            repo, store.repo = store.repo, copy.deepcopy(store.repo)
+            repo = store.repo
+            store.repo = copy.deepcopy(store.repo)
             try:
                 of_packages = [(group, name, file) for (group, name), file in installed_options().items()]
                 for group, name, file in [*of_packages, *_user_files(folder)]:

@@ -80,7 +80,8 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
 
     Raises DataError naming the row of anything else, and for too few numbers.
     """
-    what, way_out = f"the score in column '{name}'", "leave it empty where there is none"
+    what = f"the score in column '{name}'"
+    way_out = "leave it empty where there is none"
     comma_option = "decimal=','" if str(table.path) == FRAME else "--decimal=,"
     values = table.take([name])[name]
     parsed = parse_numbers(values, lambda row: visible(table.where(row)), what, way_out, decimal, comma_option)

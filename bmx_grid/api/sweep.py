@@ -67,7 +67,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     from bmx_grid.sweep.settings import Refused
 
     sweep = plan_sweep(config)
-    plan, settings, tracker = sweep.plan, sweep.settings, sweep.tracker
+    plan = sweep.plan
+    settings = sweep.settings
+    tracker = sweep.tracker
     spec = None if sweep.grid is None else sweep.grid.spec
     if not plan.settings:
         left = [Refused(one.label, f"left out: {one.reason}") for one in plan.left_out]
@@ -85,7 +87,8 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         _say(sweep, line)
     for line in warnings:
         _say(sweep, line, _warn)
-    folder, fingerprint = OutputFolder(settings.output_dir), sweep.fingerprint()
+    folder = OutputFolder(settings.output_dir)
+    fingerprint = sweep.fingerprint()
     page = settings.output_dir / REPORT
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
     if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
@@ -155,7 +158,8 @@ def run_settings(sweep: Sweep) -> Ran:
     from bmx_grid.sweep.runner import run_plan
     from bmx_grid.sweep.settings import Refused
 
-    plan, settings = sweep.plan, sweep.settings
+    plan = sweep.plan
+    settings = sweep.settings
     outcomes: list[Outcome] = []
     reasons = set[str]()
     n_settings = len(plan.everything)
@@ -189,12 +193,14 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     from bmx_grid.report.analysis_files import analyse_sweep
     from bmx_grid.report.terminal_lines import MOST_ANSWERS, failures, sentences, unit_of_gains
 
-    settings, out = sweep.settings, sweep.settings.output_dir
+    settings = sweep.settings
+    out = sweep.settings.output_dir
     for place in (out, out / "figures", out / "tables", out / "recipes", out.parent):
         remove_abandoned(place)
     tables = _tables(sweep, ran)
     written = _write_results(sweep, ran, tables, folder)
-    analysis, note = None, ""
+    analysis = None
+    note = ""
     if settings.analysis and ran.results:
         with working("analysis, figures and report"):
             analysis, files, note = analyse_sweep(

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 GROUPS_OF_OBJECTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
-MOST_ROWS, MOST_SHOWN = 20, 5  # rows of a table, and segments with their words, that a notebook shows
+# Rows of a table, and segments with their words, that a notebook shows.
+MOST_ROWS = 20
+MOST_SHOWN = 5
 Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
 
 

@@ -151,7 +151,9 @@ class BoostedMetric(Metric):
         Raises BmxError for an item whose base score or attributions are not finite.
         """
         stored = as_arrays(explanations)
-        base, ground_truth, hypothesis = stored.base_scores, stored.ground_truth, stored.hypothesis
+        base = stored.base_scores
+        ground_truth = stored.ground_truth
+        hypothesis = stored.hypothesis
         arguments = self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis
         scores = boosted_scores(*arguments, alone=True)
         words = hypothesis.lengths + (ground_truth.lengths if self.side == "both" else 0)
@@ -178,7 +180,9 @@ def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanatio
     boost cannot be made of.
     """
     stored = as_arrays(explanations)
-    base, truth, hypothesis = stored.base_scores, stored.ground_truth, stored.hypothesis
+    base = stored.base_scores
+    truth = stored.ground_truth
+    hypothesis = stored.hypothesis
     has_words = (truth.lengths > 0, hypothesis.lengths > 0)
     broken = ~np.isfinite(base) | (has_words[0] & ~defined_rows(truth)) | (has_words[1] & ~defined_rows(hypothesis))
     try:

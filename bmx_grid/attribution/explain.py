@@ -54,7 +54,8 @@ def in_parts(sizes: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[lis
     for item, size in sizes:
         if part and total + size > most:
             yield part, total
-            part, total = [], 0
+            part = []
+            total = 0
         part.append(item)
         total += size
     if part:

@@ -63,13 +63,15 @@ class FilledSlot(Slot):
 
     def load(self, keys: Sequence[str]) -> AttributionSet:
         """As of `Slot`. keys: of all segments that the files were read for, in their order."""
-        scores, words = self.filling.scores, self.filling.words
+        scores = self.filling.scores
+        words = self.filling.words
         loaded = super().load(keys) if scores is None else AttributionSet(scores.segments, {})
         return loaded if words is None else replace(loaded, by_role=words.attributions)
 
     @property
     def told(self) -> Mapping[str, Any]:
-        scores, words = self.filling.scores, self.filling.words
+        scores = self.filling.scores
+        words = self.filling.words
         of_systems = {} if scores is None else {"systems": scores.systems}
         of_words = {} if words is None else {"words": words.words, "attributed": words.attributed}
         return {**of_systems, **of_words}

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 
 from bmx_grid.core.errors import ConfigError
 
-IDENTITY, RUNTIME = "identity", "runtime"
+IDENTITY = "identity"
+RUNTIME = "runtime"
 BOUNDS = {  # of numbers, which are finite where there is one
     "least": ("at least", operator.ge),
     "above": ("above", operator.gt),

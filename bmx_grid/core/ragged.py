@@ -57,7 +57,8 @@ def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
     offsets = np.concatenate([[0], np.cumsum(left.lengths + right.lengths)])
     values = np.empty(offsets[-1])
     for side, starts in ((left, offsets[:-1]), (right, offsets[:-1] + left.lengths)):
-        first, last = side.offsets[0], side.offsets[-1]
+        first = side.offsets[0]
+        last = side.offsets[-1]
         values[np.repeat(starts - side.offsets[:-1], side.lengths) + np.arange(first, last)] = side.values[first:last]
     return Ragged(values, offsets)
 

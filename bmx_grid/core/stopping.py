@@ -171,7 +171,8 @@ def _listen() -> dict[signal.Signals, Any]:
         return {}
     handlers = {signum: signal.getsignal(signum) for signum in SIGNALS}
     if _handle not in handlers.values():
-        _state.signum, _state.answered = None, False
+        _state.signum = None
+        _state.answered = False
     kept = (signal.SIG_IGN, _handle, None)
     replaced = {signum: handler for signum, handler in handlers.items() if handler not in kept}
     for signum in replaced:

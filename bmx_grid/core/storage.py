@@ -27,8 +27,12 @@ from typing import IO, Any, TypeVar
 from bmx_grid.core.errors import ConfigError, DataError, StoreError
 from bmx_grid.core.wording import masked_address
 
-CONNECTS_WITHIN, READS_WITHIN = 10, 60  # seconds per request of S3
-WAITS_FOR_WRITER, LOOKS_EVERY = 5.0, 0.05  # seconds: for a pipe to be opened for writing, and between two looks
+# Seconds per request of S3.
+CONNECTS_WITHIN = 10
+READS_WITHIN = 60
+# Seconds that a pipe may take until it is opened for writing, and between two looks.
+WAITS_FOR_WRITER = 5.0
+LOOKS_EVERY = 0.05
 PIPE_CHUNK = 1 << 16
 MOST_OF_PIPE = 1_000_000_000  # bytes that are read from a pipe, which need not end
 _S3 = ("s3", "s3a")

@@ -96,7 +96,8 @@ def _status(work: Callable[[], int | None]) -> int:
 @contextmanager
 def plain_warnings() -> Iterator[None]:
     """Our own warnings in one plain line each, in this block."""
-    before, warnings.showwarning = warnings.showwarning, _show_warning
+    before = warnings.showwarning
+    warnings.showwarning = _show_warning
     try:
         yield
     finally:
@@ -138,10 +139,13 @@ class Progress:
     """
 
     def __init__(self, total: int | None, label: str = "scoring", unit: str = "texts") -> None:
-        self._total, self._done, self._last_done = total, 0, 0
+        self._total = total
+        self._done = 0
+        self._last_done = 0
         self._start = self._last = time.monotonic()
         self._how: dict[str, Any] = {"unit": unit if unit == BYTES else f" {unit}", "unit_scale": True}
-        self._label, self._bar = label, None
+        self._label = label
+        self._bar = None
         if total != 0 and sys.stderr.isatty():
             from tqdm import tqdm
 
@@ -169,7 +173,8 @@ class Progress:
             total = None if self._total is None else max(self._total, self._done)  # a total may be an estimate
             shape = {"prefix": self._label, "bar_format": None if total is None else LINE, **self._how}
             print(tqdm.format_meter(self._done, total, now - self._start, **shape), file=sys.stderr, flush=True)
-            self._last, self._last_done = now, self._done
+            self._last = now
+            self._last_done = self._done
 
     def drop(self, n: int) -> None:
         """`n` that are not done will not be done: they are no part of the total, nor of the time left."""

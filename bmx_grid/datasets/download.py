@@ -23,7 +23,10 @@ from bmx_grid.datasets.lines import CHUNK, open_archive
 ARCHIVES = ".archives-"  # how the folder below data_dir begins that holds a download while it runs
 REPOSITORY_BYTES = 20_000_000_000  # of all files of a repository together
 FINAL = (400, 401, 403, 404, 405, 410)  # status codes for which retrying is useless
-ATTEMPTS, WAIT_S, TIMEOUT_S = 5, 1.0, 30.0  # the wait doubles after each attempt
+# The wait doubles after each attempt.
+ATTEMPTS = 5
+WAIT_S = 1.0
+TIMEOUT_S = 30.0
 
 
 def file_states(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:

@@ -38,7 +38,9 @@ MISSING = {"", "na", "n/a", "nan", "none", "null"}  # how a missing number is wr
 Decimal = Literal[".", ","]  # the sign before the decimals of a number
 HAS_DECIMAL_COMMA = re.compile(r"[-+−]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE)
 LISTED = ["language_pair", "method", "side", "sentence", "token", "word", "tag"]  # of tags written one per line
-OK_BAD, ZERO_ONE = ("OK", "BAD"), ("0", "1")  # the second one is an error
+# The second one is an error.
+OK_BAD = ("OK", "BAD")
+ZERO_ONE = ("0", "1")
 
 
 def decode_lines(raw: bytes, where: str) -> list[str]:
@@ -125,7 +127,9 @@ class _Limited(io.RawIOBase):
     """Reads a member as long as its header says, and headers of a limited length: tarfile takes hours for long ones."""
 
     def __init__(self, stream: gzip.GzipFile, path: Path) -> None:
-        self._stream, self.path, self.left = stream, path, HEADERS
+        self._stream = stream
+        self.path = path
+        self.left = HEADERS
 
     def read(self, size: int = -1) -> bytes:
         content = self._stream.read(size if 0 <= size < CHUNK else CHUNK)

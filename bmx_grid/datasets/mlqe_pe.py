@@ -123,7 +123,8 @@ class MlqePe21(Published):
         """A line per word of `test21.tok`. Raises DataError as `listed_tags`, ValueError for tags of other words."""
         tagged: dict[Role, WordTags] = {}
         for role, (ending, side) in SIDES21.items():
-            text, tags = f"test21.tok.{ending}", f"task2_wordlevel_{ending}.tags"
+            text = f"test21.tok.{ending}"
+            tags = f"task2_wordlevel_{ending}.tags"
             files = read_archive(archive, (text, tags))
             rows = listed_tags(files[tags], f"{archive}:{tags}", 1).sort_values("sentence")
             rows = rows[(rows.language_pair == language_pair) & (rows.side == side)]
@@ -216,7 +217,8 @@ def word_probabilities(
     characters of their own count with the word they belong to. The end symbol belongs to no word. Raises ValueError
     for another number of texts.
     """
-    rows, others = [], []
+    rows = []
+    others = []
     for row, (parts, line) in enumerate(zip(pieces, words, strict=True)):
         texts, unit_of = _units(parts[:-1])
         by_unit = align(texts, line)

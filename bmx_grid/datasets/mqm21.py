@@ -31,7 +31,8 @@ REFERENCE = "ref-A"
 TABLE_DECIMALS = 4  # averages are published with six decimals, points are sums of tenths
 AGREEING_SHARE = 0.9  # share of a document's scores that must agree at its shift
 MQM_COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
-OPEN, CLOSE = "<v>", "</v>"
+OPEN = "<v>"
+CLOSE = "</v>"
 NO_ERROR = "No-error"
 Span = tuple[int, int]
 

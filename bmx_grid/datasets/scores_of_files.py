@@ -138,7 +138,8 @@ class FromFile(Component):
         if Path(text).exists():  # a name may hold brackets or stars
             return [(Path(text), {})]
         names = {"dataset": segments.dataset, "language_pair": segments.language_pair}
-        globbed, regex = "", ""
+        globbed = ""
+        regex = ""
         for part in _PART.finditer(text):
             name = part["name"]
             wild = part["wild"]

@@ -36,17 +36,16 @@ if TYPE_CHECKING:
     pass
 
 TextSpans = tuple[ErrorSpan, ...]
-RATING, ESA, MQM, QE, BIO, NESTED, JSONL = (
-    "ratings of mt-metrics-eval",
-    "an export of the annotation tool (ESA)",
-    "an MQM table",
-    "spans of WMT's quality estimation, task 2",
-    "bio-mqm",
-    "errors of WMT25 or WMT26",
-    "spans",
-)
+RATING = "ratings of mt-metrics-eval"
+ESA = "an export of the annotation tool (ESA)"
+MQM = "an MQM table"
+QE = "spans of WMT's quality estimation, task 2"
+BIO = "bio-mqm"
+NESTED = "errors of WMT25 or WMT26"
+JSONL = "spans"
 NO_PLACE = "missing"  # the place of an omission in ESA
-OPEN, CLOSE = "<v>", "</v>"
+OPEN = "<v>"
+CLOSE = "</v>"
 ESA_FIELDS = 12
 ESA_KINDS = ("TGT", "BAD", "REF", "CHK")
 SEVERITIES = {"undecided": "neutral", "trivial": "neutral"}  # names that publishers have beside those of WEIGHTS
@@ -160,7 +159,8 @@ def _of_objects(objects: Any, keys: tuple[str, str], where: str, text: str | Non
         start, end = (error[key] for key in keys)
         omitted = NO_PLACE in (start, end) or error.get("is_source_error") or error.get("omission")
         if omitted:
-            start, end = 0, 0
+            start = 0
+            end = 0
         category = error.get("category") or error.get("error_type") or ("omission" if omitted else "")
         spans.append(_span(start, end, error["severity"], place, text, category))
     return tuple(spans)
@@ -284,7 +284,9 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
         for error in record["target_errors"]:
             where = f"{path}, record {number}"
             span = _span(error["startIndex"], int(error["endIndex"]) + 1, error["severity"], where)
-            start, end, term = span.start, span.end, str(error["term"])
+            start = span.start
+            end = span.end
+            term = str(error["term"])
             if text[start:end] != term:
                 found = bool(term) and text.count(term) == 1
                 start = text.index(term) if found else 0
@@ -292,7 +294,8 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
                 lost += not found
             spans.append(ErrorSpan(start, end, span.severity, str(error.get("error_category", ""))))
         for error in record["source_errors"]:
-            severity, category = error["severity"], error.get("error_category")
+            severity = error["severity"]
+            category = error.get("error_category")
             spans.append(_span(0, 0, severity, f"{path}, record {number}", category=category))
         names = {"id": f"{record['DOC_ID']}:{record['SEG_ID']}", "system": record["MT_Engine"]}
         place = {"rater": record["Annotator_ID"], "text": text, "place": f"record {number}"}

@@ -15,7 +15,8 @@ from bmx_grid.datasets.lines import parse_number
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import open_table
 
-DOCUMENT, SUMMARY = ("id", "source", "references"), ("id", "system", "summary", "expert_annotations")
+DOCUMENT = ("id", "source", "references")
+SUMMARY = ("id", "system", "summary", "expert_annotations")
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
 
 
@@ -45,7 +46,8 @@ class SummEval(DatasetReader):
         documents, summaries = map(open_table, self.require(data_dir, self.FILES))
         articles = {str(name): texts for name, *texts in zip(*documents.take(DOCUMENT).values(), strict=True)}
         chosen = ASPECTS if self.aspect == "all" else (self.aspect,)
-        segments, scores = [], []
+        segments = []
+        scores = []
         for row, (name, system, summary, ratings) in enumerate(zip(*summaries.take(SUMMARY).values(), strict=True)):
             where = summaries.where(row)
             try:

@@ -29,7 +29,9 @@ ColumnKind = Literal["text", "number", "count", "flag"]
 ColumnValues = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
 OF_PAIR, OF_METRIC = NAMES[:2], NAMES[:3]  # metrics of one language pair; explainers of one metric and pair
-OF_PAIRS, OF_SETS = ("dataset", *NAMES[2:]), NAMES[2:]  # of one metric and explainer: pairs of a data set, or all
+# Scopes of one metric and explainer: the pairs of a data set, or all.
+OF_PAIRS = ("dataset", *NAMES[2:])
+OF_SETS = NAMES[2:]
 BASE = "base"  # the point of the metric alone
 
 

@@ -27,12 +27,20 @@ from bmx_grid.measures.resampling import (
 
 # What a gain is measured from: the metric; whatever score, lengths and texts tell, fitted to both; the same with all
 # metrics at hand; the metric, within each source. Also what the boost gains with other attributions (`held_out`).
-METRIC, SCORE_AND_TEXT, METRICS, WITHIN = "metric", "score, length and text", "metrics", "metric within source"
-LENGTH, CURVE, COMBINED = "length", "curve", "combined"  # stand beside the boosts, under these names
+METRIC = "metric"
+SCORE_AND_TEXT = "score, length and text"
+METRICS = "metrics"
+WITHIN = "metric within source"
+# Placebos stand beside the boosts, under these names.
+LENGTH = "length"
+CURVE = "curve"
+COMBINED = "combined"
 PLACEBOS = (LENGTH, CURVE)
-CROSS_FITTED, ELSEWHERE, OTHER_DATASETS, PUBLISHED, FIXED = (
-    "cross_fitted", "elsewhere", "other_datasets", "published", "fixed",
-)  # fmt: skip
+CROSS_FITTED = "cross_fitted"
+ELSEWHERE = "elsewhere"
+OTHER_DATASETS = "other_datasets"
+PUBLISHED = "published"
+FIXED = "fixed"
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
 FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 

@@ -271,7 +271,8 @@ class BoostEvaluation(OnGrid):
             fitted = boost.fixed
             point = FIXED
             if isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
-                spec, point = boost.spec, PUBLISHED
+                spec = boost.spec
+                point = PUBLISHED
                 place = nearest_point(spec.p, spec.w, published.p, published.w)
                 fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
             if fitted is not None:

@@ -91,7 +91,8 @@ class GridEvaluation(GridOptions, Evaluation):
 
     def of_setting(self, setting: Finished) -> GridOfSetting:
         """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
-        base, spec = setting.scores.base_scores, self.spec
+        base = setting.scores.base_scores
+        spec = self.spec
         shifted = np.zeros(len(base), dtype=np.bool_)
         if setting.explainer is None:
             return GridOfSetting(spec, metric_alone(spec, base, setting.segments.human_scores), shifted)
@@ -108,7 +109,8 @@ class GridEvaluation(GridOptions, Evaluation):
             boosted["published"] = scores_at(spec, setting, w, p)
             points.append(PointRow("published", w, p, grid.baseline, value, value - grid.baseline))
         boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
-        truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
+        truth = setting.scores.ground_truth
+        hypothesis = setting.scores.hypothesis
         for words in (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis):
             shifted |= row_minimum(words) <= 0
         return GridOfSetting(spec, grid, shifted, boosted, tuple(points))

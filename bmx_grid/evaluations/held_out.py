@@ -27,7 +27,8 @@ from bmx_grid.words.statistics import text_statistics
 
 FOLDS = 10
 # What a boost is made of in place of the attributions, to see what it gains then.
-REASSIGNED, SHUFFLED = "reassigned", "shuffled"
+REASSIGNED = "reassigned"
+SHUFFLED = "shuffled"
 REASSIGNED_PLACE = 2  # in the seed
 
 
@@ -229,7 +230,8 @@ def member_of(
     spec, fold_seed: the grid whose segments, correlation and folds are used; draws, seed: of reassigned attributions.
     Raises DataError where a boost cannot be made of the attributions at all.
     """
-    base, human = setting.scores.base_scores, setting.segments.human_scores
+    base = setting.scores.base_scores
+    human = setting.segments.human_scores
     labels = np.asarray(setting.clusters, dtype=np.str_)
     kind = spec.correlation
     features: dict[str, Floats] = {}
@@ -257,7 +259,9 @@ def member_of(
     if features:
         drawn = reassignments(inputs.lengths[used[among]], rated.clusters, draws, seed)
         if not len(rated.base) or any((donor == NO_DONOR).any() for donor in drawn):
-            drawn, placebos = (), []  # nothing is judged in one cluster
+            # Nothing is judged in one cluster.
+            drawn = ()
+            placebos = []
     return Member(
         **vars(rated),
         setting=setting,
@@ -289,7 +293,8 @@ def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple
 
 def _features(setting: Finished, boosts: Mapping[str, Boost], used: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
     """The features float64[N, k] of boosts that can be made, and why others cannot, by name."""
-    features, lacking = {}, {}
+    features = {}
+    lacking = {}
     for name, boost in boosts.items():
         reason = _differs(boost, setting)
         columns = np.empty((0, 1)) if reason else boost.features(setting.scores.ground_truth, setting.scores.hypothesis)

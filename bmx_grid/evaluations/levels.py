@@ -219,8 +219,12 @@ class SystemLevel:
         drawn: Mapping[str, Any] = MappingProxyType({"resamples": 0, "seed": 0}),
         system_score: SystemScoring = "auto",
     ) -> None:
-        of, judged = setting.codes, setting.segments.judgements
-        self.point, self.human_name, self.names, self._codes = point, human_name, of.names, of
+        of = setting.codes
+        judged = setting.segments.judgements
+        self.point = point
+        self.human_name = human_name
+        self.names = of.names
+        self._codes = of
         self._drawn = drawn
         self._published = list[Weighted]()
         self._of_segments = setting.points[point], judged.scores[human_name]
@@ -411,7 +415,8 @@ class LevelsEvaluation(Evaluation):
 
     def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[CorrelationRow]]:
         """The rows of each point; none for a judgement of systems only."""
-        judged, drawn = setting.segments.judgements, {"resamples": self.resamples, "seed": self.seed}
+        judged = setting.segments.judgements
+        drawn = {"resamples": self.resamples, "seed": self.seed}
         if judged.systems.get(human_name) is not None and not np.isfinite(judged.scores[human_name]).any():
             return {}
         alike: dict[bytes, list[str]] = {}

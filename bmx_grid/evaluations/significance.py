@@ -318,7 +318,9 @@ def _compared_scores(setting: Finished, point: str, other: Finished, level: str,
 
 def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     """The scores of a point, and of the metric alone; for statistics of agreement higher is better."""
-    of, segments, published = setting.codes, setting.segments, None
+    of = setting.codes
+    segments = setting.segments
+    published = None
     scores = setting.points[point]
     alone = setting.scores.base_scores
     human = segments.human_scores

@@ -174,7 +174,8 @@ class Verdict(SettingRow):
 
     def how(self) -> str:
         """On which segments it rests, in words."""
-        over, interval = f"{self.dataset} {self.language_pair}", "bootstrap of clusters"
+        over = f"{self.dataset} {self.language_pair}"
+        interval = "bootstrap of clusters"
         if self.pairs > 1:
             over = f"the mean over {self.pairs} language pairs"
             interval = f"the wider of {interval_kind(self.pairs)} over language pairs and the bootstrap of clusters"
@@ -239,7 +240,10 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
 
 def _cause(row: Verdict, smallest: float) -> tuple[Label, str]:
     """What is known of where an established gain comes from."""
-    beyond, over, shuffled, within = row.beyond, row.over_reassigned, row.over_shuffled, row.within_source
+    beyond = row.beyond
+    over = row.over_reassigned
+    shuffled = row.over_shuffled
+    within = row.within_source
     shown = f"gain {row.gain}, beyond score, length and text {beyond}"
     if over is not None:
         shown += f", over attributions of other segments {over}"

@@ -126,7 +126,9 @@ def _of_words(tags: WordTags, given: WordScores, side: TaggedText) -> TaggedSide
     tags = _without_end(tags, only_one)
     pairs = zip(words, tags.words, strict=True)
     alignments = [None if row == of_tags else align(row, of_tags) for row, of_tags in pairs]
-    gold, scores, predicted = [], [], []
+    gold = []
+    scores = []
+    predicted = []
     for row, alignment in enumerate(alignments):
         known, on_tags, bad = _on_tagged(values[row], alignment)
         gold.append(tags.labels[row][known])
@@ -215,7 +217,8 @@ class WordsEvaluation(Evaluation):
     def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
         """How well scores rank words, and of scores and labels the correlation of their sums with people's scores."""
         drawn = {"resamples": self.resamples, "seed": self.seed}
-        clusters, side = setting.codes.clusters, tagged.fit.side
+        clusters = setting.codes.clusters
+        side = tagged.fit.side
         measures = {} if tagged.scores is None else rank_words(tagged.gold, tagged.scores, self.ties)
         rows = [_row(side, name, mean_over_segments(values, clusters, **drawn)) for name, values in measures.items()]
         human = setting.segments.human_scores

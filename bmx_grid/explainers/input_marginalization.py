@@ -154,7 +154,8 @@ def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int)
     """The `count` likeliest candidates of each row at its mask, and their probabilities."""
     import torch
 
-    network, device = loaded.network, loaded.device
+    network = loaded.network
+    device = loaded.device
     inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
     rows = torch.arange(len(ids), device=device)
     places = torch.from_numpy(masks).to(device)
@@ -179,7 +180,9 @@ def _encode(loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int]) 
     texts = [join_words([*words[:place], mask, *words[place + 1 :]]) for place in places]
     starts = [len(join_words([*words[:place], ""])) for place in places]
     encoded = tokenizer(texts, truncation=False, padding=False, verbose=False).encodings
-    rows, masks, too_long = [], [], 0
+    rows = []
+    masks = []
+    too_long = 0
     for encoding, start in zip(encoded, starts, strict=True):
         # The text may hold the mask's own spelling: ours is the first mask that does not end before the word.
         position = next(

@@ -87,7 +87,8 @@ def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[WordRange]]:
         if len(part) == 1 or n_masks + 2 * n_contexts > most:
             break
         middle = (part.start + part.stop) // 2
-        left, right = part.contexts.copy(), part.contexts.copy()
+        left = part.contexts.copy()
+        right = part.contexts.copy()
         left[:, part.start : middle] = True
         right[:, middle : part.stop] = True
         with_left = np.arange(n_masks, n_masks + n_contexts)

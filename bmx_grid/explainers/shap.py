@@ -152,7 +152,8 @@ def permutation_masks(orders: Ints) -> Flags:
     places = orders.argsort(axis=1).astype(np.int32)
     between = n_orders * (n - 1)
     keep = np.empty((2 + 2 * between, n), dtype=np.bool_)
-    keep[0], keep[1] = True, False
+    keep[0] = True
+    keep[1] = False
     adding = keep[2 : 2 + between]
     removing = keep[2 + between :]
     steps = np.arange(1, n, dtype=np.int32)

@@ -56,14 +56,16 @@ class PowerMean(Aggregation):
         order, ordered, lengths = _sorted_rows(values)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         step = even_step(p[np.isfinite(p)])
-        low, high = int((p == -np.inf).sum()), int((p < np.inf).sum())
+        low = int((p == -np.inf).sum())
+        high = int((p < np.inf).sum())
         means = np.full((len(values), len(p)), np.nan)
         first = 0
         while first < len(order):  # blocks of whole rows
             last = int(np.searchsorted(offsets, offsets[first] + BLOCK_WORDS, side="right")) - 1
             last = max(last, first + 1)
             words = ordered[offsets[first] : offsets[last]]
-            ends, rows = offsets[first : last + 1] - offsets[first], order[first:last]
+            ends = offsets[first : last + 1] - offsets[first]
+            rows = order[first:last]
             means[rows, :low] = words[ends[:-1], None]
             means[rows, high:] = words[ends[1:] - 1, None]
             means[rows, low:high] = _finite(words, lengths[first:last], p[low:high], step)
@@ -286,7 +288,9 @@ def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
     rest = table[short + 1 :]
     if len(rest):
         np.exp(sign * step * logs, out=rest[0])
-    done, fresh, factor = 1, True, logs
+    done = 1
+    fresh = True
+    factor = logs
     while done < len(rest):
         more = min(done, len(rest) - done)
         factor = np.exp(sign * done * step * logs) if fresh else np.square(factor, out=factor)

@@ -105,7 +105,10 @@ def drawn_agreement(
     none = np.zeros((1, len(x)))
     once = np.ones((1, count))
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
-    samples, swapped, few = [np.empty(0)], [np.empty(0)], fitting(CACHED_CELLS, len(x))  # arrays stay in a cache
+    # So many resamples at once that the arrays stay in a cache.
+    samples = [np.empty(0)]
+    swapped = [np.empty(0)]
+    few = fitting(CACHED_CELLS, len(x))
     if units >= FEWEST_CLUSTERS and np.isfinite(first - second):
         drawn = seeded_draws(count, resamples, seed, 2 * len(x))
         for times in drawn if bootstrap and count >= FEWEST_CLUSTERS else ():
@@ -177,7 +180,10 @@ def _most_gained(
             source = 2 * swapped[first[pair]] + swapped[second[pair]]
             gained[place[pair, source], 0] += worth
             gained[place[pair, 3 - source], 1] += worth
-        of_x, of_y, most_x, most_y = 0.0, 0.0, -np.inf, -np.inf
+        of_x = 0.0
+        of_y = 0.0
+        most_x = -np.inf
+        most_y = -np.inf
         for threshold in range(n_thresholds):
             of_x += gained[threshold, 0]
             of_y += gained[threshold, 1]
@@ -190,7 +196,11 @@ def _most_gained(
 
 def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats]) -> Swapped:
     """Agreement on pairs of systems of both metrics, after swaps and draws, by their `_order` or `_sureness`."""
-    x, y, system, items, of_systems = scores.x, scores.y, scores.system, scores.item, scores.of_systems
+    x = scores.x
+    y = scores.y
+    system = scores.system
+    items = scores.item
+    of_systems = scores.of_systems
     assert items is not None and system is not None
     n_systems = number_of(system) if of_systems is None else len(of_systems)
     first, second = np.triu_indices(n_systems, 1)

@@ -35,7 +35,8 @@ def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
     Pearson's r is NaN where a number is infinite. Raises ConfigError for an unknown kind, ValueError for other shapes.
     """
     check_kind(kind)
-    left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    left = np.asarray(x, dtype=np.float64)
+    right = np.asarray(y, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
         raise ValueError(f"two arrays of one length are correlated, not shapes {left.shape} and {right.shape}")
     rated = ~(np.isnan(left) | np.isnan(right))
@@ -117,9 +118,12 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     if len(close):
         some = slice(close[0], close[-1] + 1)  # all p between: a range is not copied
         left = means[:, some] - centre[some]
-        with_human[some], with_base[some] = human_unit @ left, base_left @ left
+        with_human[some] = human_unit @ left
+        with_base[some] = base_left @ left
         own[some] = np.einsum("np,np->p", left, left)
-    share, rest = w[:, None], 1 - w[:, None]  # [W, P] from here on, for long inner loops
+    # Arrays are [W, P] from here on, for long inner loops.
+    share = w[:, None]
+    rest = 1 - w[:, None]
     parts = share**2 * float(base_left @ base_left) + rest**2 * own
     variance = parts + 2 * share * rest * with_base
     size = share * abs(base_centre) + rest * np.abs(centre)

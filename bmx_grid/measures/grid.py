@@ -82,7 +82,9 @@ def powers_of(p: Sequence[float] | PowerRange, max_points: int = MAX_POINTS) -> 
     return _ascending("p", p)
 
 
-PAPER_P, PAPER_W = PowerRange(-30, 30, 0.1), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # as configs/grid/paper.yaml, by a test
+# The grid of configs/grid/paper.yaml; a test compares both.
+PAPER_P = PowerRange(-30, 30, 0.1)
+PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,9 @@ from bmx_grid.measures.resampling import (
     swaps,
 )
 
-SELECTION, FOLDS = 1, 3  # places in the seed
+# Places in the seed.
+SELECTION = 1
+FOLDS = 3
 PART_CELLS = 2**26  # segments x p copied for a part at a time: 512 MiB
 MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
 BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a processor's cache
@@ -67,7 +69,10 @@ class GridSample:
     def __init__(
         self, means: Floats, base: Floats, human: Floats, w: ArrayLike, cluster: ArrayLike, kind: Kind = "pearson"
     ) -> None:
-        self.means, self.base, self.human, self.kind = means, base, human, kind
+        self.means = means
+        self.base = base
+        self.human = human
+        self.kind = kind
         self.w = np.union1d(w, [1.0])
         self.cluster = codes(cluster)
 

@@ -270,7 +270,8 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
     usable = [part for part in parts if len(part[2]) >= max(FEWEST, width + 2) and np.ptp(part[2]) > 0]
     if not usable:
         return alone
-    columns, targets = [], []
+    columns = []
+    targets = []
     for base, term, human in usable:
         target = human if kind == "pearson" else average_ranks(human)
         both = np.column_stack([base, term])

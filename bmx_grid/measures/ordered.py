@@ -71,10 +71,12 @@ def _join_near(means: Floats, precision: float) -> None:
             segment = order[place]
             hole = place
             while hole > 0 and ordered[hole - 1] > value and budget > 0:
-                ordered[hole], order[hole] = ordered[hole - 1], order[hole - 1]
+                ordered[hole] = ordered[hole - 1]
+                order[hole] = order[hole - 1]
                 hole -= 1
                 budget -= 1
-            ordered[hole], order[hole] = value, segment
+            ordered[hole] = value
+            order[hole] = segment
         if budget <= 0:
             order[:] = np.argsort(means[row], kind="mergesort")
             for place in range(n):
@@ -101,9 +103,14 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
     n = len(base)
     pairs = n * (n - 1) // 2
     result = np.full((len(means), len(w)), np.nan)
-    scores, ordered = np.empty(n), np.empty(n)
-    order, ranks, tree = by_human.copy(), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    human_ties, squares, run = 0, 0.0, 0
+    scores = np.empty(n)
+    ordered = np.empty(n)
+    order = by_human.copy()
+    ranks = np.empty(n, np.int64)
+    tree = np.empty(n + 1, np.int64)
+    human_ties = 0
+    squares = 0.0
+    run = 0
     for place in range(n):
         run = run + 1 if place and dense[by_human[place]] == dense[by_human[place - 1]] else 0
         human_ties += run
@@ -111,7 +118,8 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
     if human_ties == pairs:
         return result
     for column in range(len(w)):
-        net, cross = 0, 0
+        net = 0
+        cross = 0
         for row in range(len(means)):
             for segment in range(n):
                 scores[segment] = w[column] * base[segment] + (1.0 - w[column]) * means[row, segment]
@@ -123,29 +131,39 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
                 score = ordered[place]
                 if ordered[place - 1] < score or budget <= 0:
                     continue
-                segment, rank, hole = order[place], ranks[place], place
+                segment = order[place]
+                rank = ranks[place]
+                hole = place
                 while hole > 0 and (
                     ordered[hole - 1] > score or (ordered[hole - 1] == score and ranks[hole - 1] > rank)
                 ):
                     other = order[hole - 1]
                     net += 2 * (int(ranks[hole - 1] > rank) - int(ranks[hole - 1] < rank))
                     cross += middle[other] - middle[segment]
-                    order[hole], ranks[hole], ordered[hole] = other, ranks[hole - 1], ordered[hole - 1]
+                    order[hole] = other
+                    ranks[hole] = ranks[hole - 1]
+                    ordered[hole] = ordered[hole - 1]
                     hole -= 1
-                order[hole], ranks[hole], ordered[hole] = segment, rank, score
+                order[hole] = segment
+                ranks[hole] = rank
+                ordered[hole] = score
                 budget -= place - hole
             if budget <= 0:
                 order[:] = by_human[np.argsort(scores[by_human], kind="mergesort")]
-                net, cross = 0, 0
+                net = 0
+                cross = 0
                 tree[:] = 0  # a Fenwick tree of the human ranks met so far
                 for place in range(n):
-                    ordered[place], ranks[place] = scores[order[place]], dense[order[place]]
+                    ordered[place] = scores[order[place]]
+                    ranks[place] = dense[order[place]]
                     cross += place * middle[order[place]]
-                    below, at = 0, ranks[place]
+                    below = 0
+                    at = ranks[place]
                     while at > 0:
                         below += tree[at]
                         at -= at & -at
-                    upto, at = 0, ranks[place] + 1
+                    upto = 0
+                    at = ranks[place] + 1
                     while at > 0:
                         upto += tree[at]
                         at -= at & -at
@@ -161,7 +179,10 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
                 equal += int(ordered[place] == ordered[place - 1])
             # Pairs that tie in the score; those of them that differ in the human score, and so count in `net`;
             # what average ranks change in `cross` and in the sum of squared ranks, both doubled.
-            ties, ascending, moved, cubes = 0, 0, 0, 0
+            ties = 0
+            ascending = 0
+            moved = 0
+            cubes = 0
             if equal:
                 first = 0
                 for place in range(1, n + 1):
@@ -211,9 +232,13 @@ def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
     for row in range(len(weights)):
         tree[:] = 0.0  # a Fenwick tree of the weights by human rank
         of_y[:] = 0.0
-        seen, net, ties_x, first = 0.0, 0.0, 0.0, 0
+        seen = 0.0
+        net = 0.0
+        ties_x = 0.0
+        first = 0
         while first < n:
-            last, level = first, 0.0
+            last = first
+            level = 0.0
             while last < n and x[last] == x[first]:
                 weight = weights[row, last]
                 if weight > 0:

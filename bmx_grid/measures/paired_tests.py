@@ -180,12 +180,15 @@ def drawn_correlations(
         shapes = ", ".join(str(array.shape) for array in (*arrays, *labels))
         raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {shapes}")
     used = np.isfinite(arrays).all(axis=0)
-    left, right, judged = unit_variance(arrays[0][used]), unit_variance(arrays[1][used]), arrays[2][used]
+    left = unit_variance(arrays[0][used])
+    right = unit_variance(arrays[1][used])
+    judged = arrays[2][used]
     clusters, systems = (codes(label[used]) for label in labels[:2])
     members = [np.arange(len(judged))] if group is None else members_of(codes(labels[2][used]))
     first, second = (_mean_within(statistic, scores, judged, members) for scores in (left, right))
     count, of_row = units_of(unit, clusters, systems)
-    samples, swapped = [np.empty(0)], [np.empty(0)]
+    samples = [np.empty(0)]
+    swapped = [np.empty(0)]
     if count >= FEWEST_CLUSTERS and not math.isnan(first - second):
         # sums of units cost nothing for each row; other resamples are written out for rows of both metrics
         width = 0 if statistic == "pearson" and unit != "both" else 2 * len(judged)

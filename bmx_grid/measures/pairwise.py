@@ -83,8 +83,10 @@ def pairwise_correlations(
     sources, of those with less than two outputs, and of segments.
     """
     used = np.isfinite(scores).all(axis=1) & np.isfinite(human)
-    scores, human = scores[used], human[used]
-    items, clusters = codes(items[used]), codes(clusters[used])
+    scores = scores[used]
+    human = human[used]
+    items = codes(items[used])
+    clusters = codes(clusters[used])
     sources = PairedSources.of("pearson", human, items, clusters)
     n_sources = number_of(items)
     n_paired = len(sources.first)

@@ -221,7 +221,8 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
         left = sums - mean * sizes
         error = math.sqrt(clusters / (clusters - 1) * float(left @ left)) / int(sizes.sum())
         reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * error
-        low, high = mean - reach, mean + reach
+        low = mean - reach
+        high = mean + reach
     elif clusters >= BOOTSTRAPPED:
         samples = resampled_sums(lambda of: of[:, 0] / of[:, 1], np.stack([sums, sizes], axis=1), resamples, seed)
         low, high = interval(samples, clusters)

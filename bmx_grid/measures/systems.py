@@ -188,11 +188,13 @@ def agreement_slopes(gaps: Floats, order: Floats, weights: Floats) -> Floats:
         size = np.sqrt((weights * gaps**2).sum(axis=0) / weights.sum(axis=0))
         apart = np.abs(gaps) / size
     agree = (1 + np.sign(gaps) * order) / 2
-    low, high = np.full(len(size), -STEEPEST), np.full(len(size), STEEPEST)
+    low = np.full(len(size), -STEEPEST)
+    high = np.full(len(size), STEEPEST)
     for _ in range(60):  # halves the bracket of the only root: the derivative of the log likelihood falls
         slope = (low + high) / 2
         more = (weights * apart * (agree - expit(slope * apart))).sum(axis=0) + 0.5 - expit(slope) > 0
-        low, high = np.where(more, slope, low), np.where(more, high, slope)
+        low = np.where(more, slope, low)
+        high = np.where(more, high, slope)
     return np.where(size > 0, (low + high) / 2 / size, np.nan)
 
 
@@ -233,7 +235,8 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
         return found
     best, worst = (rankdata(-drawn, ties, axis=1).astype(np.int64) for ties in ("min", "max"))
     left_out = int(TAIL * len(drawn))
-    low, high = np.sort(best, axis=0)[left_out], np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
+    low = np.sort(best, axis=0)[left_out]
+    high = np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
     found[1:, known] = low, high, _clusters(low, high)
     return found
 

@@ -105,7 +105,8 @@ def _matched(of_gold: Spans, of_predicted: Spans, agrees: Flags, count: int) -> 
     Of equally large intersections the one of the earlier gold span counts first, then of the earlier predicted span, as
     the arg-max of the WMT15 scorer takes them.
     """
-    (gold, label, text), (predicted, *_) = of_gold, of_predicted
+    (gold, label, text) = of_gold
+    (predicted, *_) = of_predicted
     width = int(predicted.max(initial=0)) + 1
     pairs, shared = np.unique(gold[agrees] * width + predicted[agrees], return_counts=True)
     order = np.lexsort((pairs, -shared))

@@ -165,7 +165,8 @@ class NgramTrie:
         """Number the tokens that each (text, fixed text) shares."""
         tokens: list[int] = []
         fixed: list[int] = []
-        owner, column = [0], [0]
+        owner = [0]
+        column = [0]
         for index, (own, theirs) in enumerate(sides):
             shared = set(own).intersection(theirs)
             nodes = dict(zip(shared, range(len(owner), len(owner) + len(shared)), strict=True))
@@ -255,12 +256,14 @@ def _blocks(sides: Iterable[MaskedSide | ChangedSide]) -> Iterator[Sequence[Mask
             if block:
                 yield block
             yield side
-            block, cells = [], 0
+            block = []
+            cells = 0
             continue
         its_cells = len(side.visible) * cells_per_text(side.tokens, side.fixed)
         if cells and cells + its_cells > _BLOCK_CELLS:
             yield block
-            block, cells = [], 0
+            block = []
+            cells = 0
         block.append(side)
         cells += its_cells
     if block:

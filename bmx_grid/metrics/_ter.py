@@ -46,7 +46,8 @@ def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: 
     for pair in range(len(found)):
         truth = truths[truth_ends[pair] : truth_ends[pair + 1]]
         text = words[word_ends[pair] : word_ends[pair + 1]].copy()
-        m, n = len(truth), len(text)
+        m = len(truth)
+        n = len(text)
         if m == 0:
             found[pair] = n
             continue
@@ -90,7 +91,8 @@ def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: 
                     if cost[i, j - 1] + 1 < cost[i, j]:
                         cost[i, j] = cost[i, j - 1] + 1
                         done[i, j] = ADDED
-            i, j = n, m
+            i = n
+            j = m
             while i > 0 or j > 0:
                 step = done[i, j]
                 if step == NOTHING:
@@ -107,7 +109,10 @@ def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: 
                     j -= 1
             if failed:
                 break
-            best_saved, best_length, best_start, best_target = -UNREACHED, 0, 0, 0
+            best_saved = -UNREACHED
+            best_length = 0
+            best_start = 0
+            best_target = 0
             for start in range(n):
                 for at in range(max(0, start - FARTHEST_SHIFT), min(m, start + FARTHEST_SHIFT + 1)):
                     if n_tried >= MOST_SHIFTS:
@@ -160,7 +165,10 @@ def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: 
                                     if length == best_length:
                                         better = start < best_start or (start == best_start and target < best_target)
                                 if better:
-                                    best_saved, best_length, best_start, best_target = saved, length, start, target
+                                    best_saved = saved
+                                    best_length = length
+                                    best_start = start
+                                    best_target = target
                                     best_text[:] = shifted
                                     known = unchanged
                             if n_tried >= MOST_SHIFTS:

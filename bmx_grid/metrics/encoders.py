@@ -309,5 +309,6 @@ class BertScore(NearestReference):
         for_token_pairs(loaded, pairs_of(items, self.ground_truth), tokens, take, self.batch_tokens)
         recalled, of_truth, precise, of_hypothesis = sums.cpu().numpy().astype(np.float64).T
         with np.errstate(invalid="ignore", divide="ignore"):
-            recall, precision = recalled / of_truth, precise / of_hypothesis
+            recall = recalled / of_truth
+            precision = precise / of_hypothesis
             return np.asarray(np.nan_to_num(2 * precision * recall / (precision + recall), nan=0.0))

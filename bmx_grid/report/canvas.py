@@ -22,14 +22,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMN, PAGE = 3.3, 6.9  # inches: a column and the text width of a two-column page
+# Inches: a column, and the text width of a two-column page.
+COLUMN = 3.3
+PAGE = 6.9
 DPI = 200  # of figures that a notebook shows
 SMALL = 7.0  # points
 
-INK, QUIET, FAINT, PAPER = "#000000", "#555555", "#dddddd", "#ffffff"
-CONTROL, NEUTRAL, PALE = "#777777", "#bbbbbb", "#9cc7e3"
+INK = "#000000"
+QUIET = "#555555"
+FAINT = "#dddddd"
+PAPER = "#ffffff"
+CONTROL = "#777777"
+NEUTRAL = "#bbbbbb"
+PALE = "#9cc7e3"
 # Okabe and Ito's colours, distinguishable for colour-blind readers; without colour, dashes and markers are.
-BLUE, ORANGE, GREEN, SKY, RED, PINK = "#0072b2", "#e69f00", "#009e73", "#56b4e9", "#d55e00", "#cc79a7"
+BLUE = "#0072b2"
+ORANGE = "#e69f00"
+GREEN = "#009e73"
+SKY = "#56b4e9"
+RED = "#d55e00"
+PINK = "#cc79a7"
 LINES = (RED, ORANGE, GREEN, SKY, BLUE, PINK)
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2, 2, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -59,8 +59,11 @@ if TYPE_CHECKING:
 
 ROW = 0.28  # inches, of a gain
 MOST_GAINS = 48  # of one figure; more go on in further ones
-LENGTH, REASSIGNED = "length alone", "attributions of another segment"
-POOLED, WITHIN = "segment r", "PDP"  # columns of the metrics alone
+LENGTH = "length alone"
+REASSIGNED = "attributions of another segment"
+# Columns of the metrics alone.
+POOLED = "segment r"
+WITHIN = "PDP"
 MARKS = {
     "gain": ("o", 4.5, BLUE),
     LENGTH: ("^", 3.8, ORANGE),
@@ -233,7 +236,8 @@ def _caption(analysis: Analysis, row: int) -> str:
         words.append("Best of all points: the metric alone.")
     if math.isfinite(setting.fixed):
         origin = analysis.ask(chosen_points)[setting.explainer].origin
-        there, gain = setting.fixed_gain, ""
+        there = setting.fixed_gain
+        gain = ""
         if math.isfinite(there.low):
             gain = f", gain there {with_interval(there.value, there.low, there.high, minus=MINUS)}, the vertical line"
         words.append(f"Fixed point: {_point(setting.fixed, setting.fixed_w, setting.fixed_p)}{gain}, {origin}.")
@@ -263,7 +267,8 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
         axes.xaxis.set_label_coords(0.5, -0.13)
     if np.isnan(analysis.table.correlation[row]).all():
         empty(whole, "no defined correlation")
-    baseline, gain = setting.baseline, setting.gain
+    baseline = setting.baseline
+    gain = setting.gain
     if math.isfinite(baseline):
         reach = max(gain, LEAST_REACH) if math.isfinite(gain) else LEAST_REACH
         low, high = whole.get_ylim()

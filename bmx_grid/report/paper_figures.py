@@ -71,8 +71,13 @@ from bmx_grid.report.canvas import CONTROL as GREY
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BINS, KEPT = 80, (0.005, 0.995)  # of a histogram: bins, and the quantiles where its frame ends
-STRIP, BAR, COEFFICIENT = 0.3, 0.27, 0.17  # inches of a row
+# Bins of a histogram, and the quantiles where its frame ends.
+BINS = 80
+KEPT = (0.005, 0.995)
+# Inches of a row.
+STRIP = 0.3
+BAR = 0.27
+COEFFICIENT = 0.17
 COUNTS = {"better": ("better", SKY), "unchanged": ("within 1e-5", NEUTRAL), "worse": ("equal or worse", ORANGE)}
 FACTOR_LOOKS = dict(zip(FACTORS, ((BLUE, "////"), (GREEN, ""), (ORANGE, ".."), (PINK, "xx")), strict=True))
 

@@ -59,7 +59,8 @@ def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
     reasons: dict[str, dict[str, str]] = {}  # by sentence without its model: the whole sentence of each model
     for one in refused:
         about = OF_MODEL.match(one.reason)
-        key, model = one.reason, ""
+        key = one.reason
+        model = ""
         if about is not None:
             model = f"{about['model']} {about['revision']}"
             key = key.replace(about["model"], "MODEL").replace(about["revision"], "REVISION")

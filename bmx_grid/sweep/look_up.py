@@ -32,7 +32,8 @@ def look_up(candidates: Sequence[Texted | Fallen], read: Read, options: PlanOpti
 
 def _setting(counted: Texted, clusters: Sequence[str], seed: int, options: PlanOptions) -> Setting:
     """One setting, with what the store lacks of it. Raises StoreError."""
-    one, texts = counted.candidate, counted.texts
+    one = counted.candidate
+    texts = counted.texts
     # Where nothing is asked of an explainer the metric's scores alone are kept, as those of the metric alone.
     kept_name = ALONE if one.to_ask is None else one.explainer_name
     identity = explanation_identity(one.metric, one.to_ask, seed, one.words)

@@ -117,7 +117,8 @@ def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str
 
 def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
     """The standard deviation of a judge's correlation over its repeated scores; NaN where none are repeated."""
-    statistics, human = finished.scores.statistics, finished.segments.human_scores
+    statistics = finished.scores.statistics
+    human = finished.segments.human_scores
     if statistics is None or getattr(finished.metric, "repeat", 1) < 2:
         return math.nan
     return float(np.std([correlate(correlation, scores, human) for scores in np.delete(statistics, 1, 1).T], ddof=1))

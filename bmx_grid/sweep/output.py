@@ -35,7 +35,9 @@ RUNTIME_KEYS = frozenset(
 )
 STAMP = ".sweep.json"  # which run the folder belongs to, and the files it left
 PREVIOUS = "previous"
-TABLES, RECIPES = "tables", "recipes"  # folders below that of the sweep
+# Folders below that of the sweep.
+TABLES = "tables"
+RECIPES = "recipes"
 
 
 def table_path(folder: Path, name: str) -> Path:

@@ -190,7 +190,9 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
 
 def _row(result: SettingResult) -> dict[str, Any]:
     """The columns of settings.csv."""
-    grid, point, spec = result.grid, result.published, result.spec
+    grid = result.grid
+    point = result.published
+    spec = result.spec
     return {
         **dict(zip(NAMES, result.names, strict=True)),
         "side": "" if spec is None else spec.side,
@@ -281,7 +283,8 @@ def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[s
     evaluated: what evaluations say of segments. words_ROLE is null for a text that is neither read by the metric nor
     explained. Human scores are NaN for unrated segments; those beside the primary one are named human.ASPECT.
     """
-    segments, judged = setting.segments, setting.segments.judgements
+    segments = setting.segments
+    judged = setting.segments.judgements
     columns: dict[str, Any] = {
         "id": [segment.id for segment in segments.segments],
         "system": [segment.system for segment in segments.segments],

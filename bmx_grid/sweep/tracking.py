@@ -43,7 +43,9 @@ from bmx_grid.sweep.settings import Refused
 LAYOUT = 6  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
 LONGEST_WAIT = 3600.0
 AT_ONCE = 1000  # metrics of a call: MLflow's limit
-LONGEST_TAG, LONGEST_NAME = 8000, 250  # characters: MLflow's limits
+# Characters: MLflow's limits.
+LONGEST_TAG = 8000
+LONGEST_NAME = 250
 LONGEST_COMMAND = 5000  # characters: older servers refuse longer tags
 FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
 TAGS_AT_ONCE = 100  # of a call: MLflow's limit
@@ -139,7 +141,9 @@ class MlflowTracker(Tracker):
 
     def start(self, name: str, config: str, output_dir: Path) -> None:
         """Find or make the run of the sweep."""
-        self.failure, self._client, self._note = None, None, ""
+        self.failure = None
+        self._client = None
+        self._note = ""
         self._address = self._resolve(output_dir)
         self._try(lambda: self._open(name, config))
 
@@ -153,7 +157,8 @@ class MlflowTracker(Tracker):
         client = MlflowClient(tracking_uri=self._address)
         self._sweep, params = sweep_identity(name, config)
         experiment = experiment_id(client, self.experiment, artifacts)
-        self._of_sweep, self._settings = None, {}
+        self._of_sweep = None
+        self._settings = {}
         for run in client.search_runs([experiment], f"tags.sweep = '{self._sweep}'", max_results=10_000):
             if run.data.tags.get("kind") == "setting":
                 self._settings[run.data.tags["fingerprint"]] = run
@@ -263,7 +268,8 @@ class MlflowTracker(Tracker):
         self._client = None
 
     def _finish(self, failed: Sequence[Refused], error: BaseException | None) -> None:
-        run_id, experiment = self._of_sweep.info.run_id, self._of_sweep.info.experiment_id
+        run_id = self._of_sweep.info.run_id
+        experiment = self._of_sweep.info.experiment_id
         status = "FAILED" if failed else "FINISHED"
         if error is not None:
             status = "FAILED" if isinstance(error, Exception) else "KILLED"
@@ -343,7 +349,9 @@ def points(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]:
     Curves are sent from their largest p down: MLflow's server keeps the last point of a series apart, and would write
     that anew for every later one, which takes a third of the time.
     """
-    kind, point, grid = result.correlation, result.published, result.grid
+    kind = result.correlation
+    point = result.published
+    grid = result.grid
     numbers: dict[str, float] = {}
     if math.isfinite(point.p):
         numbers[f"published {kind}"] = point.correlation

@@ -134,7 +134,8 @@ class Mixed(Metric):
 
     def check_weights(self, where: str) -> None:
         """Raise ConfigError for weights that are not one finite number for each part."""
-        weights, names = self.weights, self.part_names
+        weights = self.weights
+        names = self.part_names
         if isinstance(weights, str) or (len(weights) == len(names) and any(weights) and np.isfinite(weights).all()):
             return
         raise ConfigError(

@@ -95,7 +95,8 @@ def languages_of(loaded: LoadedModel, source: str | None, target: str | None) ->
 def use(tokenizer: Any, languages: Languages) -> None:
     """Set the tokenizer to the pair: it marks texts from now on."""
     if languages.source is not None:
-        tokenizer.src_lang, tokenizer.tgt_lang = languages.source, languages.target
+        tokenizer.src_lang = languages.source
+        tokenizer.tgt_lang = languages.target
 
 
 def known_languages(tokenizer: Any) -> dict[str, int]:

@@ -98,7 +98,8 @@ def forced(
     use(loaded.tokenizer, languages)
     source_ids = tokenize(loaded, list(numbers), max_length)
     labels = tokenize(loaded, targets, max_length, target=True)
-    lengths, source_lengths = lengths_of(labels), lengths_of(source_ids)
+    lengths = lengths_of(labels)
+    source_lengths = lengths_of(source_ids)
     flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)]).astype(np.int64)
     fixed = None if network.config.model_type == "mbart" else network.config.decoder_start_token_id
     starts = [tokens[-1] if fixed is None else fixed for tokens in labels]  # as `shift_tokens_right` of the families
@@ -135,7 +136,8 @@ def token_sums(likely: Ragged, entropies: Ragged, counted: Flags) -> Floats:
 
     likely, entropies: of n targets (`forced`). counted: bool, flat, the tokens that count.
     """
-    logs, entropy = likely.values, entropies.values
+    logs = likely.values
+    entropy = entropies.values
     row = np.repeat(np.arange(len(likely)), likely.lengths)
     columns = (counted, counted * logs, counted * entropy * logs, counted * entropy)
     return np.stack([np.bincount(row, values, len(likely)) for values in columns], axis=1)
@@ -178,7 +180,9 @@ class _Questions:
         self.rows = np.sort(first[is_last[last.astype(np.int64)]])
         self.likely = np.full(len(of_token), np.nan)
         self.entropies = np.full(len(numbers), np.nan)
-        self._network, self._wanted, self._with_entropies = network, wanted, with_entropies
+        self._network = network
+        self._wanted = wanted
+        self._with_entropies = with_entropies
         self._seen = np.zeros(len(numbers), dtype=np.bool_)
         self._waiting: list[tuple[Ints, Any]] = []  # questions, and the decoder's states at them
 
@@ -250,7 +254,8 @@ def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> 
     import torch
     from transformers import LogitsProcessorList
 
-    network, tokenizer = loaded.network, loaded.tokenizer
+    network = loaded.network
+    tokenizer = loaded.tokenizer
     tokens, there = tensors(loaded, ids)
     first = {"forced_bos_token_id": languages.code}
     if tokenize(loaded, [""], None, target=True)[0][-1] == languages.code:  # mBART's stands behind a text

@@ -143,5 +143,6 @@ def _histogram(names: tuple[str, ...], rows: Sequence[BinRow]) -> Table:
 def _words(names: tuple[str, ...], rows: Sequence[WordRow]) -> Table:
     """One row per token and number of systems, sentence by sentence."""
     columns = (Column("id", "segment"), "token", "systems", Column("difficulty", form=".3f"))
-    title, by = "the references with the most difficult tokens", ["id", "systems"]
+    title = "the references with the most difficult tokens"
+    by = ["id", "systems"]
     return _table("difficult_words", names, title, rows, *columns, notes=OF_WORDS, by=by, names=2)

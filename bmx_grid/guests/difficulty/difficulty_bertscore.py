@@ -47,7 +47,8 @@ def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair,
     """The matches of distinct pairs."""
     made: dict[Pair, Match] = {}
     loaded = metric._loaded()
-    special, match_specials = special_ids(loaded), metric.specials == "matchable"
+    special = special_ids(loaded)
+    match_specials = metric.specials == "matchable"
 
     def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
         best = best_matches(truth, hypothesis, special, match_specials=match_specials)
@@ -156,9 +157,11 @@ class DifficultyBertScore(BertScore):
 
     @property
     def signature(self) -> str:
-        on, alone = "nothing", dataclasses.replace(self, outputs=None)
+        on = "nothing"
+        alone = dataclasses.replace(self, outputs=None)
         if self.outputs is not None:
-            names, segments = self.outputs.systems, counted(len(self.outputs.references), "segment")
+            names = self.outputs.systems
+            segments = counted(len(self.outputs.references), "segment")
             on = f"{len(names)} systems ({'+'.join(names)}) on {segments}, {self.outputs.digest}"
         return f"{super(DifficultyBertScore, alone).signature}|fitted_on:{on}"
 
@@ -166,7 +169,8 @@ class DifficultyBertScore(BertScore):
         """Settings and model, and what it was fitted on."""
         if self.outputs is None:
             return super().fingerprint()
-        systems, segments = list(self.outputs.systems), len(self.outputs.references)
+        systems = list(self.outputs.systems)
+        segments = len(self.outputs.references)
         fitted_on = {"systems": systems, "segments": segments, "digest": self.outputs.digest}
         return super().fingerprint() | {"fitted_on": fitted_on}
 
@@ -191,7 +195,8 @@ class DifficultyBertScore(BertScore):
                 "sweep it is fitted on the systems of the data set.",
                 stacklevel=2,
             )
-        prepared, pairs = _prepared(self), pairs_of(items, self.ground_truth)
+        prepared = _prepared(self)
+        pairs = pairs_of(items, self.ground_truth)
         segments = [prepared.rows(*pair) for pair in pairs]
         known = prepared.matches(segments, pairs) if items else {}
         rows_of_statistics = np.empty((len(items), _OWN + 2 * len(self.columns_of_best())))
@@ -200,9 +205,11 @@ class DifficultyBertScore(BertScore):
             fit = prepared.fit(numbers, truth_tokens, known)
             scale = 1 - self.baseline
             truth, hypothesis = ((side - self.baseline) / scale for side in cosines)
-            recall, precision = _mean(fit.weights * truth), _mean(fit.at(hypothesis_tokens) * hypothesis)
+            recall = _mean(fit.weights * truth)
+            precision = _mean(fit.at(hypothesis_tokens) * hypothesis)
             rows_of_statistics[row, :_OWN] = precision[0], recall[0], 1.0, len(truth) > 0 and not fit.weights[0].any()
-            rows_of_statistics[row, _OWN::2], rows_of_statistics[row, _OWN + 1 :: 2] = precision[1:], recall[1:]
+            rows_of_statistics[row, _OWN::2] = precision[1:]
+            rows_of_statistics[row, _OWN + 1 :: 2] = recall[1:]
         return rows_of_statistics
 
     def combine(self, sums: Floats) -> Floats:
@@ -212,7 +219,8 @@ class DifficultyBertScore(BertScore):
         segment scores, as BERTScore scores a system, is the column `mean` of systems.parquet.
         """
         with np.errstate(invalid="ignore", divide="ignore"):
-            precision, recall = sums[..., 0] / sums[..., 2], sums[..., 1] / sums[..., 2]
+            precision = sums[..., 0] / sums[..., 2]
+            recall = sums[..., 1] / sums[..., 2]
             scores = np.where((precision > 0) & (recall > 0), 2 * precision * recall / (precision + recall), 0.0)
         return np.asarray(np.where(sums[..., 2] > 0, scores, np.nan), dtype=np.float64)
 
@@ -291,7 +299,8 @@ class _Prepared:
 
     def _pairs(self, row: int) -> list[Pair]:
         """The pairs that the weights of a segment are made of."""
-        reference, outputs = self._outputs.references[row], self._outputs.outputs[row]
+        reference = self._outputs.references[row]
+        outputs = self._outputs.outputs[row]
         return [(reference, text) for text in outputs if text is not None] or [(reference, reference)]
 
     def fit(self, rows: tuple[int, ...], tokens: Ints, known: Mapping[Pair, Match]) -> TokenWeights:
@@ -309,7 +318,8 @@ class _Prepared:
         if rows not in self._fits:
             if len(rows) > 1:
                 fits = [self.fitted((row,), known) for row in rows]
-                tokens, weights = fits[0].tokens, np.mean([fit.weights for fit in fits], axis=0)
+                tokens = fits[0].tokens
+                weights = np.mean([fit.weights for fit in fits], axis=0)
             else:
                 tokens = known[self._pairs(rows[0])[0]][2]
                 weights = self._weights(rows[0], len(tokens), known)
@@ -318,7 +328,9 @@ class _Prepared:
 
     def _weights(self, row: int, length: int, known: Mapping[Pair, Match]) -> Floats:
         """Equation 2: float64[F, L] of all systems, then of the best ones; 1 without any output."""
-        reference, outputs, best = self._outputs.references[row], self._outputs.outputs[row], self._outputs.best_first
+        reference = self._outputs.references[row]
+        outputs = self._outputs.outputs[row]
+        best = self._outputs.best_first
         fits = [range(len(outputs)), *(sorted(best[:size]) for size in self._metric.columns_of_best())]
         weights = np.ones((len(fits), length))
         for number, systems in enumerate(fits):

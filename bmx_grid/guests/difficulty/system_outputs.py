@@ -39,7 +39,8 @@ def outputs_of(segments: SegmentSet, *, ranked: bool = False) -> SystemOutputs:
     Raises ConfigError where there are fewer than two systems, or where they are to be ranked and people did not score
     them. Warns of segments that fewer than two translated.
     """
-    where, systems = f"{segments.dataset} {segments.language_pair}", sorted(segments.systems)
+    where = f"{segments.dataset} {segments.language_pair}"
+    systems = sorted(segments.systems)
     if len(systems) < 2:
         has = named(systems) if systems else "no named system"
         raise ConfigError(

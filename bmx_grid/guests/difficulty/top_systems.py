@@ -32,7 +32,8 @@ from bmx_grid.guests.difficulty.difficulty_rows import DifferenceRow, RankRow, T
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
 
-AS_SCORED, ON_THESE = "as scored", "on these systems"
+AS_SCORED = "as scored"
+ON_THESE = "on these systems"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +110,8 @@ def _differences(
     """Of every number of systems that both have, each as fitted on these systems where it is."""
     for size in sorted({size for size, _ in one} & {size for size, _ in other}):
         fits = [ON_THESE if (size, ON_THESE) in levels else AS_SCORED for levels in (one, other)]
-        x, y = one[size, fits[0]], other[size, fits[1]]
+        x = one[size, fits[0]]
+        y = other[size, fits[1]]
         for statistic in OF_SYSTEMS:
             difference = Estimate(x.values[statistic] - y.values[statistic])
             if x.drawn_from == y.drawn_from and math.isfinite(difference.value):

@@ -210,7 +210,8 @@ class TasksEvaluation(Evaluation):
     def _p_of(self, work: tuple[str, str, Sequence[Task]]) -> float:
         """p of the difference of the weighted means of two metrics over tasks."""
         one, other, tasks = work
-        gaps, swapped = [], []
+        gaps = []
+        swapped = []
         for task in tasks:
             drawn = task.drawn(one, other, self.resamples, self.seed)
             gaps.append(drawn.x - drawn.y)
@@ -232,7 +233,9 @@ def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
 
 def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
     """A row per system, by its segments' primary human scores."""
-    codes, human, name = setting.codes, setting.segments.human_scores, setting.segments.judgements.primary
+    codes = setting.codes
+    human = setting.segments.human_scores
+    name = setting.segments.judgements.primary
     level = SystemLevel(setting, BASE, name)
     far = outliers(level.human)
     found = ranges_by_wins(codes.table(human))

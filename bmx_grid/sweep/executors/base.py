@@ -141,7 +141,8 @@ class Workers:
     """Workers that were started, or found; killed: what is said where a worker ended before its job did."""
 
     def __init__(self, lanes: Sequence[Lane], killed: str = "") -> None:
-        self.lanes, self._killed = lanes, killed
+        self.lanes = lanes
+        self._killed = killed
 
     def look(self) -> None:
         """Called every LOOK_SECONDS; may change the lanes' `n_workers`. Raises BmxError when workers stay away."""

@@ -118,7 +118,10 @@ class Cluster(Workers):
     def __init__(
         self, clients: dict[bool, Any], timeout: float, where: str, way_out: str, *, expected: bool = False
     ) -> None:
-        self._clients, self._timeout, self._where, self._way_out = clients, timeout, where, way_out
+        self._clients = clients
+        self._timeout = timeout
+        self._where = where
+        self._way_out = way_out
         resources = {False: {}, True: {DEVICE: 1}}
         super().__init__(
             [

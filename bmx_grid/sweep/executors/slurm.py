@@ -155,7 +155,9 @@ class _Jobs(Cluster):
 
     def __init__(self, name: str, options: Slurm, clusters: dict[bool, Any], clients: dict[bool, Any]) -> None:
         super().__init__(clients, options.timeout, "SLURM", WAY_OUT, expected=True)
-        self._name, self._options, self._clusters = name, options, clusters
+        self._name = name
+        self._options = options
+        self._clusters = clusters
         self._asked = time.monotonic()
         self._n_done = self._in_vain = 0  # jobs done; how often some were submitted again since
 
@@ -187,7 +189,8 @@ class _Jobs(Cluster):
             return
         n_done = sum(lane.done for lane in self.lanes)
         if n_done > self._n_done:
-            self._n_done, self._in_vain = n_done, 0
+            self._n_done = n_done
+            self._in_vain = 0
         ended = [
             (cluster, name)
             for cluster in self._clusters.values()
