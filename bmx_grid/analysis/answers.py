@@ -35,7 +35,7 @@ from bmx_grid.measures.resampling import CONFIDENCE
 PAPERS_BOOST = "power_mean_grid"
 PRECISE = 0.02  # a gain that should be seen if it is there
 POWER = 0.8
-# that are named
+# How many metrics, and how many next steps, an answer names.
 MOST_METRICS = 5
 MOST_STEPS = 3
 DECLARED = "declared"
@@ -226,7 +226,7 @@ def several_golds(rows: Verdicts) -> bool:
 
 def _unnamed(rows: Verdicts) -> str:
     """What could explain a gain and is not named; "" where all is."""
-    named_ones = {name for row in rows for name in row.named.split(", ")}
+    named_ones = set().union(*(row.named.split(", ") for row in rows))
     missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
     if not missing:
         return ""

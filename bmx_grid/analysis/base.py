@@ -14,6 +14,7 @@ LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Tab
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -321,20 +322,26 @@ class Table:
     @property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
         """All rows, without the lines between groups."""
-        return tuple(row for group in self.groups for row in group)
+        return tuple(itertools.chain.from_iterable(self.groups))
 
     def with_columns(self, headers: Sequence[str]) -> Table:
         """The columns of these headers, in this order; the first of them are the names they were."""
         places = [self.header.index(name) for name in headers]
         names = sum(place < self.names for place in places)
-        groups = tuple(tuple(tuple(row[place] for place in places) for row in group) for group in self.groups)
-        return replace(self, header=tuple(headers), groups=groups, names=names)
+        groups = []
+        for group in self.groups:
+            rows = [tuple(row[place] for place in places) for row in group]
+            groups.append(tuple(rows))
+        return replace(self, header=tuple(headers), groups=tuple(groups), names=names)
 
     def frame(self) -> pd.DataFrame:
         """The rows as a DataFrame of values, not of texts; undefined and absent numbers are NaN."""
         import pandas as pd
 
-        return pd.DataFrame({name: [row[at].value for row in self.rows] for at, name in enumerate(self.header)})
+        columns = {}
+        for place, name in enumerate(self.header):
+            columns[name] = [row[place].value for row in self.rows]
+        return pd.DataFrame(columns)
 
 
 def highest_first(value: float) -> tuple[bool, float]:
@@ -359,4 +366,7 @@ def with_keys(rows: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
     """Rows that stand by keys, one level of mappings for each of these names, as one list with columns of them."""
     if not names:
         return [vars(rows)]
-    return [{names[0]: key, **row} for key, part in rows.items() for row in with_keys(part, *names[1:])]
+    keyed = []
+    for key, part in rows.items():
+        keyed += [{names[0]: key, **row} for row in with_keys(part, *names[1:])]
+    return keyed

@@ -138,16 +138,14 @@ def _correlations(given: Given) -> list[MetricRow]:
             estimates.setdefault(row.metric_alone, {}).setdefault(column, row.value)
     ranking = [rank for rank in given.rows("ranking", Rank) if rank.rank > 0]
     ranks = {key: rank.rank for key, rank in first_by(ranking, lambda row: (*row.metric_alone, row.level)).items()}
-    known = {column for of_metric in estimates.values() for column in of_metric}
-    levels = [level for level in RANKED_LEVELS if any(rank.level == level for rank in ranking)]
-    rows = [
-        MetricRow(
-            *names,
-            correlations={column: of_metric.get(column, NOTHING) for column in sorted(known)},
-            ranks={level: float(ranks.get((*names, level), math.nan)) for level in levels},
-        )
-        for names, of_metric in estimates.items()
-    ]
+    known = set().union(*estimates.values())
+    ranked = {rank.level for rank in ranking}
+    levels = [level for level in RANKED_LEVELS if level in ranked]
+    rows = []
+    for names, of_metric in estimates.items():
+        correlations = {column: of_metric.get(column, NOTHING) for column in sorted(known)}
+        of_levels = {level: float(ranks.get((*names, level), math.nan)) for level in levels}
+        rows.append(MetricRow(*names, correlations=correlations, ranks=of_levels))
     first = next((column for column in COLUMN_OF_STATISTIC.values() if column in known), "")
 
     def order(row: MetricRow) -> tuple[Any, ...]:

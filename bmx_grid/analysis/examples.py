@@ -72,7 +72,10 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[E
             continue
         if result.explainer not in best or gain > _point(best[result.explainer])[2]:
             best[result.explainer] = result
-    return [example for _, result in sorted(best.items()) for example in _movers(result, planned[result.names])]
+    examples = []
+    for _, result in sorted(best.items()):
+        examples += _movers(result, planned[result.names])
+    return examples
 
 
 def _point(result: SettingResult) -> tuple[float, float, float]:

@@ -249,7 +249,9 @@ def declared(given: Given) -> list[DeclaredGain]:
     defined.
     """
     by_setting = rows_by(given.ask(declared_points), lambda row: row.setting)
-    points = [row for setting in given.real.settings for row in by_setting.get(setting, [])]
+    points = []
+    for setting in given.real.settings:
+        points += by_setting.get(setting, [])
     known = {(row.explainer, row.point) for row in points if not math.isnan(row.gain)}
     first = {explainer: point for point in reversed(DECLARED_POINTS) for explainer, at in known if at == point}
     return [row for row in points if row.point == first.get(row.explainer)]
@@ -350,10 +352,9 @@ def compute(given: Given) -> Gains:
     settings = given.ask(real_gains)
     seed = given.seed
     by_explainer = dict(sorted(rows_by(settings, lambda row: row.setting.explainer).items()))
-    fixed_by = {
-        factor: {explainer: summaries(rows, factor, seed) for explainer, rows in by_explainer.items()}
-        for factor in FACTORS[:3]
-    }
+    fixed_by = {}
+    for factor in FACTORS[:3]:
+        fixed_by[factor] = {explainer: summaries(rows, factor, seed) for explainer, rows in by_explainer.items()}
     groups = {**by_explainer, "all": settings}
     return Gains(
         fixed=given.ask(gains_by_explainer),

@@ -60,7 +60,8 @@ def compute(given: Given) -> Placebos:
 def _placebos(tests: Sequence[TestRow]) -> list[PlaceboRow]:
     """The rows of one test of segment scores."""
     rows = [row for row in tests if OF_PLACEBO in row.family and row.level == "segment"]
-    test = next((name for name in PREFERRED if any(row.test == name for row in rows)), "")
+    kinds = {row.test for row in rows}
+    test = next((name for name in PREFERRED if name in kinds), "")
     rows = [row for row in rows if row.test == test and row.statistic == rows[0].statistic]
     return [PlaceboRow(**vars(row), beaten=row.p_holm <= ALPHA and row.difference.value > 0) for row in rows]
 

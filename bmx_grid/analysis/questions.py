@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import itertools
 import json
 import math
 import os
@@ -52,7 +53,7 @@ OF_GRIDS: Questions = (points, gains, regression, transfer)
 def of_evaluations() -> Questions:
     """The questions that evaluations bring, of all options there are."""
     classes = [option_class("evaluation", name) for name in options("evaluation")]
-    names = dict.fromkeys(name for evaluation in classes for name in getattr(evaluation, "QUESTIONS", ()))
+    names = dict.fromkeys(itertools.chain.from_iterable(getattr(cls, "QUESTIONS", ()) for cls in classes))
     return tuple(importlib.import_module(name) for name in names)
 
 
@@ -78,11 +79,11 @@ class Analysis(Given):
     def tables(self) -> list[Table]:
         """Every table of every question, in their order; the signature is the last note of each."""
         last = self.ask(signature)
-        return [
-            replace(table, notes=(*table.notes, last))
-            for question in self.questions
-            for table in question.tables(self.ask(question.compute))
-        ]
+        tables = []
+        for question in self.questions:
+            for table in question.tables(self.ask(question.compute)):
+                tables.append(replace(table, notes=(*table.notes, last)))
+        return tables
 
     def data_frames(self) -> dict[str, pd.DataFrame]:
         """Every table as a DataFrame, by its stem; "settings" has one row per setting."""
@@ -251,7 +252,9 @@ def counts(analysis: Analysis) -> dict[str, float]:
 
 def _of_summaries(analysis: Analysis, names: Sequence[str]) -> Plain:
     """These numbers of the gains at the fixed points, of all settings and by explainer."""
-    rows = {name: {kind: getattr(row, kind) for kind in names} for name, row in analysis.ask(overview).items()}
+    rows = {}
+    for name, row in analysis.ask(overview).items():
+        rows[name] = {kind: getattr(row, kind) for kind in names}
     return {**rows.pop(ALL, {}), **rows}
 
 

@@ -79,15 +79,18 @@ def compute(given: Given) -> Regression:
     """The fit of the gains at the points of the explainers; undefined without one."""
     settings = [row for row in given.ask(real_gains) if not math.isnan(row.gain)]
     y = np.array([row.gain for row in settings])
-    names = [
-        (factor, name) for factor in FACTORS for name in sorted({getattr(row.setting, factor) for row in settings})
-    ]
+    names = []
+    for factor in FACTORS:
+        levels = {getattr(row.setting, factor) for row in settings}
+        names += [(factor, level) for level in sorted(levels)]
     clusters = codes([row.setting.cluster for row in settings])
     intercept = math.nan
     r2 = math.nan
     rows: list[Coefficient] = []
     if settings:
-        held = [[getattr(row.setting, factor) == name for factor, name in names] for row in settings]
+        held = []
+        for row in settings:
+            held.append([getattr(row.setting, factor) == name for factor, name in names])
         x = np.array(held, dtype=np.float64)
         beta, intercept = ridge(x, y, np.ones(len(y)))
         around, left = (float((values**2).sum()) for values in (y - y.mean(), y - intercept - x @ beta))

@@ -144,15 +144,15 @@ def _scores(folder: Path) -> dict[Any, ScoredSegments]:
     kinds: dict[str, Holds] = {**dict.fromkeys(texts, "text"), **dict.fromkeys((HUMAN, BASE, *points), "number")}
     check_columns(scores, kinds, path, empty=["system"])
     table = as_frame(scores, path).fillna({"system": ""}).astype(dict.fromkeys(texts, str))
-    return {
-        setting: ScoredSegments(
+    scored = {}
+    for setting, rows in table.groupby(list(FACTORS)):
+        scored[setting] = ScoredSegments(
             segments=list(rows[SEGMENT].itertuples(index=False, name=None)),
             clusters=rows[CLUSTER].to_numpy(),
             human=rows[HUMAN].to_numpy(np.float64),
             points={name: rows[name].to_numpy(np.float64) for name in (BASE, *points)},
         )
-        for setting, rows in table.groupby(list(FACTORS))
-    }
+    return scored
 
 
 def _compared(

@@ -56,10 +56,10 @@ def moved_gains(given: Given, factor: str) -> list[tuple[Gain, Gain]]:
     """
     real = given.real
     best = [row for row in given.ask(best_of_all) if not row.control]
-    others = {
-        name: gains_of(real, medians([row for row in best if getattr(row, factor) != name]))
-        for name in real.factor_levels(factor)
-    }
+    others = {}
+    for name in real.factor_levels(factor):
+        chosen_on = [row for row in best if getattr(row, factor) != name]
+        others[name] = gains_of(real, medians(chosen_on))
     moved = [others[getattr(setting, factor)][place] for place, setting in enumerate(real.settings)]
     return list(zip(moved, gains_of(real, medians(best)), strict=True))
 

@@ -149,7 +149,9 @@ class Boosted:
 
     def _boosted(self, rows: Ints, donors: Ints) -> Floats:
         """The scores of some segments with the attributions of others."""
-        sides = [Ragged.from_rows(rows_of[row] for row in donors) for rows_of in (self.ground_truth, self.hypothesis)]
+        sides = []
+        for of_side in (self.ground_truth, self.hypothesis):
+            sides.append(Ragged.from_rows(of_side[row] for row in donors))
         assert self.p is not None and self.w is not None
         return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base[rows], *sides)
 
@@ -233,7 +235,10 @@ def _texts(attributions: Any, texts: Any, count: int) -> tuple[list[str], ...]:
     if texts is None:
         if not (isinstance(attributions, Sequence) and attributions and isinstance(attributions[0], Explanation)):
             return ()
-        return tuple([item.item.text(role) for item in attributions] for role in attributions[0].attributions)
+        texts = []
+        for role in attributions[0].attributions:
+            texts.append([explanation.item.text(role) for explanation in attributions])
+        return tuple(texts)
     of_sides = []
     for side, given in (texts if isinstance(texts, Mapping) else {"hypothesis": texts}).items():
         of_side, _ = plain_series(given)
@@ -252,7 +257,10 @@ def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
     """The rows of the ground truth, empty ones where there are none, and those of the hypothesis."""
     if isinstance(attributions, Sequence) and attributions and isinstance(attributions[0], Explanation):
         roles = [role for role in attributions[0].attributions if role != "hypothesis"]
-        truth = [np.concatenate([[], *(item.attributions[role] for role in roles)]) for item in attributions]
+        truth = []
+        for explanation in attributions:
+            of_roles = [explanation.attributions[role] for role in roles]
+            truth.append(np.concatenate([[], *of_roles]))
         attributions = {"ground_truth": truth, "hypothesis": [item.attributions["hypothesis"] for item in attributions]}
     sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
     if not {"hypothesis"} <= sides.keys() <= set(SIDES):

@@ -96,7 +96,7 @@ def compare(
     settings = list(_settings(table, scores, words, roles, language_pair, decimal))
     how: dict[str, Any] = {"resamples": resamples, "seed": seed}
     frames = _frames(settings, by, level, statistic, how)
-    n_clusters = len({label for setting in settings for label in setting.clusters})
+    n_clusters = len(set().union(*(setting.clusters for setting in settings)))
     has_lengths = all(setting.log_words is not None for setting in settings)
     compared = Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters, has_lengths)
     return compared.of_kind(kind)
@@ -209,7 +209,7 @@ def _settings(
     def column(name: str) -> list[Any]:
         return added[name] if name in added else table.take([name])[name]
 
-    used = dict.fromkeys(name for names in roles.values() for name in names)  # a metric may be called as a role
+    used = dict.fromkeys(itertools.chain.from_iterable(roles.values()))  # a metric may be called as a role
     whole = File(table.path, [*used, *added], len(table), column, table.place)
     sets = segment_sets(whole, {**roles, **{role: (f"({role})",) for role in texts}}, language_pair, decimal)
     labels = _bundles(clusters([segments for segments, _ in sets]))

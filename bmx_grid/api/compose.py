@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -244,7 +245,7 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mappin
 
     try:
         with _hydra(folder):
-            tree = compose("config", overrides=[line for override in overrides for line in _lines(override)])
+            tree = compose("config", overrides=list(itertools.chain.from_iterable(map(_lines, overrides))))
         for key, value in values.items():
             OmegaConf.update(tree, key, value, merge=isinstance(value, Mapping), force_add=True)
         config: Any = OmegaConf.to_container(tree)

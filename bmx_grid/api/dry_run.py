@@ -184,7 +184,11 @@ def seconds_per_text(metric: Metric, items: Sequence[Item]) -> Timed:
 
 def _requests(items: Sequence[Item]) -> list[Request]:
     """TEXTS texts in all: those of the items, each with one word after the other hidden."""
-    sides = [(item, role, split_words(text)) for item in items for role, text in item.texts().items() if text]
+    sides = []
+    for item in items:
+        for role, text in item.texts().items():
+            if text:
+                sides.append((item, role, split_words(text)))
     requests: list[Request] = []
     for item, role, words in sides:
         keep = np.ones((TEXTS // len(sides), len(words)), dtype=np.bool_)

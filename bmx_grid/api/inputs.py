@@ -105,7 +105,10 @@ class Function(Metric):
 
     def score(self, items: Sequence[Item]) -> Floats:
         """float64[n] scores. Raises ComponentError, with what is asked of the function, for anything else."""
-        texts = {name: [item.text(role) for item in items] for name, role in PARAMETERS.items() if role in self.roles}
+        texts = {}
+        for name, role in PARAMETERS.items():
+            if role in self.roles:
+                texts[name] = [item.text(role) for item in items]
         try:
             returned = self.function(**texts)
         except (TypeError, AttributeError) as error:  # what Python raises for a list where a text was expected
@@ -161,7 +164,8 @@ def function_metric(function: Callable[..., Any], name: str | None = None) -> Fu
     needed = [item.name for item in parameters if item.default is item.empty and item.kind not in VARIADIC]
     if set(needed) - set(PARAMETERS) or "hypotheses" not in named or len(named) < 2:
         raise ConfigError(f"metric {name}({', '.join(item.name for item in parameters)}): {CONVENTION}.")
-    roles = tuple(role for role in ROLES if role in {PARAMETERS[parameter] for parameter in named})
+    read = {PARAMETERS[parameter] for parameter in named}
+    roles = tuple(role for role in ROLES if role in read)
     return Function(function, name, roles, uuid.uuid4().hex)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -134,7 +135,7 @@ def _usual_files(sweep: Sweep) -> list[Path]:
     from bmx_grid.sweep.output import TABLES
 
     out = sweep.settings.output_dir
-    of_evaluations = [table for evaluation in sweep.evaluations.values() for table in evaluation.ROWS]
+    of_evaluations = itertools.chain.from_iterable(part.ROWS for part in sweep.evaluations.values())
     tables = [*OF_THE_SWEEP, *OF_ANALYSIS, *of_evaluations]
     at_the_top = [out / name for name in (CONFIG, LOG, REPORT, SETTINGS)]
     return [*at_the_top, *(out / TABLES / f"{table}.parquet" for table in tables)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -147,7 +148,7 @@ def _check_names(datasets: Mapping[str, DatasetReader]) -> None:
 
 def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> None:
     """Refuse two evaluations that write one table, and what lacks the grid. Raises ConfigError."""
-    tables = [*OF_THE_SWEEP, *(table for evaluation in evaluations.values() for table in evaluation.ROWS)]
+    tables = [*OF_THE_SWEEP, *itertools.chain.from_iterable(part.ROWS for part in evaluations.values())]
     for table in tables:
         if tables.count(table) > 1:
             raise ConfigError(f"two evaluations, or one and the sweep itself, write the table {table}; leave one out.")

@@ -307,13 +307,15 @@ class Run:
         wanted = known if ids is None else set(listed("ids", ids))
         for name in sorted(wanted - known):
             raise ConfigError("ids: " + unknown("segment", name, sorted(known)[:10]))
-        rows = [
-            (segment.id, segment.system, float(stored.base_scores[row]), side.role, position, word, value)
-            for row, segment in enumerate(setting.segments.segments)
-            if segment.id in wanted
-            for side in sides_of(setting, stored, texts, row)
-            for position, (word, value) in enumerate(zip(side.words, side.attributions.tolist(), strict=True))
-        ]
+        rows = []
+        for row, segment in enumerate(setting.segments.segments):
+            if segment.id not in wanted:
+                continue
+            of_segment = (segment.id, segment.system, float(stored.base_scores[row]))
+            for side in sides_of(setting, stored, texts, row):
+                values = zip(side.words, side.attributions.tolist(), strict=True)
+                for position, (word, value) in enumerate(values):
+                    rows.append((*of_segment, side.role, position, word, value))
         columns = ["id", "system", "score", "side", "position", "word", "attribution"]
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 

@@ -48,7 +48,9 @@ def as_arrays(explanations: Sequence[Explanation]) -> AttributionSet:
     """Base scores and attributions of n explained items."""
     base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
     roles = explanations[0].attributions if explanations else ()
-    rows = {role: Ragged.from_rows(explanation.attributions[role] for explanation in explanations) for role in roles}
+    rows = {}
+    for role in roles:
+        rows[role] = Ragged.from_rows(explanation.attributions[role] for explanation in explanations)
     return AttributionSet(base, rows)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -87,7 +88,7 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
     scored = None if written_out else metric.score_masked([requests[index] for index in asked])
     if scored is None:
         rendered = [requests[index].items() for index in asked]
-        flat = score_items(metric, [item for items in rendered for item in items])
+        flat = score_items(metric, list(itertools.chain.from_iterable(rendered)))
         scored = np.split(flat, np.cumsum([len(items) for items in rendered])[:-1])
     if len(scored) != len(asked):
         raise ComponentError(f"{metric.signature}: score_masked: expected {len(asked)} arrays, got {len(scored)}.")
@@ -218,13 +219,13 @@ def _requests(
     explainer: Explainer, items: Sequence[Item], refused: set[int], seed: int, words: PairWords
 ) -> tuple[list[int], list[Request]]:
     """What is to be scored for each text with words, of items that are not refused, and the rows of these."""
-    sides = [
-        (row, role, *words.of(role).segment(text))
-        for row, item in enumerate(items)
-        if row not in refused
-        for role, text in item.texts().items()
-        if role in explainer.roles((role,))
-    ]
+    sides = []
+    for row, item in enumerate(items):
+        if row in refused:
+            continue
+        for role, text in item.texts().items():
+            if role in explainer.roles((role,)):
+                sides.append((row, role, *words.of(role).segment(text)))
     sides = [side for side in sides if side[2]]
     identity = canonical_json(explainer.draws_as.fingerprint())
     rngs = [_generator(seed, identity, items[row], role) for row, role, *_ in sides]

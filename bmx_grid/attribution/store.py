@@ -137,7 +137,7 @@ class Slot:
                 tables += self._read(file)
         if not tables:
             return
-        whole = self._chunk(sorted({key for table in tables for key in table.column("key").to_pylist()}))
+        whole = self._chunk(_keys_of(tables))
         _write(whole, distinct_rows(tables), self.identity)
         for file in files:
             if file != whole:
@@ -154,7 +154,7 @@ class Slot:
             except FileNotFoundError:  # merged by another process
                 continue
             others = [table.filter(pc.invert(pc.is_in(table.column("key"), value_set=wanted))) for table in tables]
-            remaining = sorted({key for table in others for key in table.column("key").to_pylist()})
+            remaining = _keys_of(others)
             if remaining:
                 _write(self._chunk(remaining), distinct_rows(others), self.identity)
             if file != self._chunk(remaining):
@@ -222,8 +222,9 @@ class Slot:
         columns: dict[str, Any] = {
             "key": _texts([row.key for row in rows]),
             "base_score": _array([row.base_score for row in rows], np.float64),
-            **{role: _texts([row.item.text(role) for row in rows]) for role in self.reads},
         }
+        for role in self.reads:
+            columns[role] = _texts([row.item.text(role) for row in rows])
         for role in self.explained:
             columns[f"{role}_attributions"] = lists([row.attributions[role] for row in rows])
         return pa.table(columns | ({STATISTICS_COLUMN: lists(statistics)} if statistics else {}))
@@ -296,6 +297,14 @@ def _array(values: ArrayLike, kind: type[np.number]) -> Any:
 
     plain = np.ascontiguousarray(values, dtype=kind)
     return pa.Array.from_buffers(pa.from_numpy_dtype(plain.dtype), len(plain), [None, pa.py_buffer(plain)])
+
+
+def _keys_of(tables: Sequence[Any]) -> list[str]:
+    """The keys of all explanations in these tables, sorted, each once."""
+    keys: set[str] = set()
+    for table in tables:
+        keys.update(table.column("key").to_pylist())
+    return sorted(keys)
 
 
 def _texts(texts: Sequence[str]) -> Any:

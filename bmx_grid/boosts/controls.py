@@ -75,7 +75,9 @@ def fit_average(metrics: tuple[str, ...], kind: Kind, parts: Sequence[Part]) -> 
         return alone
     columns = [np.column_stack([part.base, part.features]) for part in used]
     means = np.mean([scores.mean(axis=0) for scores in columns], axis=0)
-    sds = np.array([within_sd([scores[:, metric] for scores in columns]) for metric in range(columns[0].shape[1])])
+    sds = np.empty(columns[0].shape[1])
+    for metric in range(len(sds)):
+        sds[metric] = within_sd([scores[:, metric] for scores in columns])
     sizes = range(1, min(MOST_METRICS, len(sds)) + 1)
     every = itertools.chain.from_iterable(itertools.combinations(range(len(sds)), size) for size in sizes)
     subsets = [some for some in every if (sds[list(some)] > 0).all() and some != (0,)]

@@ -153,7 +153,9 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     if not parts:
         return alone
     base_sd = within_sd([part.base for part in parts])
-    sds = np.array([within_sd([part.features[:, column] for part in parts]) for column in range(k)])
+    sds = np.empty(k)
+    for column in range(k):
+        sds[column] = within_sd([part.features[:, column] for part in parts])
     if not (base_sd > 0 and (sds > 0).any()):
         return alone
     own, weights = fit_term(kind, [(part.base, part.features, part.human) for part in parts])

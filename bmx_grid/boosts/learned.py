@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,11 +82,12 @@ class Learned(Boost):
 
     def names(self) -> tuple[str, ...]:
         lengths = [f"log_words {side}" for side in SIDES]
-        return (*lengths, *(f"{name} {side}" for side in SIDES for name in FEATURES))
+        of_words = [f"{name} {side}" for side, name in itertools.product(SIDES, FEATURES)]
+        return (*lengths, *of_words)
 
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         """float64[N, 14]; a row is NaN where one of the two sides has no word or an attribution that is not finite."""
-        columns = [statistic(name, rows) for rows in (truth, hypothesis) for name in FEATURES]
+        columns = [statistic(name, rows) for rows, name in itertools.product((truth, hypothesis), FEATURES)]
         features = np.column_stack([log_words(truth.lengths, hypothesis.lengths), *columns])
         features[np.isnan(features).any(axis=1)] = np.nan
         return features
@@ -174,10 +176,10 @@ def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[
     """The penalty with the lowest squared error on left-out folds; infinity, the base alone, where none beats that."""
     if folds < 2:
         return np.inf
-    of_folds = [
-        np.array([rows[place == fold].T @ rows[place == fold] for fold in range(folds)])
-        for rows, place in zip(columns, fold_of, strict=True)
-    ]
+    of_folds = []
+    for rows, place in zip(columns, fold_of, strict=True):
+        rows_of_folds = [rows[place == fold] for fold in range(folds)]
+        of_folds.append(np.array([of_fold.T @ of_fold for of_fold in rows_of_folds]))
     left = _covariances(of_folds)
     others = 1.0 - np.eye(folds)
     inside = _covariances([np.tensordot(others, sums, axes=1) for sums in of_folds])

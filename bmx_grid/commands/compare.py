@@ -75,7 +75,8 @@ def _printed(parsed: argparse.Namespace) -> str:
     compared = compare(table, columns=columns, **arguments)
     roles = {role.replace("_", " "): list(names) for role, names in compared.columns.items()}
     read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, "lengths": parsed.lengths, **roles}
-    read["unused"] = [name for name in dict.fromkeys(table.names) if not any(name in names for names in read.values())]
+    used = set().union(*read.values())
+    read["unused"] = [name for name in dict.fromkeys(table.names) if name not in used]
     if parsed.json:
         frames = {
             name: getattr(compared, name).replace({"language_pair": {NO_PAIR: None}})

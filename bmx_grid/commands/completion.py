@@ -93,7 +93,7 @@ def _dotted(key: str) -> list[str]:
     if not below or group not in groups() or group == "sweep":
         return []
     if group not in GROUPS_OF_SEVERAL:
-        names = {name for option in options(group) for name in load_option(group, option)}
+        names = set().union(*(load_option(group, option) for option in options(group)))
         return [f"{group}.{name}=" for name in names if name != "_target_"]
     if len(below) == 1:
         return [f"{group}.{option}." for option in options(group)]

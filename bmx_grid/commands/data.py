@@ -144,7 +144,7 @@ def _test_set(name: str) -> dict[str, str]:
     ways = [f"bmx-grid data show {shlex.quote(str(path.parent))}" for path in sorted(folder.glob("*/sources"))]
     for option in options("dataset"):
         reader = build(load_option("dataset", option), DatasetReader, f"dataset.{option}")
-        needed = [path for pair in reader.language_pairs for path in reader.needs(pair)]
+        needed = list(itertools.chain.from_iterable(map(reader.needs, reader.language_pairs)))
         for data_dir in (folder, folder.parent):
             inside = [path for path in needed if (data_dir / path).is_relative_to(folder)]
             if any((data_dir / path).is_file() for path in inside):
@@ -280,7 +280,7 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
         lines["language pair"] = (
             ", ".join(reader.language_pairs) or "none: one language, or name the pair with language_pair=de-en"
         )
-    used = {name for names in roles.values() for name in names}
+    used = set().union(*roles.values())
     lines["unused"] = (
         visible(first_few([name for name in dict.fromkeys(table.names) if name not in used])) or "no column"
     )

@@ -44,7 +44,9 @@ def predictions(
     with_spans: also `task1_pred`, runs of words to which the explainer gives weights of errors. error_free_from: also
     `task3_pred`, 1 for scores from there on. Raises DataError where a text that the metric reads is missing.
     """
-    columns = [[_text(output, role) for output in outputs] for role in scorer.reads]
+    columns = []
+    for role in scorer.reads:
+        columns.append([_text(output, role) for output in outputs])
     scored = scorer.explain(*columns, progress=progress)
     sign = 1 if scorer.metric.higher_is_better else -1
     scores = (sign * scale_of(scorer.metric) * scored.scores).tolist()

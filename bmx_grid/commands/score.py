@@ -163,7 +163,9 @@ def _predictions(parsed: argparse.Namespace, settings: Mapping[str, Any]) -> str
     if parsed.words and (scorer.explainer is None or not scorer.explainer.marks_errors):
         raise ConfigError("--words with --format wmt26 gives error spans, which --explainer spans marks; name it.")
     shown = scorer if parsed.words else scorer.unexplained
-    columns = [[getattr(output, role) or "" for output in outputs] for role in shown.reads]
+    columns = []
+    for role in shown.reads:
+        columns.append([getattr(output, role) or "" for output in outputs])
     with Progress(0 if parsed.quiet else shown.count_texts(*columns)) as progress:
         how: dict[str, Any] = {"with_spans": parsed.words, "error_free_from": parsed.error_free_from}
         return "\n".join(predictions(outputs, shown, progress=progress.advance, **how))
@@ -214,11 +216,15 @@ def _metric(parsed: argparse.Namespace, scorer: Scorer) -> str:
 def _texts(parsed: argparse.Namespace) -> dict[Role, list[Any]]:
     """role -> the lines of each of its files. Raises DataError where they are unreadable, empty or uneven."""
     files = {role: getattr(parsed, role) for role in ROLES}
-    names = [name for of_role in files.values() for name in of_role]
+    names = list(itertools.chain.from_iterable(files.values()))
     if names.count("-") > 1:
         raise ConfigError("standard input (-) can be one of the files only.")
-    texts: dict[Role, list[Any]] = {role: [_lines(name) for name in of_role] for role, of_role in files.items()}
-    lines = {f"--{role} {name}": lines for role in ROLES for name, lines in zip(files[role], texts[role], strict=True)}
+    texts: dict[Role, list[Any]] = {}
+    lines: dict[str, list[str]] = {}  # by the argument that names their file
+    for role in ROLES:
+        texts[role] = list(map(_lines, files[role]))
+        for name, of_file in zip(files[role], texts[role], strict=True):
+            lines[f"--{role} {name}"] = of_file
     if lines and check_aligned(lines) == 0:
         raise DataError(f"{' and '.join(names)}: no lines, so there is nothing to score.")
     return texts

@@ -42,13 +42,11 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> ScoredValues:
     both = zip((scale * scored.scores).tolist(), (scale * scored.base).tolist(), strict=True)
     rows: list[ScoredValues] = [{"score": score, "base": base} for score, base in both]
     for row, explanation in zip(rows, scored.explanations, strict=True) if words else ():
-        row["words"] = {
-            role: [
-                {"word": word, "attribution": scale * value}
-                for word, value in zip(split_words(text), explanation.attributions[role].tolist(), strict=True)
-            ]
-            for role, text in explanation.item.texts().items()
-        }
+        row["words"] = {}
+        for role, text in explanation.item.texts().items():
+            attributions = (scale * explanation.attributions[role]).tolist()
+            of_words = zip(split_words(text), attributions, strict=True)
+            row["words"][role] = [{"word": word, "attribution": value} for word, value in of_words]
     values: ScoredValues = {"signature": scorer.signature, "scale": scale}
     values |= {"explainer": scorer.explanation_signature} if words and scorer.explanation_signature else {}
     values |= {"mean": scale * float(scored.scores.mean())}
@@ -115,6 +113,11 @@ def systems(
     pairs = list(itertools.combinations(terms, 2))
     tests = [compare_sums(terms[left], terms[right], combine, labels, **drawn) for left, right in pairs]
     adjusted = holm([test.p for test in tests])
+    compared = []
+    for (left, right), test, p in zip(pairs, tests, adjusted, strict=True):
+        names = {"system": left, "against": right, "p": test.p, "p_holm": float(p)}
+        estimates = {name: scale * getattr(test, name) for name in ("difference", "low", "high")}
+        compared.append(names | estimates)
     values: ScoredValues = {
         "signature": scorer.signature,
         "scale": scale,
@@ -125,13 +128,7 @@ def systems(
             name: {"score": scale * score, "low": scale * low, "high": scale * high}
             for name, (score, low, high) in intervals.items()
         },
-        "tests": [
-            {
-                **{"system": left, "against": right, "p": test.p, "p_holm": float(p)},
-                **{name: scale * getattr(test, name) for name in ("difference", "low", "high")},
-            }
-            for (left, right), test, p in zip(pairs, tests, adjusted, strict=True)
-        ],
+        "tests": compared,
     }
     if thresholds is not None:
         for row, test in zip(values["tests"], tests, strict=True):

@@ -106,7 +106,8 @@ def files_of(folder: Place, suffix: str) -> list[Place]:
         raise StoreError(
             f"cannot read {folder}: {error.strerror}. Fix its permissions or choose another cache_dir."
         ) from error
-    return [folder / name for name in sorted({name.rpartition("/")[2] for name in names}) if name.endswith(suffix)]
+    last_parts = {name.rpartition("/")[2] for name in names}
+    return [folder / name for name in sorted(last_parts) if name.endswith(suffix)]
 
 
 @contextmanager

@@ -140,11 +140,11 @@ class Wmt19(_Acl20):
                 f"dataset.{self.name}.systems={self.systems} keeps none of the {len(rows)} systems "
                 f"of {language_pair}; ask for more."
             )
-        segments = tuple(
-            Segment(str(line), *texts, system)
-            for system, lines in self._texts(data_dir, language_pair, best.SYSTEM).items()
-            for line, texts in enumerate(lines, start=1)
-        )
+        outputs = []
+        for system, lines in self._texts(data_dir, language_pair, best.SYSTEM).items():
+            for line, texts in enumerate(lines, start=1):
+                outputs.append(Segment(str(line), *texts, system))
+        segments = tuple(outputs)
         judged = Judgements(
             {"da": np.full(len(segments), np.nan)},
             systems={"da": dict(zip(best.SYSTEM, best.HUMAN.tolist(), strict=True))},

@@ -34,7 +34,7 @@ def file_states(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
 
     Raises DataError where none of them has a known checksum.
     """
-    needed = sorted({path for pair in reader.language_pairs for path in reader.needs(pair)})
+    needed = sorted(set().union(*map(reader.needs, reader.language_pairs)))
     known = [path for path in needed if path in manifest()]
     if needed and not known:
         way_out = f"put it there by hand{reader.published_at()}"

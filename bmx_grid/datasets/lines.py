@@ -311,7 +311,10 @@ def rows_of_words(lines: Sequence[str]) -> Rows:
 
 def rows_of_tags(lines: Sequence[str], known: tuple[str, str] = OK_BAD) -> list[list[int]]:
     """0 or 1 (an error) for each tag of each line. Raises ValueError for a tag that is not known."""
-    return [[known.index(tag) for tag in line.split()] for line in lines]
+    codes = []
+    for line in lines:
+        codes.append([known.index(tag) for tag in line.split()])
+    return codes
 
 
 def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:

@@ -191,7 +191,9 @@ def read_sub_words(archive: Path, language_pair: str) -> tuple[Rows, Ragged]:
     files = read_archive(archive, names)
     check_aligned({f"{archive}:{name}": files[name] for name in names})
     pieces = tuple((*line.split(), END) for line in files[names[0]])
-    rows = [[finite_or_nan(text) for text in line.split()] for line in files[names[1]]]
+    rows = []
+    for text in files[names[1]]:
+        rows.append(list(map(finite_or_nan, text.split())))
     for line, (values, parts) in enumerate(zip(rows, pieces, strict=True), start=1):
         if len(values) != len(parts) or np.isnan(values).any():
             raise DataError(
@@ -229,7 +231,9 @@ def word_probabilities(
         words_of: dict[int, list[int]] = {}
         for unit, word in zip(by_unit.token.tolist(), by_unit.word.tolist(), strict=True):
             words_of.setdefault(unit, []).append(word)
-        links = [(piece, word) for piece, unit in enumerate(unit_of) for word in words_of.get(unit, ())]
+        links = []
+        for piece, unit in enumerate(unit_of):
+            links += [(piece, word) for word in words_of.get(unit, ())]
         token, word_of = np.array(links, dtype=np.int64).reshape(-1, 2).T
         counted_once = np.ones(len(token), dtype=np.int64)
         by_piece = replace(by_unit, token=token, word=word_of, shared=counted_once, tokens=len(unit_of))

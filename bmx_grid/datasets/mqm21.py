@@ -93,10 +93,11 @@ class Mqm21(Published):
 
 def _tags(rows: Any) -> dict[Role, WordTags]:
     sides: dict[Role, str] = {"source": "source", "hypothesis": "target"}
-    return {
-        role: tags_of_spans(rows[side], [spans[side] for spans in rows.spans], list(map(split_words, rows[side])))[0]
-        for role, side in sides.items()
-    }
+    tags = {}
+    for role, side in sides.items():
+        of_side = [spans[side] for spans in rows.spans]
+        tags[role] = tags_of_spans(rows[side], of_side, list(map(split_words, rows[side])))[0]
+    return tags
 
 
 def _published(path: Path) -> pd.Series[float]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from bmx_grid.core.errors import DataError, unknown
@@ -103,7 +104,7 @@ def _outputs(record: Mapping[str, Any], line: int, where: str) -> Iterator[Outpu
         reference = texts.pop(REFERENCE, None)
     systems = [system for system, text in texts.items() if text is not None]
     if given is None:
-        systems = list(dict.fromkeys(system for by_system in judgements.values() for system in by_system))
+        systems = list(dict.fromkeys(chain.from_iterable(judgements.values())))
     for system in systems:
         output = Output(line, name, language_pair, domain, document, system, source, reference, texts.get(system))
         for field_name, by_system in judgements.items():
@@ -185,11 +186,13 @@ def _add_mean(output: Output, where: str) -> None:
 def columns_of(outputs: Sequence[Output]) -> dict[str, list[Any]]:
     """name -> the values of each column of a table with a row per output, and None where one has no such score."""
     names = ("id", "system", "language_pair", "domain", "document")
-    columns: dict[str, list[Any]] = {name: [getattr(output, name) for output in outputs] for name in names}
+    columns: dict[str, list[Any]] = {}
+    for name in names:
+        columns[name] = [getattr(output, name) for output in outputs]
     for role in ("source", "hypothesis", "reference"):
         texts = [getattr(output, role) for output in outputs]
         if any(text is not None for text in texts):
             columns[role] = texts
-    for name in dict.fromkeys(name for output in outputs for name in output.scores):
+    for name in dict.fromkeys(chain.from_iterable(output.scores for output in outputs)):
         columns[name] = [output.scores.get(name) for output in outputs]
     return columns

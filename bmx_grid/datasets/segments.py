@@ -99,10 +99,9 @@ class Judgements:
 
     def fingerprint(self) -> dict[str, object]:
         """Names, shapes and SHA-256 of all values, in order; all NaN count as one. Systems and tags if any."""
-        prints: dict[str, object] = {
-            kind: [[name, list(values.shape), _digest(values)] for name, values in arrays.items()]
-            for kind, arrays in (("scores", self.scores), ("raters", self.raters))
-        }
+        prints: dict[str, object] = {}
+        for kind, arrays in (("scores", self.scores), ("raters", self.raters)):
+            prints[kind] = [[name, list(values.shape), _digest(values)] for name, values in arrays.items()]
         if self.systems:
             prints["systems"] = {name: dict(of_systems) for name, of_systems in self.systems.items()}
         if self.tags:
@@ -301,7 +300,11 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
         smallest[_root(parents, numbers[key])] = key
     labels = {root: hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for root, key in smallest.items()}
     # objects, so that a million segments share the texts of their labels
-    return [np.array([labels[_root(parents, first)] for first in texts], dtype=np.object_) for texts in firsts]
+    of_sets = []
+    for texts in firsts:
+        of_segments = [labels[_root(parents, first)] for first in texts]
+        of_sets.append(np.array(of_segments, dtype=np.object_))
+    return of_sets
 
 
 def _root(parents: list[int], text: int) -> int:

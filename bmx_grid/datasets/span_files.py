@@ -22,6 +22,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -340,7 +341,7 @@ def _jsonl(path: Path) -> Iterator[dict[str, Any]]:
 def severities(spans: Iterable[Sequence[ErrorSpan]]) -> Mapping[str, int]:
     """How many spans of each severity there are, and `omission` those without extent."""
     count: Counter[str] = Counter()
-    for span in (span for row in spans for span in row):
+    for span in chain.from_iterable(spans):
         count[span.severity] += 1
         count["omission"] += span.start == span.end
     return count

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +224,7 @@ def _jsonl(lines: list[str], path: Path) -> TableFile:
             )
         return values
 
-    names = list(dict.fromkeys(name for record in records.values() for name in record))
+    names = list(dict.fromkeys(chain.from_iterable(records.values())))
     return TableFile(path, names, len(records), column, lambda index: f"line {numbers[index]}")
 
 
@@ -343,7 +344,7 @@ def usual_columns(names: Sequence[str], taken: Mapping[str, Sequence[str]]) -> d
 
     A column plays one role. Of several usual names of a role, the one that stands first in the list is taken.
     """
-    used = {name for columns in taken.values() for name in columns}
+    used = set(chain.from_iterable(taken.values()))
     chosen: dict[str, str] = {}
     for exact in (True, False):  # a column that is named as a role is of that role
         for role in COLUMN_ROLES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,12 +74,12 @@ class Tabular(DatasetReader):
                 f"python -m bmx_grid dataset=[{self.name}] {key}.path=my.tsv"
             )
         table = open_table(Path(self.path).expanduser())
-        columns = tuple(
-            (role, tuple(name.strip(INVISIBLE) for name in ((names,) if isinstance(names, str) else names)))
-            for role, names in self.columns.items()
-            if names is not None
-        )
-        return _checked_rows(table, columns, tuple(self.language_pairs), key, self.decimal)
+        columns = []
+        for role, names in self.columns.items():
+            if names is not None:
+                several = (names,) if isinstance(names, str) else names
+                columns.append((role, tuple(name.strip(INVISIBLE) for name in several)))
+        return _checked_rows(table, tuple(columns), tuple(self.language_pairs), key, self.decimal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ def table_rows(
     """
     way_out = f"{key}.columns.{{}}={{}}"
     roles = recognised(table.names, given, REQUIRED, str(table.path), way_out, proposes=True)
-    columns = table.take(dict.fromkeys(name for names in roles.values() for name in names))
+    columns = table.take(dict.fromkeys(chain.from_iterable(roles.values())))
     texts = {
         role: _texts(columns[names[0]], names[0], table, role in OPTIONAL)
         for role, names in roles.items()
@@ -139,7 +139,7 @@ def table_rows(
     for pair in pairs:
         if pair not in by_pair:
             raise ConfigError(f"{table.path}: " + unknown("language pair", pair, by_pair))
-    used = sorted(row for pair in pairs or by_pair for row in by_pair[pair])
+    used = sorted(chain.from_iterable(by_pair[pair] for pair in pairs or by_pair))
     scores = dict[str, Floats]()
     for name in roles["score"]:
         of_used = [columns[name][row] for row in used]
@@ -154,13 +154,16 @@ def table_rows(
 
     def segments(dataset: str, pair: str) -> SegmentSet:
         rows = by_pair[pair]
-        known: dict[str, Iterable[Any]] = {role: [values[row] for row in rows] for role, values in texts.items()}
+        known: dict[str, Iterable[Any]] = {}
+        for role, values in texts.items():
+            known[role] = [values[row] for row in rows]
         if "id" not in known:
             known["id"] = [str(row + 1) for row in rows]
         if further:
-            known["further_references"] = [
-                tuple(values[row] for values in further if values[row] is not None) for row in rows
-            ]
+            others = []
+            for row in rows:
+                others.append(tuple(values[row] for values in further if values[row] is not None))
+            known["further_references"] = others
         by_field = [known.get(field.name, repeat(field.default)) for field in fields(Segment)]
         of_rows = tuple(map(Segment, *by_field))
         judgements = Judgements({name: values[rows] for name, values in scores.items()})

@@ -290,7 +290,9 @@ class Evaluation(Component):
         where that is quicker; what it is given must be picklable.
         """
         groups = grouped(settings, self.SCOPE)
-        scopes = [[settings[place] for place in group] for group in groups]
+        scopes = []
+        for group in groups:
+            scopes.append([settings[place] for place in group])
         results: list[Any] = [None] * len(settings)
         for group, of_group in zip(groups, each(self.of_scope, scopes), strict=True):
             for place, result in zip(group, of_group, strict=True):

@@ -39,10 +39,17 @@ def placebos_of(setting: Finished, settings: Sequence[Finished]) -> list[Attribu
 
 def shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Floats]]:
     """The other metrics that score every judged segment of some settings, and their scores float64[n, k] of each."""
-    by_name = [{name: scores[member.used] for name, scores in member.setting.others.items()} for member in members]
+    by_name = []
+    for member in members:
+        others = member.setting.others
+        by_name.append({name: scores[member.used] for name, scores in others.items()})
     names = set.intersection(*(set(scores) for scores in by_name))
     shared = tuple(name for name in sorted(names) if all(np.isfinite(scores[name]).all() for scores in by_name))
-    return shared, [np.column_stack([scores[name] for name in shared] or [np.empty(0)]) for scores in by_name]
+    columns = []
+    for scores in by_name:
+        of_member = [scores[name] for name in shared]
+        columns.append(np.column_stack(of_member or [np.empty(0)]))
+    return shared, columns
 
 
 def named_levels(settings: Sequence[Finished]) -> str:

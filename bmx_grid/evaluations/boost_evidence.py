@@ -141,7 +141,7 @@ class Contrasts:
         for key, weights in self.terms.items():
             values[key] = np.array(list(weights.values())) @ reached[list(weights)]
         if self.within:
-            places = sorted({place for both in self.within.values() for place in both})
+            places = sorted(set().union(*self.within.values()))
             columns = np.column_stack([self.columns[place] for place in places])
             of_pairs = dict(zip(places, self._of_pairs(columns, times), strict=True))
             for key, (boosted, alone) in self.within.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -171,7 +172,7 @@ class BoostEvaluation(OnGrid):
         for result in results:
             result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
         for places in grouped(settings, OF_SETS):
-            rows = [row for place in places for row in results[place].verdicts]
+            rows = list(itertools.chain.from_iterable(results[place].verdicts for place in places))
             results[places[0]].chosen[:] = _with_verdicts(results[places[0]].chosen, rows)
         return results
 
@@ -210,8 +211,10 @@ class BoostEvaluation(OnGrid):
                 samples = [{**of, **more} for of, more in zip(samples, further, strict=True)]
             results[0].chosen.extend(self._for_recipes(together))
         _add_scopes(members, results, samples)
-        best = [{name: self._best_gain(name, member) for name in member.features} for member in members]
-        others = ", ".join(sorted({name for setting in settings for name in setting.others}))
+        best = []
+        for member in members:
+            best.append({name: self._best_gain(name, member) for name in member.features})
+        others = ", ".join(sorted(set().union(*(setting.others for setting in settings))))
         named = named_levels(settings)
         for result, setting, member in zip(results, settings, members, strict=True):
             for row in asked(result.boosts, self.boosts):
@@ -375,17 +378,17 @@ def _add_scopes(
     if len(by_dataset) > 1:
         scopes.append((ALL, list(range(len(by_dataset)))))
     for name, datasets in scopes:
-        places = sorted(place for dataset in datasets for place in by_dataset[dataset])
+        places = sorted(itertools.chain.from_iterable(by_dataset[dataset] for dataset in datasets))
         joint: dict[Key, Floats] = {}
         for key in samples[datasets[0]]:
             if all(key in samples[dataset] for dataset in datasets):
                 parts = [samples[dataset][key] * (len(by_dataset[dataset]) / len(places)) for dataset in datasets]
                 joint[key] = np.sum(parts, axis=0)
         by_gold: dict[str, list[BoostRow]] = {}
-        for line in (line for place in places for line in single[place]):
+        for line in itertools.chain.from_iterable(single[place] for place in places):
             by_gold.setdefault(line.human, []).append(line)
         for gold, lines in by_gold.items():
-            labels = {label for place in places for label in _labels(members[place], gold)}
+            labels = set().union(*(_labels(members[place], gold) for place in places))
             results[places[0]].boosts.extend(over_scope((name, ALL), lines, joint, len(labels)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -85,7 +86,8 @@ def terms_of(
     """
     of_groups = [levels(names) for names in groups]
     of_sides = [text_statistics(rows, codes(clusters)) for rows in texts]
-    in_turn = [column for columns in zip(*(side.T for side in of_sides), strict=True) for column in columns]
+    # The first term of each side, then the second of each: with few clusters no side is left out.
+    in_turn = list(itertools.chain.from_iterable(zip(*(side.T for side in of_sides), strict=True)))
     of_texts = in_turn[: number_of(codes(clusters)) // PER_TERM]
     return np.column_stack([np.empty((len(clusters), 0)), *of_groups, *of_texts])
 
@@ -130,10 +132,11 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
     """
     labels = [np.asarray(names, dtype=np.str_) for names in clusters]
     known = [list(set(names)) for names in clusters]
-    return [
-        {other: ~np.isin(of_other, names) for other, of_other in enumerate(labels) if other != place}
-        for place, names in enumerate(known)
-    ]
+    free = []
+    for place, names in enumerate(known):
+        others = [other for other in range(len(labels)) if other != place]
+        free.append({other: ~np.isin(labels[other], names) for other in others})
+    return free
 
 
 def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
@@ -248,7 +251,9 @@ def member_of(
             lacking |= lacking_there
         features = {name: columns for name, columns in features.items() if name not in lacking}
         # one set of segments for all boosts that can be made here, in the folds of the grid's points
-        known = [columns for of in (features, *placebos) for name, columns in of.items() if name in features]
+        known = list(features.values())
+        for of_placebo in placebos:
+            known += [of_placebo[name] for name in of_placebo if name in features]
         used = np.logical_and.reduce([among, *(np.isfinite(columns).all(axis=1) for columns in known)])
     words = log_words(*(setting.word_counts(role) for role in setting.worded))
     items = np.array([segment.id for segment in setting.segments.segments])

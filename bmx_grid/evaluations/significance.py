@@ -139,8 +139,11 @@ class SignificanceEvaluation(OnGrid):
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
         """With p values by family."""
         results = super().evaluate(settings, each)
-        rows = [row for result in results for row in result["tests"]]
-        places = [place for place, result in enumerate(results) for _ in result["tests"]]
+        rows = []
+        places = []
+        for place, result in enumerate(results):
+            rows += result["tests"]
+            places += [place] * len(result["tests"])
         refined = iter(adjusted(self._refined(settings, places, rows)))
         for result in results:
             result["tests"] = [next(refined) for _ in result["tests"]]
@@ -349,7 +352,7 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     the next rank, and so on. A metric has rank 0 where its value is undefined, or each of its p values. p_of: by two
     indices, in either order.
     """
-    tested = {at for pair, p in p_of.items() if np.isfinite(p) for at in pair}
+    tested = set().union(*(pair for pair, p in p_of.items() if np.isfinite(p)))
     ranks = [0] * len(values)
     group: list[int] = []
     rank = 1

@@ -209,9 +209,10 @@ class WordsEvaluation(Evaluation):
         """The measures of each side with tags."""
         (setting,) = settings
         sides = tagged_sides(setting)
-        rows = [
-            row for tagged in sides for row in (*self._of_scores(setting, tagged), *self._of_labels(setting, tagged))
-        ]
+        rows = []
+        for tagged in sides:
+            rows += self._of_scores(setting, tagged)
+            rows += self._of_labels(setting, tagged)
         return [{"words": rows, "word_tags": [tagged.fit for tagged in sides]}]
 
     def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:

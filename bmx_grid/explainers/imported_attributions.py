@@ -7,6 +7,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
@@ -115,7 +116,7 @@ class Imported(FromFile, Explainer):
             attributions={role: side.attributions for role, side in ordered.items()},
             attributed={role: side.attributed for role, side in ordered.items()},
             words={role: side.words for role, side in ordered.items() if side.words is not None},
-            refused={row: why for side in ordered.values() for row, why in side.refused.items()},
+            refused=dict(chain.from_iterable(side.refused.items() for side in ordered.values())),
         )
         return dataclasses.replace(self, explanations=_digest(ordered)), given
 

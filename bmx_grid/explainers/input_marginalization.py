@@ -147,7 +147,10 @@ def propose(
         in_batches(work, np.full(len(ids), rows.shape[1]), loaded, batch_tokens)
     best, probabilities = (np.concatenate(parts) for parts in zip(*passes, strict=True))
     texts, _ = _candidates(loaded)
-    return [[texts[token] for token in row] for row in best.tolist()], probabilities
+    fillings = []
+    for row in best.tolist():
+        fillings.append([texts[token] for token in row])
+    return fillings, probabilities
 
 
 def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int) -> tuple[Ints, Floats]:

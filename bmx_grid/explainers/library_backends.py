@@ -47,7 +47,9 @@ def explain_by_lime(plan: Plan, scores: Floats, kernel_width: float, alpha: floa
     known = _by_mask(plan.keep, scores)
 
     def predict(texts: list[str]) -> Floats:
-        masks = [[word.isdecimal() for word in text.split(" ")] for text in texts]
+        masks = []
+        for text in texts:
+            masks.append([word.isdecimal() for word in text.split(" ")])
         return _look_up(known, np.array(masks))[:, None]
 
     explainer = LimeTextExplainer(

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class CurveTerms:
         """float64[n, k] the terms, k at most `size`."""
         score, *words = ((np.column_stack([score, log_words]) - self.means) / self.sds).T
         linear = [score, *words]
-        products = [one * other for at, one in enumerate(linear) for other in linear[at:]]
+        products = [one * other for one, other in combinations_with_replacement(linear, 2)]
         terms = [*linear, *products, *(one**3 for one in linear), *self._spline(score)]
         return np.column_stack(terms[: self.size])
 

@@ -140,7 +140,10 @@ def weighted_statistics(
     """
     some = ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2))
     parts = [_statistics_of(statistics, metric[part], human[part], times[part], fewest) for part in some]
-    return {statistic: np.concatenate([part[statistic] for part in parts]) for statistic in statistics}
+    samples = {}
+    for statistic in statistics:
+        samples[statistic] = np.concatenate([part[statistic] for part in parts])
+    return samples
 
 
 def _statistics_of(

@@ -8,6 +8,7 @@ diagonal. Which of equally good shifts is made, and when the search gives up, de
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def edits(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str
     numbers: dict[str, int] = {}
     sides = []
     for texts in (hypotheses, references):
-        flat = [numbers.setdefault(word, len(numbers)) for words in texts for word in words]
+        flat = [numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(texts)]
         ends = np.cumsum([0, *map(len, texts)])
         sides += [np.array(flat, dtype=np.int64), ends.astype(np.int64)]
     found = np.empty(len(hypotheses), dtype=np.int64)

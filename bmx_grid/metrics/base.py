@@ -218,11 +218,9 @@ class OfReferences(Metric):
         if not self.reads_several(items):
             return count(items)
         each = [self.references_of(item) for item in items]
-        single = [
-            item._replace(reference=text, further_references=())
-            for item, texts in zip(items, each, strict=True)
-            for text in texts
-        ]
+        single = []
+        for item, texts in zip(items, each, strict=True):
+            single += [item._replace(reference=text, further_references=()) for text in texts]
         rows = count(single)
         scores = score(rows) if self.higher_is_better else -score(rows)
         starts = np.cumsum([0, *map(len, each)])

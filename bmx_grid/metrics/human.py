@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -42,7 +43,7 @@ class Human(Metric):
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """One for each further human score of any set, as `human_esa`."""
-        further = dict.fromkeys(aspect for segments in sets for aspect in segments.judgements.aspects[1:])
+        further = dict.fromkeys(chain.from_iterable(segments.judgements.aspects[1:] for segments in sets))
         return {f"{name}_{aspect}": dataclasses.replace(self, aspect=aspect) for aspect in further}
 
     def fitted(self, segments: SegmentSet) -> Self:

@@ -88,8 +88,13 @@ class Sentinel(SentenceEmbedding):
         roles: tuple[Role, ...] = (self.ground_truth, "hypothesis")
         if self.sees != "lengths":
             return self.embedded([item.text(roles[self.sees == "hypothesis"]) for item in items])
-        texts = [[item.text(role) for role in roles] for item in items]
-        counts = [[count for text in pair for count in (len(text.split()), len(text))] for pair in texts]
+        counts = []
+        for item in items:
+            of_item: list[int] = []
+            for role in roles:
+                text = item.text(role)
+                of_item += [len(text.split()), len(text)]
+            counts.append(of_item)
         logs = np.log1p(np.array(counts, dtype=np.float64))
         return np.column_stack([logs, logs**2])
 

@@ -269,7 +269,9 @@ def check_revision(model: str, revision: str | None) -> None:
     if revision is None or not _COMMIT.fullmatch(revision):
         return
     pinned = re.compile(rf"^ *(\w*)model: (\S+).*\n *\1(?:model_)?revision: {revision}\b", re.MULTILINE)
-    models = {named for file in CONFIGS.glob("*/*.yaml") for _, named in pinned.findall(file.read_text("utf-8"))}
+    models = set()
+    for file in CONFIGS.glob("*/*.yaml"):
+        models |= {named for _, named in pinned.findall(file.read_text("utf-8"))}
     repositories = {named.rpartition("/")[2] for named in models}  # gpt2 is openai-community/gpt2, too
     if models and model.rpartition("/")[2] not in repositories:
         raise UnavailableError(

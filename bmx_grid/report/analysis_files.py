@@ -103,7 +103,9 @@ def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
 def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:
     """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
     given = Given(Tables(tables))
-    shown = [table for question in of_metrics() for table in question.tables(given.ask(question.compute))]
+    shown = []
+    for question in of_metrics():
+        shown += question.tables(given.ask(question.compute))
     if not shown:
         return (None, [], "")
     frame = given.frames.get("correlations", next(iter(given.frames.values())))

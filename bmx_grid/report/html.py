@@ -6,6 +6,7 @@ The answer stands first; everything else is folded, and made by the page's scrip
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import re
 import sys
@@ -79,7 +80,7 @@ def write_report(
         figure=first,
         counts=[_with_minus(line) for line in analysis.ask(headline.compute).headline],
         overview=[parts[table.stem] for table in tables if table.brief],
-        verdicts=[_table(part, signed) for table in of_verdicts for part in _parts_of_verdicts(table)],
+        verdicts=[_table(part, signed) for part in itertools.chain.from_iterable(map(_parts_of_verdicts, of_verdicts))],
         settings=parts.get("settings"),
         tables=[parts[table.stem] for table in tables if not table.brief and table.stem not in OWN_PARTS],
         rule=RULE,
@@ -178,12 +179,20 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _table(table: Table, signed: str = "") -> Mapping[str, Any]:
     """Cells are (text, whether it is bold); columns are numeric where no cell is a text. signed: the last note."""
-    texts = [any(isinstance(cell.value, str) for cell in column) for column in zip(*table.rows, strict=True)]
+    texts = []
+    for column in zip(*table.rows, strict=True):
+        texts.append(any(isinstance(cell.value, str) for cell in column))
+    groups = []
+    for group in table.groups:
+        rows = []
+        for row in group:
+            rows.append([(_shown(cell), cell.marked) for cell in row])
+        groups.append(rows)
     return {
         "title": table.title,
         "name": f"table-{table.stem}",
         "header": list(zip(table.header, texts or [True] * len(table.header), strict=True)),
-        "groups": [[[(_shown(cell), cell.marked) for cell in row] for row in group] for group in table.groups],
+        "groups": groups,
         "notes": [_with_minus(note) for note in table.notes if note != signed],
     }
 

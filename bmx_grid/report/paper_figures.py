@@ -154,7 +154,9 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
         f"{undefined_in_words(undefined, 'gain')}"
     )
     by_names = rows_by(settings, lambda row: getattr(row.setting, factor))
-    values = {name: [row.gain for row in rows if not math.isnan(row.gain)] for name, rows in by_names.items()}
+    values = {}
+    for name, rows in by_names.items():
+        values[name] = [row.gain for row in rows if not math.isnan(row.gain)]
     stem = f"gain_by_{factor}_{file_stem(explainer)}"
     title = f"Gain of {label(explainer)} by {factor_in_words(factor)}"
     return signed(analysis, stem, title, caption, partial(_strips, values, means, f"gain in {kind}"))

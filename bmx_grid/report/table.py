@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import textwrap
 import unicodedata
@@ -51,10 +52,19 @@ def as_text(table: Table, width: int | None = None) -> str:
     width: characters per line; a wider table is written in blocks of columns, the names repeated in each.
     """
     header = [visible(name) for name in table.header]
-    marked = [any(row[column].marked for row in table.rows) for column in range(len(header))]
-    groups = [[[_marked(*cell) for cell in zip(row, marked, strict=True)] for row in group] for group in table.groups]
-    every = [header, *(row for rows in groups for row in rows)]
-    widths = [max(width_of(row[column]) for row in every) for column in range(len(header))]
+    marked = []
+    for column in range(len(header)):
+        marked.append(any(row[column].marked for row in table.rows))
+    groups = []
+    for group in table.groups:
+        rows = []
+        for row in group:
+            rows.append([_marked(*cell) for cell in zip(row, marked, strict=True)])
+        groups.append(rows)
+    every = [header, *itertools.chain.from_iterable(groups)]
+    widths = []
+    for column in range(len(header)):
+        widths.append(max(width_of(row[column]) for row in every))
     lines = [visible(table.title)]
     blocks = _blocks(widths, table.names, width)
     for block in blocks:

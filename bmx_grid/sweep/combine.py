@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -127,7 +128,7 @@ def left_out(fallen: Sequence[Fallen], patterns: Sequence[str]) -> list[Refused]
     for (label, reason), by_pair in absent.items():
         details = next(iter(by_pair.values()))
         lacking.append(Refused(label, f"{reason.rstrip('.')} ({', '.join(by_pair)}){details}"))
-    labels = [label for pattern in unwanted for label in unwanted[pattern]]
+    labels = list(itertools.chain.from_iterable(unwanted.values()))
     by_choice = [Refused(named(labels, 1), "not wanted in this sweep (leave_out)")] if labels else []
     useless = "no setting fits this pattern of leave_out; correct or delete it"
     fits_nothing = [Refused(visible(pattern), useless) for pattern in unwanted if not unwanted[pattern]]

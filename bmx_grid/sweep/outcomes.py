@@ -82,7 +82,10 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     at_once = [part for part in evaluations.values() if part.AS_IT_ENDS]
     finished = replace(finished, known={part.key: part.of_setting(finished) for part in at_once})
     parts = {"metric": setting.metric, "explainer": setting.explainer}
-    settings = {f"{of}.{key}": value for of, part in parts.items() if part for key, value in part.fingerprint().items()}
+    settings: dict[str, Any] = {}
+    for role, part in parts.items():
+        if part is not None:
+            settings |= {f"{role}.{key}": value for key, value in part.fingerprint().items()}
     result = SettingResult(
         *setting.names,
         evaluated=finished.known,
@@ -206,15 +209,21 @@ def seeds_table(
     if not repeats:
         return None
     repeats.sort(key=lambda result: result.parameters["seed"])
-    rows = [(result, *row) for result in in_order(repeats) for row in gains_by_point(result).items()]
-    return pa.table(
-        {
-            **{name: repeated([getattr(result, name) for result, _, _ in rows]) for name in NAMES},
-            "seed": pa.array([result.parameters["seed"] for result, _, _ in rows], pa.int64()),
-            "point": repeated([point for _, point, _ in rows]),
-            "gain": pa.array([gain for _, _, gain in rows], pa.float64()),
-        }
-    )
+    results = []
+    points = []
+    gains = []
+    for result in in_order(repeats):
+        for point, gain in gains_by_point(result).items():
+            results.append(result)
+            points.append(point)
+            gains.append(gain)
+    columns = {}
+    for name in NAMES:
+        columns[name] = repeated([getattr(result, name) for result in results])
+    columns["seed"] = pa.array([result.parameters["seed"] for result in results], pa.int64())
+    columns["point"] = repeated(points)
+    columns["gain"] = pa.array(gains, pa.float64())
+    return pa.table(columns)
 
 
 def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:

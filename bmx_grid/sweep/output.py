@@ -48,7 +48,8 @@ def table_path(folder: Path, name: str) -> Path:
 
 def table_files(folder: Path) -> dict[str, Path]:
     """The tables in a sweep's folder, by name: where `table_path` says."""
-    return {file.stem: file for place in ("*.parquet", f"{TABLES}/*.parquet") for file in sorted(folder.glob(place))}
+    files = [*sorted(folder.glob("*.parquet")), *sorted(folder.glob(f"{TABLES}/*.parquet"))]
+    return {file.stem: file for file in files}
 
 
 @dataclass(frozen=True)

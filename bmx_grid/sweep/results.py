@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -182,8 +183,12 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
     for table, row in evaluation.ROWS.items():
         parts = [of_setting[table] for of_setting in columns]
         sizes = [len(next(iter(part.values()))) for part in parts]
-        names = {name: repeated([getattr(result, name) for result in done], sizes) for name in NAMES}
-        columns_here = {name: _column(kind, [part[name] for part in parts]) for name, kind in columns_of(row).items()}
+        names = {}
+        for name in NAMES:
+            names[name] = repeated([getattr(result, name) for result in done], sizes)
+        columns_here = {}
+        for name, kind in columns_of(row).items():
+            columns_here[name] = _column(kind, [part[name] for part in parts])
         tables[table] = pa.table({**names, **columns_here})
     return tables
 
@@ -225,7 +230,10 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
         kinds[name] = pa.string() if isinstance(value, str) else pa.int64() if is_count else pa.float64()
         if isinstance(value, bool):
             kinds[name] = pa.bool_()
-    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
+    columns = {}
+    for name, kind in kinds.items():
+        columns[name] = pa.array([row[name] for row in rows], kind)
+    return pa.table(columns)
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
@@ -262,7 +270,7 @@ def _column(kind: str, parts: Sequence[Any]) -> Any:
     import pyarrow as pa
 
     if kind == "text":
-        return repeated([str(value) for part in parts for value in part])
+        return repeated(list(map(str, itertools.chain.from_iterable(parts))))
     kinds: dict[str, Any] = {"number": np.float64, "count": np.int64, "flag": np.bool_}
     arrays = [np.asarray(part, kinds[kind]) for part in parts]
     return pa.array(np.concatenate([np.empty(0, kinds[kind]), *arrays]))
@@ -310,11 +318,15 @@ def scores_table(results: Iterable[SettingResult]) -> pa.Table:
     kinds = dict.fromkeys(("id", "system", "cluster", "human_name"), pa.string())
     kinds |= {f"words_{role}": pa.int32() for role in ROLES}
     done = in_order(results)
-    parts = [
-        pa.table({name: pa.array(values, kinds.get(name)) for name, values in result.scores.items()}) for result in done
-    ]
+    parts = []
+    for result in done:
+        columns = {name: pa.array(values, kinds.get(name)) for name, values in result.scores.items()}
+        parts.append(pa.table(columns))
     table = pa.concat_tables(parts, promote_options="default").combine_chunks()
-    names = {name: repeated([getattr(result, name) for result in done], list(map(len, parts))) for name in NAMES}
+    sizes = list(map(len, parts))
+    names = {}
+    for name in NAMES:
+        names[name] = repeated([getattr(result, name) for result in done], sizes)
     return pa.table({**names, **{name: table.column(name) for name in table.column_names}})
 
 

@@ -41,7 +41,9 @@ def run_plan(
     """
     cached = [setting for setting in plan.everything if setting.cached]
     at_once = [part for part in evaluations.values() if part.AS_IT_ENDS]
-    cost = sum(part.cost(len(setting.segments)) for setting in cached for part in at_once)
+    cost = 0.0
+    for setting in cached:
+        cost += sum(part.cost(len(setting.segments)) for part in at_once)
     works = [partial(finish, setting, evaluations, None) for setting in cached]
     evaluated = (outcome for _, outcome in wherever_quicker(works, executor, cost))
     # Closed when the sweep stops: that ends the jobs which are still running.

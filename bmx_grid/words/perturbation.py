@@ -107,10 +107,11 @@ class Plan:
         if self.replacement is None:
             return [join_words(list(compress(self.words, row))) for row in self.keep.tolist()]
         gone = self.replacement
-        return [
-            join_words([word if kept else gone for word, kept in zip(self.words, row, strict=True)])
-            for row in self.keep.tolist()
-        ]
+        texts = []
+        for row in self.keep.tolist():
+            shown = [word if kept else gone for word, kept in zip(self.words, row, strict=True)]
+            texts.append(join_words(shown))
+        return texts
 
     def _with_gaps(self, kept: Sequence[bool], gaps: tuple[str, ...]) -> str:
         """One text; gaps[0] and the last gap are always there."""

@@ -130,12 +130,14 @@ def tags_of_spans(
     Raises KeyError for a severity without a weight, ValueError for words that are not in their text.
     """
     heaviest = [_heaviest(*parts) for parts in zip(texts, spans, words, strict=True)]
-    tags = WordTags(
-        tuple(map(tuple, words)),
-        Labels.from_rows([span is not None for span in row] for row in heaviest),
-        tuple(tuple("" if span is None else span.category for span in row) for row in heaviest),
-        tuple(tuple("" if span is None else span.severity for span in row) for row in heaviest),
-    )
+    marked = []
+    categories = []
+    severities = []
+    for row in heaviest:
+        marked.append([span is not None for span in row])
+        categories.append(tuple("" if span is None else span.category for span in row))
+        severities.append(tuple("" if span is None else span.severity for span in row))
+    tags = WordTags(tuple(map(tuple, words)), Labels.from_rows(marked), tuple(categories), tuple(severities))
     return tags, Ragged.from_rows([0.0 - WEIGHTS[span.severity] if span else 0.0 for span in row] for row in heaviest)
 
 

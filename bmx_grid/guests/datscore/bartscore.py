@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, Self, cast
 
 import numpy as np
@@ -119,7 +120,8 @@ class BartScore(Seq2SeqMetric):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        return tuple(role for role in ROLES if any(role in direction for direction in self._directions()))
+        read = set(chain.from_iterable(self._directions()))
+        return tuple(role for role in ROLES if role in read)
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """Passes of the model: two for f."""

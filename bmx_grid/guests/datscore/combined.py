@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -211,7 +212,8 @@ class Combined(Mixed):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        return tuple(role for role in ROLES if any(role in metric.reads for _, metric in self.metrics))
+        read = set(chain.from_iterable(metric.reads for _, metric in self.metrics))
+        return tuple(role for role in ROLES if role in read)
 
     @property
     def cost(self) -> Cost:
@@ -240,14 +242,14 @@ class Combined(Mixed):
         return super().fingerprint() | {"metrics": [metric.fingerprint() for _, metric in self.metrics]}
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
-        return tuple(model for _, metric in self.metrics for model in metric.pretrained())
+        return tuple(chain.from_iterable(metric.pretrained() for _, metric in self.metrics))
 
     def check(self) -> None:
         for _, metric in self.metrics:
             metric.check()
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
-        members = [pair for option, metric in self.metrics for pair in metric.members(option, sets).items()]
+        members = list(chain.from_iterable(metric.members(option, sets).items() for option, metric in self.metrics))
         return {name: dataclasses.replace(self, metrics=tuple(members))}
 
     def fitted(self, segments: SegmentSet) -> Self:

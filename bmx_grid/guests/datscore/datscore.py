@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -56,7 +57,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         names = self.part_names
         if len(set(names)) < len(names) or not names:
             raise ConfigError("datscore.directions: name at least one direction, and none of them twice.")
-        known = [*self.reads, *(f"{role}.{language}" for role in self.reads for language in self.augment)]
+        known = [*self.reads, *(f"{role}.{language}" for role, language in product(self.reads, self.augment))]
         for name in names:
             one, arrow, other = name.partition("->")
             if not arrow or one == other:
@@ -77,8 +78,11 @@ class DatScore(Mixed, Seq2SeqMetric):
         if self.directions is not None:
             return self.directions
         truths = [role for role in self.reads if role != "hypothesis"]
-        texts = [*truths, *(f"{role}.{language}" for role in truths for language in self.augment)]
-        return tuple(name for text in texts for name in (f"{text}->hypothesis", f"hypothesis->{text}"))
+        texts = [*truths, *(f"{role}.{language}" for role, language in product(truths, self.augment))]
+        names: list[str] = []
+        for text in texts:
+            names += [f"{text}->hypothesis", f"hypothesis->{text}"]
+        return tuple(names)
 
     def fitted(self, segments: SegmentSet) -> Self:
         """For a set: its languages, and the items that translations, scores and weights are kept of."""
@@ -114,7 +118,7 @@ class DatScore(Mixed, Seq2SeqMetric):
 
     def _texts(self) -> list[str]:
         """The names of the texts that directions use."""
-        return list(dict.fromkeys(text for name in self.part_names for text in name.split("->")))
+        return list(dict.fromkeys(chain.from_iterable(name.split("->") for name in self.part_names)))
 
     def _versions(self, name: str, items: Sequence[Item]) -> list[str]:
         """The text of this name of each item, translated where the name has a language."""

@@ -277,7 +277,9 @@ def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> 
             **options,
         )
     marks = set(known_languages(tokenizer).values())  # M2M-100's tokenizer does not count them as special ones
-    kept = [[token for token in row if token not in marks] for row in made.tolist()]
+    kept = []
+    for row in made.tolist():
+        kept.append([token for token in row if token not in marks])
     return [text.strip() for text in tokenizer.batch_decode(kept, skip_special_tokens=True)]
 
 

@@ -69,14 +69,15 @@ class TopSystemsEvaluation(Evaluation):
             fitted = [any(fit == ON_THESE for _, fit in levels[place]) for place in (one, other)]
             left, right = (other, one) if fitted == [False, True] else (one, other)
             differences[left] += _differences(levels[left], levels[right], settings[right].metric_name)
-        return [
-            {
-                "top_systems": [row for key, level in of.items() for row in _top_rows(*key, level)],
-                "ranks": [row for key, level in of.items() for row in _rank_rows(*key, level)],
-                "top_differences": rows,
-            }
-            for of, rows in zip(levels, differences, strict=True)
-        ]
+        results: list[Mapping[str, Sequence[Any]]] = []
+        for of_setting, rows in zip(levels, differences, strict=True):
+            top: list[Any] = []
+            ranks: list[Any] = []
+            for key, level in of_setting.items():
+                top += _top_rows(*key, level)
+                ranks += _rank_rows(*key, level)
+            results.append({"top_systems": top, "ranks": ranks, "top_differences": rows})
+        return results
 
     def _levels(self, setting: Finished) -> Iterator[tuple[tuple[int, str], SystemLevel]]:
         """The best systems by how many they are and what the metric was fitted on; none with fewer than three.

@@ -156,7 +156,7 @@ class TasksEvaluation(Evaluation):
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
         """With one ranking over the tasks of all language pairs."""
         results = super().evaluate(settings, each)
-        tasks = self._by_pairs([task for result in results for task in result.pop("tasks")])
+        tasks = self._by_pairs(list(itertools.chain.from_iterable(result.pop("tasks") for result in results)))
         first_of = {setting.metric_name: place for place, setting in reversed(list(enumerate(settings)))}
         values = {task.name: self._values(task) for task in tasks}
         for task in tasks:
@@ -195,7 +195,9 @@ class TasksEvaluation(Evaluation):
         if not shared or len(metrics) < 2:
             return
         weights = [task.weight for task in shared]
-        table = [[values[task.name][metric] for metric in metrics] for task in shared]
+        table = []
+        for task in shared:
+            table.append([values[task.name][metric] for metric in metrics])
         means = np.average(table, axis=0, weights=weights).tolist()
         pairs = list(itertools.combinations(range(len(metrics)), 2))
         work = []

@@ -191,12 +191,11 @@ class _Jobs(Cluster):
         if n_done > self._n_done:
             self._n_done = n_done
             self._in_vain = 0
-        ended = [
-            (cluster, name)
-            for cluster in self._clusters.values()
-            for name, job in cluster.workers.items()
-            if str(job.job_id) not in listed
-        ]
+        ended = []
+        for cluster in self._clusters.values():
+            for name, job in cluster.workers.items():
+                if str(job.job_id) not in listed:
+                    ended.append((cluster, name))
         for cluster, name in ended:
             del cluster.workers[name]
         if all(len(cluster.workers) == len(cluster.worker_spec) for cluster in self._clusters.values()):
