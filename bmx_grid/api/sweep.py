@@ -61,8 +61,6 @@ def count_failures(config: Mapping[str, Any]) -> int:
 def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
     from bmx_grid.api.sweep_plan import plan_sweep
-    from bmx_grid.core.storage import write_text
-    from bmx_grid.report.analysis_files import REPORT
     from bmx_grid.report.terminal_lines import announcement, failures, plan_table
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.settings import Refused
@@ -70,7 +68,6 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     sweep = plan_sweep(config)
     plan = sweep.plan
     settings = sweep.settings
-    tracker = sweep.tracker
     spec = None if sweep.grid is None else sweep.grid.spec
     if not plan.settings:
         left = [Refused(one.label, f"left out: {one.reason}") for one in plan.left_out]
@@ -90,13 +87,32 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
         _say(sweep, line, _warn)
     folder = OutputFolder(settings.output_dir)
     fingerprint = sweep.fingerprint()
-    page = settings.output_dir / REPORT
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
-    if unchanged is not None and tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
-        say(str(unchanged["said"]))
-        shown = _page_named(page, shown=settings.analysis and page.is_file())
-        say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date{shown}")
-        return Ended(int(unchanged["n_failed"]), len(plan.settings))
+    if unchanged is not None and sweep.tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
+        return _up_to_date(sweep, unchanged, start)
+    return _run_and_write(sweep, folder, fingerprint, start)
+
+
+def _up_to_date(sweep: Sweep, unchanged: Mapping[str, Any], start: float) -> Ended:
+    """Say again what the same sweep said when it wrote these files."""
+    from bmx_grid.report.analysis_files import REPORT
+
+    settings = sweep.settings
+    page = settings.output_dir / REPORT
+    say(str(unchanged["said"]))
+    shown = _page_named(page, shown=settings.analysis and page.is_file())
+    say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date{shown}")
+    return Ended(int(unchanged["n_failed"]), len(sweep.plan.settings))
+
+
+def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: float) -> Ended:
+    """Score and evaluate what is planned, and write it; start: of the time that is told."""
+    from bmx_grid.core.storage import write_text
+    from bmx_grid.report.analysis_files import REPORT
+    from bmx_grid.sweep.settings import Refused
+
+    settings = sweep.settings
+    tracker = sweep.tracker
     folder.claim(_usual_files(sweep))  # before hours of work: what cannot be written, or may not
     failed: Sequence[Refused] = ()
     try:
@@ -110,6 +126,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     tracker.finish(failed)
     scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
     where = f"{settings.output_dir}/{tracker.where()}"
+    page = settings.output_dir / REPORT
     shown = _page_named(page, shown=page in written)
     _say(sweep, f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {where}{shown}")
     if tracker.failure is not None:

@@ -44,6 +44,7 @@ from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, 
 from bmx_grid.datasets.tables import (
     REQUIRED,
     TABLE_ENDINGS,
+    TableFile,
     first_few,
     in_shell,
     named_roles,
@@ -102,7 +103,11 @@ def _run(act: str, settings: Sequence[str], columns: Mapping[str, Any]) -> int:
         for name in of_spans:
             _show_spans(Path(name).expanduser(), int(limit))
         names = [name for name in names if name not in of_spans or _has_segments(Path(name).expanduser())]
-        if of_spans and not names:
+        unrated = [name for name in names if _is_unrated(Path(name).expanduser())]
+        for name in unrated:
+            _show_items(Path(name).expanduser())
+        names = [name for name in names if name not in unrated]
+        if (of_spans or unrated) and not names:
             return 0
     readers = [_reader(name, values) for name in (options("dataset") if names in ([], ["all"]) else names)]
     if act == "show":
@@ -232,6 +237,36 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
 def _has_segments(path: Path) -> bool:
     """Whether a file of spans is a table of rated segments as well."""
     return span_format(path) in (JSONL, NESTED) and set(REQUIRED) <= set(open_table(path).names)
+
+
+def _is_unrated(path: Path) -> bool:
+    """Whether a file holds items of a shared task that nobody has rated yet, or predictions."""
+    return path.is_file() and path.name.endswith((".jsonl", ".jsonl.gz")) and _lacks_scores(open_table(path))
+
+
+def _lacks_scores(table: TableFile) -> bool:
+    return bool(table.outputs) and not set(REQUIRED) <= set(table.names)
+
+
+def _show_items(path: Path) -> None:
+    """Print what a file of items without human scores holds, and how it is scored or read."""
+    table = open_table(path)
+    outputs = table.outputs
+    items = len({output.id for output in outputs})
+    count = f"{counted(len(outputs), 'output')} of {counted(items, 'item')}"
+    print(f"{visible(str(path))}: {count}, without a score of people")
+    for column in ("language_pair", "system"):
+        names = sorted({getattr(output, column) for output in outputs})
+        print(f"  {factor_in_words(column):<14} {visible(first_few(names))}")
+    numbers = list(dict.fromkeys(itertools.chain.from_iterable(output.scores for output in outputs)))
+    print(f"  {'numbers':<14} {visible(first_few(numbers)) if numbers else 'none'}")
+    if outputs[0].hypothesis is None:
+        words = ["bmx-grid run", "'metric=[imported]'", override("metric.imported.file", str(path))]
+        words += [override("metric.imported.columns.score", name) for name in numbers[:1]]
+        print("\nto use them as scores of a data set's segments:\n" + " \\\n    ".join([*words, "…"]))
+    else:
+        metric = "e5_xbertscore" if outputs[0].reference is None else "chrf"
+        print(f"\nto score them:\nbmx-grid score --metric {metric} --format wmt26 -t {shlex.quote(str(path))}")
 
 
 def _show_spans(path: Path, limit: int) -> None:

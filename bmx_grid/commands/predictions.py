@@ -31,8 +31,24 @@ def items_of(path: Path) -> Sequence[Output]:
     return outputs
 
 
+def columns_read(outputs: Sequence[Output], roles: Sequence[str], path: Path) -> list[list[str]]:
+    """The texts of each role, in the order of outputs. Raises DataError naming the line of an item that lacks one."""
+    columns = []
+    for role in roles:
+        texts = []
+        for output in outputs:
+            text: str | None = getattr(output, role)
+            if text is None:
+                reads = f"the metric reads the {role}, and the item has none; choose another metric"
+                raise DataError(f"{path}, {output.place}: {reads}.")
+            texts.append(text)
+        columns.append(texts)
+    return columns
+
+
 def predictions(
     outputs: Sequence[Output],
+    columns: Sequence[Sequence[str]],
     scorer: Scorer,
     *,
     with_spans: bool,
@@ -41,12 +57,10 @@ def predictions(
 ) -> Iterator[str]:
     """A line per item. Scores are turned so that higher is better, on the scale that `score` prints.
 
-    with_spans: also `task1_pred`, runs of words to which the explainer gives weights of errors. error_free_from: also
-    `task3_pred`, 1 for scores from there on. Raises DataError where a text that the metric reads is missing.
+    columns: the texts that the scorer reads, a list per role. with_spans: also `task1_pred`, runs of words to which the
+    explainer gives weights of errors. error_free_from: also
+    `task3_pred`, 1 for scores from there on.
     """
-    columns = []
-    for role in scorer.reads:
-        columns.append([_text(output, role) for output in outputs])
     scored = scorer.explain(*columns, progress=progress)
     sign = 1 if scorer.metric.higher_is_better else -1
     scores = (sign * scale_of(scorer.metric) * scored.scores).tolist()
@@ -67,13 +81,6 @@ def predictions(
             item.setdefault("task3_pred", {})[output.system] = free
     for item in items.values():
         yield json.dumps(item, ensure_ascii=False)
-
-
-def _text(output: Output, role: str) -> str:
-    text: str | None = getattr(output, role)
-    if text is None:
-        raise DataError(f"{output.place}: the metric reads the {role}, and the item has none; choose another metric.")
-    return text
 
 
 def _spans(explanation: Explanation) -> list[dict[str, Any]]:

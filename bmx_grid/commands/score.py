@@ -44,7 +44,7 @@ import numpy as np
 from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.predictions import items_of, predictions
+from bmx_grid.commands.predictions import columns_read, items_of, predictions
 from bmx_grid.commands.scored_text import as_json, human_agreement, scored_lines, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
@@ -155,7 +155,8 @@ def _run(parsed: argparse.Namespace) -> str:
 
 def _predictions(parsed: argparse.Namespace, settings: Mapping[str, Any]) -> str:
     """Predictions for WMT26, a line per item. Raises BmxError for every mistake that the user can fix."""
-    outputs = items_of(Path(parsed.hypothesis[0]).expanduser())
+    path = Path(parsed.hypothesis[0]).expanduser()
+    outputs = items_of(path)
     pairs = {output.language_pair for output in outputs}
     if parsed.language_pair is None and len(pairs) == 1:
         parsed.language_pair = next(iter(pairs))
@@ -163,12 +164,10 @@ def _predictions(parsed: argparse.Namespace, settings: Mapping[str, Any]) -> str
     if parsed.words and (scorer.explainer is None or not scorer.explainer.marks_errors):
         raise ConfigError("--words with --format wmt26 gives error spans, which --explainer spans marks; name it.")
     shown = scorer if parsed.words else scorer.unexplained
-    columns = []
-    for role in shown.reads:
-        columns.append([getattr(output, role) or "" for output in outputs])
+    columns = columns_read(outputs, shown.reads, path)
     with Progress(0 if parsed.quiet else shown.count_texts(*columns)) as progress:
         how: dict[str, Any] = {"with_spans": parsed.words, "error_free_from": parsed.error_free_from}
-        return "\n".join(predictions(outputs, shown, progress=progress.advance, **how))
+        return "\n".join(predictions(outputs, columns, shown, progress=progress.advance, **how))
 
 
 def _check(parsed: argparse.Namespace) -> None:

@@ -83,8 +83,14 @@ def _layout(record: Mapping[str, Any]) -> str | None:
 
 def outputs_of(records: Mapping[int, Mapping[str, Any]], path: str) -> Iterator[Output]:
     """The outputs of records, by their line. Raises DataError naming line, system and value for another layout."""
+    line_of: dict[str, int] = {}
     for line, record in records.items():
-        yield from _outputs(record, line, f"{path}, line {line}")
+        where = f"{path}, line {line}"
+        for output in _outputs(record, line, where):
+            first = line_of.setdefault(output.id, line)
+            if first != line:
+                raise DataError(f"{where}: {output.id[:80]!r} is the id of line {first}, too; write an item once.")
+            yield output
 
 
 def _outputs(record: Mapping[str, Any], line: int, where: str) -> Iterator[Output]:

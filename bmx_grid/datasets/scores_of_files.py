@@ -51,6 +51,11 @@ class ImportedFile:
     low_is_error: bool = True
 
 
+def _as_regex(wild: str) -> str:
+    """What a wildcard of a path is in a regular expression: *, ?, or a set of signs, where ! excludes."""
+    return _WILD.get(wild) or f"[{wild[1:-1].replace('!', '^', 1)}]"
+
+
 @dataclass(frozen=True, kw_only=True)
 class FromFile(Component):
     """What is read from files. KEY: of its configuration; ROLES: of columns; PART: the placeholder that tells files of
@@ -151,9 +156,8 @@ class FromFile(Component):
                 globbed = globbed + "*"
                 regex = regex + group
             else:
-                literal = _WILD.get(part[0], f"[{part[0][1:-1].replace('!', '^', 1)}]") if wild else re.escape(part[0])
                 globbed = globbed + part[0]
-                regex = regex + literal
+                regex = regex + (_as_regex(part[0]) if wild else re.escape(part[0]))
         paths = [path for path in sorted(glob.glob(globbed)) if Path(path).is_file()]
         return [(Path(path), fit.groupdict()) for path in paths if (fit := re.fullmatch(regex, path))]
 

@@ -131,26 +131,9 @@ def table_rows(
             f"({key}.language_pairs=[de-en]), or which column names it: "
             + override(f"{key}.columns.language_pair", usual or "NAME")
         )
-    by_pair: dict[str, list[int]] = {}
-    for row, pair in enumerate(unnamed or texts.pop("language_pair")):
-        if pair not in by_pair:
-            check_name("language pair", str(pair), table.where(row))
-        by_pair.setdefault(str(pair), []).append(row)
-    for pair in pairs:
-        if pair not in by_pair:
-            raise ConfigError(f"{table.path}: " + unknown("language pair", pair, by_pair))
+    by_pair = _rows_by_pair(table, unnamed or texts.pop("language_pair"), pairs)
     used = sorted(chain.from_iterable(by_pair[pair] for pair in pairs or by_pair))
-    scores = dict[str, Floats]()
-    for name in roles["score"]:
-        of_used = [columns[name][row] for row in used]
-        what = f"the score in column '{name}'"
-        scores[name] = np.full(len(table), np.nan)  # unrated segments, and rows that are not used
-        scores[name][used] = parse_numbers(
-            of_used, lambda place: table.where(used[place]), what, UNRATED, decimal, f"{key}.decimal=,"
-        )
-    unrated = [name for name, values in scores.items() if np.isnan(values).all()]
-    if unrated and len(scores) > 1:
-        raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
+    scores = _scores(table, {name: columns[name] for name in roles["score"]}, used, decimal, key)
 
     def segments(dataset: str, pair: str) -> SegmentSet:
         rows = by_pair[pair]
@@ -170,6 +153,37 @@ def table_rows(
         return SegmentSet(dataset, pair, of_rows, judgements, str(table.path))
 
     return by_pair, segments
+
+
+def _rows_by_pair(table: TableFile, pair_of_row: Sequence[Any], pairs: Sequence[str]) -> dict[str, list[int]]:
+    """The rows of each language pair, in order of appearance. Raises ConfigError where one of `pairs` has none."""
+    by_pair: dict[str, list[int]] = {}
+    for row, pair in enumerate(pair_of_row):
+        if pair not in by_pair:
+            check_name("language pair", str(pair), table.where(row))
+        by_pair.setdefault(str(pair), []).append(row)
+    for pair in pairs:
+        if pair not in by_pair:
+            raise ConfigError(f"{table.path}: " + unknown("language pair", pair, by_pair))
+    return by_pair
+
+
+def _scores(
+    table: TableFile, columns: Mapping[str, Sequence[Any]], used: Sequence[int], decimal: Decimal, key: str
+) -> dict[str, Floats]:
+    """float64[rows] of each column of human scores; NaN for unrated segments, and for rows that are not used."""
+    scores = dict[str, Floats]()
+    for name, values in columns.items():
+        of_used = [values[row] for row in used]
+        what = f"the score in column '{name}'"
+        scores[name] = np.full(len(table), np.nan)
+        scores[name][used] = parse_numbers(
+            of_used, lambda place: table.where(used[place]), what, UNRATED, decimal, f"{key}.decimal=,"
+        )
+    unrated = [name for name, numbers in scores.items() if np.isnan(numbers).all()]
+    if unrated and len(scores) > 1:
+        raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
+    return scores
 
 
 # A table is one object until its file changes (`open_table`), and every language pair asks for its rows.

@@ -167,13 +167,17 @@ class BoostEvaluation(OnGrid):
             for setting in settings
         ]
         results = super().evaluate(beside, each)
-        family = [row for result in results for row in result.verdicts if row.point != NOT_JUDGED]
-        verdicts = iter(judged(family, self.smallest_gain))
+        family = []
         for result in results:
-            result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
+            family += [row for row in result.verdicts if row.point != NOT_JUDGED]
+        corrected = iter(judged(family, self.smallest_gain))
+        for place, result in enumerate(results):
+            verdicts = [row if row.point == NOT_JUDGED else next(corrected) for row in result.verdicts]
+            results[place] = replace(result, verdicts=verdicts)
         for places in grouped(settings, OF_SETS):
             rows = list(itertools.chain.from_iterable(results[place].verdicts for place in places))
-            results[places[0]].chosen[:] = _with_verdicts(results[places[0]].chosen, rows)
+            first = results[places[0]]
+            results[places[0]] = replace(first, chosen=_with_verdicts(first.chosen, rows))
         return results
 
     def segment_columns(self, result: BoostsOfSetting) -> ColumnValues:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import Given, first_by
 from bmx_grid.analysis.points import point_name
 from bmx_grid.core.wording import correlation_in_words, counted, named, number, setting_label, shortened
 from bmx_grid.evaluations.base import Evaluation
@@ -145,18 +145,12 @@ def cautions(plan: SweepPlan) -> list[str]:
     """
     settings = plan.settings
     spaced = ": for text written without spaces set words=unicode" if all(one.words.plain for one in settings) else ""
-    warnings: dict[str, list[str]] = {
-        f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores": [],
-        "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
-        "differ": [],
-        " (those that share a source, a reference or a document count as one); intervals and tests need "
-        f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents": [],
-        f"; attributions to fewer than {FEWEST_WORDS} say little{spaced}": _few_words(settings),
-    }
-    few_rated, constant, few_clusters, _ = warnings.values()
-    first = {setting.names[:2]: setting for setting in reversed(settings)}
-    for names, setting in reversed(first.items()):
-        part = setting_label(*names)
+    few_rated: list[str] = []
+    constant: list[str] = []
+    few_clusters: list[str] = []
+    # All settings of a language pair have the same segments: the first one speaks for them.
+    for setting in first_by(settings, lambda setting: setting.names[:2]).values():
+        part = setting_label(*setting.names[:2])
         segments = setting.segments
         rated = np.isfinite(segments.human_scores)
         scores = segments.human_scores[rated]
@@ -170,7 +164,21 @@ def cautions(plan: SweepPlan) -> list[str]:
         count = len(set(np.asarray(setting.clusters, dtype=np.str_)[rated].tolist()))
         if count < FEWEST_CLUSTERS:
             few_clusters.append(f"the rated segments of {part} are {counted(count, 'cluster')}")
-    return [f"warning: {named(parts, 5)}{advice}." for advice, parts in warnings.items() if parts]
+    advice = (
+        (few_rated, f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores"),
+        (
+            constant,
+            "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
+            "differ",
+        ),
+        (
+            few_clusters,
+            " (those that share a source, a reference or a document count as one); intervals and tests need "
+            f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents",
+        ),
+        (_few_words(settings), f"; attributions to fewer than {FEWEST_WORDS} say little{spaced}"),
+    )
+    return [f"warning: {named(parts, 5)}{words}." for parts, words in advice if parts]
 
 
 def _few_words(settings: Sequence[Setting]) -> list[str]:

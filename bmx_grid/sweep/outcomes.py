@@ -148,13 +148,16 @@ def complete(
 
     executor: whose workers evaluate where that takes longer than they start.
     """
-    ended = sorted(outcomes, key=lambda outcome: outcome.label)
-    done = [(of.result, of.finished) for of in ended if of.result is not None and of.finished is not None]
-    settings = [finished for _, finished in done]
-    evaluated = [dict(result.evaluated) for result, _ in done]
+    results: list[SettingResult] = []
+    settings: list[Finished] = []
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.label):
+        if outcome.result is not None and outcome.finished is not None:
+            results.append(outcome.result)
+            settings.append(outcome.finished)
+    evaluated = [dict(result.evaluated) for result in results]  # of each setting, by the key of the evaluation
     failed: list[Refused] = []
-    # those that declare points before those that read them
-    in_turn = sorted(evaluations.values(), key=lambda part: type(part).points is Evaluation.points)
+    # Evaluations that declare points come before those that read them.
+    in_turn = sorted(evaluations.values(), key=lambda evaluation: type(evaluation).points is Evaluation.points)
     for evaluation in in_turn if settings else ():
         cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
         try:
@@ -163,14 +166,16 @@ def complete(
         except BmxError as error:
             failed.append(Refused(f"evaluation {evaluation.key}", str(error)))
             continue
-        for of_setting, of_evaluation in zip(evaluated, values, strict=True):
-            of_setting[evaluation.key] = of_evaluation
-        settings = [setting.with_points(evaluation.points(of)) for setting, of in zip(settings, values, strict=True)]
-    results = []
-    for (result, _), setting, of_setting in zip(done, settings, evaluated, strict=True):
-        parts = [part for part in evaluations.values() if part.key in of_setting]
-        columns = [part.segment_columns(of_setting[part.key]) for part in parts]
-        results.append(replace(result, evaluated=of_setting, scores=segment_rows(setting, columns)))
+        for place, value in enumerate(values):
+            evaluated[place][evaluation.key] = value
+            settings[place] = settings[place].with_points(evaluation.points(value))
+    for place, setting in enumerate(settings):
+        of_setting = evaluated[place]
+        columns = []
+        for evaluation in evaluations.values():
+            if evaluation.key in of_setting:
+                columns.append(evaluation.segment_columns(of_setting[evaluation.key]))
+        results[place] = replace(results[place], evaluated=of_setting, scores=segment_rows(setting, columns))
     return results, failed
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -96,16 +97,20 @@ def _scored_outcomes(
         first = min(waiting, key=weight)
         rest = sorted(waiting.keys() - {first}, key=weight, reverse=True)
         try:
-            for index, number, on_chunk, *failed in run_jobs(executor, jobs([first, *([] if one_by_one else rest)])):
-                if index not in waiting:
+            for done in run_jobs(executor, jobs([first] if one_by_one else [first, *rest])):
+                index = done.index
+                if index not in waiting:  # it failed meanwhile
                     continue
-                setting = settings[index]
-                if not failed:
-                    progress(waiting[index].pop(number)[1])
-                spent[index] += on_chunk
-                if failed or not waiting[index]:
+                spent[index] += done.spent
+                if done.error is not None:
                     drop(_texts_in(waiting.pop(index)))
-                    yield failure(setting, *failed) if failed else finish(setting, evaluations, spent[index])
+                    yield failure(settings[index], done.error, done.details)
+                    continue
+                _, n_texts = waiting[index].pop(done.number)
+                progress(n_texts)
+                if not waiting[index]:
+                    del waiting[index]
+                    yield finish(settings[index], evaluations, spent[index])
         except WorkerLost as lost:
             if one_by_one:
                 drop(_texts_in(waiting.pop(first)))
@@ -124,10 +129,22 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
     return any(getattr(part, "device", "auto") != "cpu" for part in heavy)
 
 
-def _work(
-    index: int, number: int, slot: Slot, metric: Metric, explain: Callable[[], list[Explanation]]
-) -> tuple[int, int, Spent] | tuple[int, int, Spent, str, str]:
-    """One chunk, in a worker: explain, write, report. An error, which ends its setting alone, is the last two."""
+@dataclass(frozen=True)
+class DoneChunk:
+    """A chunk of a setting that a worker is done with.
+
+    error: what ends this setting alone, with its details; None where the explanations are stored.
+    """
+
+    index: int
+    number: int
+    spent: Spent
+    error: str | None = None
+    details: str = ""
+
+
+def _work(index: int, number: int, slot: Slot, metric: Metric, explain: Callable[[], list[Explanation]]) -> DoneChunk:
+    """One chunk, in a worker: explain, write, report."""
     start = time.perf_counter()
     try:
         with plain_warnings(), component_errors():
@@ -138,5 +155,6 @@ def _work(
             n_scored = sum(metric.count_texts(done.item, done.n_texts) for done in explained)
         slot.add(explained)
     except BmxError as error:
-        return index, number, Spent(time.perf_counter() - start), str(error), error.details
-    return index, number, Spent(time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:]))
+        return DoneChunk(index, number, Spent(time.perf_counter() - start), str(error), error.details)
+    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:]))
+    return DoneChunk(index, number, spent)

@@ -200,3 +200,23 @@ def test_the_scale_of_a_metric_without_higher_is_better_is_turned(tmp_path, caps
     assert score(["--metric", "ter", "--format", "wmt26", "-t", str(path), "-q"]) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert first["task2_pred"]["A"] == 0 > first["task2_pred"]["B"]
+
+
+def test_items_without_human_scores_are_told_with_the_way_to_score_them(tmp_path, capsys):
+    unrated = {key: value for key, value in ITEM.items() if not key.startswith("task")}
+    assert data(["show", str(written(tmp_path, unrated))]) == 0
+    shown = capsys.readouterr().out
+    assert "2 outputs of 1 item, without a score of people" in shown
+    assert "--format wmt26 -t" in shown
+    predicted = {"item_id": ITEM["item_id"], "task2_pred": {"A": 1.5, "B": 2}}
+    assert data(["show", str(written(tmp_path, predicted, name="predicted.jsonl"))]) == 0
+    assert "metric.imported.columns.score=task2_pred" in capsys.readouterr().out
+
+
+def test_an_item_that_is_there_twice_and_one_without_a_reference_are_named(tmp_path, capsys):
+    twice = written(tmp_path, ITEM, ITEM)
+    with pytest.raises(DataError, match="line 2: .* is the id of line 1, too"):
+        open_table(twice)
+    lacking = written(tmp_path, changed(ref=None), name="lacking.jsonl")
+    assert score(["--metric", "chrf", "--format", "wmt26", "-t", str(lacking), "-q"]) == 2
+    assert "line 1, system A: the metric reads the reference, and the item has none" in capsys.readouterr().err

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -96,24 +95,34 @@ class Executor(Component):
         with ExitStack() as stack:
             same = copy.copy(self)
             if type(self).run is Executor.run:
-                object.__setattr__(same, "run", partial(self._run_on, stack, []))
+                # The fields of an executor are frozen; what a block keeps is none of them.
+                object.__setattr__(same, "run", KeptWorkers(self._started, stack).run)
             yield same
 
-    def _run_on(self, stack: ExitStack, started: list[Workers], jobs: Iterable[Job]) -> Iterator[Any]:
-        """`run` on the only item of `started`, which is added where there is none; what ends it is on the stack."""
+
+class KeptWorkers:
+    """Workers that start with the first job of the first run, and stay for the next runs; the stack ends them."""
+
+    def __init__(self, start: Callable[[], AbstractContextManager[Workers]], stack: ExitStack) -> None:
+        self._start = start
+        self._stack = stack
+        self._workers: Workers | None = None
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
+        """As `Executor.run`."""
         remaining = iter(jobs)
         first = next(remaining, None)
         if first is None:  # no worker is started
             return
-        if not started:
-            started.append(stack.enter_context(self._started()))
-        (workers,) = started
+        if self._workers is None:
+            self._workers = self._stack.enter_context(self._start())
+        workers = self._workers
         try:
             yield from results(workers, chain([first], remaining))
         except BaseException as error:  # GeneratorExit among them: what still runs ends with this run
             lost = workers.lost(error)
-            started.clear()
-            stack.__exit__(type(error), error, error.__traceback__)
+            self._workers = None
+            self._stack.__exit__(type(error), error, error.__traceback__)
             if lost is None:
                 raise
             raise lost from error
