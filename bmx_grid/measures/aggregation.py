@@ -56,6 +56,7 @@ class PowerMean(Aggregation):
         order, ordered, lengths = _sorted_rows(values)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         step = even_step(p[np.isfinite(p)])
+        # The ends of a sorted row are its minimum and its maximum: the means for infinite p.
         low = int((p == -np.inf).sum())
         high = int((p < np.inf).sum())
         means = np.full((len(values), len(p)), np.nan)
@@ -86,6 +87,7 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
             f"row {_row_of(rows, wrong[0])}: {rows.values[wrong[0]]:g} is not a finite number above zero, and means "
             "with p are defined for such numbers only; pass attributions through shift_positive first."
         )
+    # Rows of one length stand together: they are sorted, and later multiplied, as one matrix.
     order = np.argsort(rows.lengths, kind="stable")
     order = order[rows.lengths[order] > 0]
     lengths = rows.lengths[order]
@@ -106,6 +108,7 @@ def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Fl
     ends = np.cumsum(lengths)
     least = ordered[ends - lengths]
     most = ordered[ends - 1]
+    # Rows whose values are so far apart that a power would overflow are taken from their ends.
     narrow = (np.log(most) - np.log(least)) * np.abs(p).max(initial=0) <= 2 * SAFE_LOG
     if step is None or not narrow.any():
         return _from_ends(ordered, lengths, p)
@@ -135,6 +138,7 @@ def _from_ends(ordered: Floats, lengths: Ints, p: Floats) -> Floats:
     means = np.empty((len(lengths), len(p)))
     middle = int(np.searchsorted(p, 0, side="right"))
     if middle > 0:
+        # Towards the smallest value the terms of a sum grow with its inverse: they are added from the small ones on.
         descending = ordered[np.repeat(2 * ends - lengths - 1, lengths) - np.arange(len(ordered))]
         logs = -np.log(descending / np.repeat(least, lengths))
         means[:, :middle] = _ratios(logs, lengths, -1.0, p[:middle][::-1])[:, ::-1] * least[:, None]
@@ -180,6 +184,7 @@ def shift_positive(values: Ragged) -> tuple[Ragged, Flags]:
     lowest = row_minimum(values)
     shifted = lowest <= 0
     added = np.where(shifted, np.abs(lowest) + OFFSET, OFFSET)
+    # One NaN leaves no order of importance among the words of a segment.
     added[np.isnan(lowest)] = np.nan
     inside = values.values[values.offsets[0] : values.offsets[-1]]
     with np.errstate(invalid="ignore"):  # infinity less infinity is NaN, in a row that was infinite before
@@ -199,6 +204,7 @@ def _means_near_zero(logs: Floats, lengths: Ints, p: Floats) -> Floats:
     if not len(p):
         return np.empty((len(lengths), 0))
     starts = np.cumsum(lengths) - lengths
+    # Relative to the geometric mean, which is the limit for p = 0.
     centre = np.add.reduceat(logs, starts) / lengths
     means = np.tile(np.exp(centre)[:, None], len(p))
     spread = logs - np.repeat(centre, lengths)
@@ -241,6 +247,8 @@ def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float)
     finite one. Both tables are laid around the exponent nearest 0, where a mean multiplies rounding by most: there
     the coarse factor is 1.
     """
+    # Each exponent is a coarse one plus a fine one: two tables of about the square root of the grid's size, and a
+    # product of matrices, in place of an exponential per exponent and word.
     starts = np.cumsum(lengths) - lengths
     count = len(exponents)
     nearest = int(np.argmin(np.abs(exponents)))

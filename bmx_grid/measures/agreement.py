@@ -64,6 +64,7 @@ class SegmentPairs:
             first, second, group = _all_pairs(rows, sizes)
         else:
             first, second, group = _drawn_pairs(rows, sizes, max_pairs, np.random.default_rng(seed))
+        # Each group with a pair weighs the same, and within it each pair.
         weight = 1 / np.bincount(group)[group] / defined
         by_human = _order(human[first], human[second])
         return cls(first, second, group, weight, by_human, len(human), len(sizes), total)
@@ -93,9 +94,11 @@ class SegmentPairs:
         # best ones are among 0 and the distances of what people tied.
         thresholds, at = np.unique(np.append(0.0, distance[tied]), return_inverse=True)
         gained = np.bincount(at[1:], self.weight[tied], len(thresholds))
+        # A concordant pair is lost from the first threshold on that reaches its distance.
         past = np.searchsorted(thresholds, distance[concordant])
         lost = np.bincount(past, self.weight[concordant], len(thresholds))[: len(thresholds)]
         right = float(self.weight[concordant].sum())
+        # What a metric gets that ties everything.
         by_ties = float(self.weight[tied].sum())
         accuracies = right + np.cumsum(gained - lost)
         best = int(np.argmax(accuracies >= accuracies.max() - TIE))  # sums of weights differ by rounding
@@ -130,6 +133,7 @@ def _all_pairs(rows: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
     """Two rows and the group of every pair within groups of these sizes, whose rows stand together."""
     ends = np.cumsum(sizes)
     group = np.repeat(np.arange(len(sizes)), sizes)
+    # Each row is paired with those after it, so that no pair occurs twice.
     later = ends[group] - 1 - np.arange(len(rows))  # rows of its group that come after each
     one = np.repeat(np.arange(len(rows)), later)
     other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
@@ -142,6 +146,7 @@ def _drawn_pairs(rows: Ints, sizes: Ints, count: int, rng: np.random.Generator) 
     drawn = np.where(pairs_of > 0, np.maximum(np.rint(pairs_of * (count / pairs_of.sum())), 1), 0).astype(np.int64)
     group = np.repeat(np.arange(len(sizes)), drawn)
     starts = np.cumsum(sizes) - sizes
+    # The other row is at least one and at most size - 1 places further on, around the end of the group.
     one = rng.integers(sizes[group])
     other = (one + 1 + rng.integers(sizes[group] - 1)) % sizes[group]
     return rows[starts[group] + one], rows[starts[group] + other], group

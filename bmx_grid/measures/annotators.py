@@ -54,6 +54,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 100
         raise ConfigError(unknown("level", str(level), get_args(Scale)))
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        # Alpha does not change with the scale of the ratings: small numbers around 0 lose no digits when squared.
         numbers = (values - values.mean()) / max(float(np.ptp(values)), np.finfo(np.float64).tiny)
         if level == "ordinal":
             of_values = counts.T @ weights
@@ -61,6 +62,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 100
             numbers -= of_values.sum(axis=0) / 2
         first = counts @ numbers
         second = counts @ numbers**2
+        # The sum of squared differences of all ordered pairs of an item's m ratings, over m - 1.
         within = 2 * (m * second - first**2) / (m - 1)
         n, total, squares = ((weights * sums).sum(axis=0) for sums in (m, first, second))
         return (weights * within).sum(axis=0) / n, 2 * (n * squares - total**2) / (n * (n - 1))
@@ -76,6 +78,7 @@ def uniform_kappa(ratings: ArrayLike, categories: int, *, resamples: int = 1000,
     """
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        # Of the m (m - 1) ordered pairs of an item's ratings, those that differ.
         differing = (m**2 - counts.power(2).sum(axis=1)[:, None]) / (m * (m - 1))
         observed = (weights * differing).sum(axis=0) / weights.sum(axis=0)
         return observed, np.full_like(observed, 1 - 1 / categories)
@@ -111,6 +114,7 @@ def _agreement(
     kept = np.asarray(ratings, dtype=np.float64)
     if kept.ndim != 2:
         raise ValueError(f"ratings of shape {kept.shape}; expected items x annotators")
+    # An item with a single rating says nothing about agreement.
     kept = kept[np.isfinite(kept).sum(axis=1) > 1]
     n = len(kept)
     rated = np.isfinite(kept)
@@ -164,6 +168,7 @@ def reliability(raters: ArrayLike) -> dict[str, float]:
     grand = (counts * means).sum() / total
     within = float((np.where(rated, ratings - means[:, None], 0.0) ** 2).sum() / (total - n))
     between = float((counts * (means - grand) ** 2).sum() / (n - 1))
+    # How many ratings a segment has, for the variance between them; the plain mean where all have as many.
     n0 = float((total - (counts**2).sum() / total) / (n - 1))
     true = (between - within) / n0
     if not (true + within / k > 0 and within + between > 0):

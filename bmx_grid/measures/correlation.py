@@ -126,11 +126,13 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     rest = 1 - w[:, None]
     parts = share**2 * float(base_left @ base_left) + rest**2 * own
     variance = parts + 2 * share * rest * with_base
+    # How large a blend is, for the rounding that it carries.
     size = share * abs(base_centre) + rest * np.abs(centre)
     enough = np.maximum(CANCELLED * parts, len(base) * (ROUNDED * size) ** 2)
     direct = ~((variance > enough) & (variance < np.inf))
     variance[direct] = 1.0
     result: Floats = (share * float(base_left @ human_unit) + rest * with_human) / np.sqrt(variance)
+    # The few points whose base and means nearly cancel are correlated from their scores.
     for column in np.flatnonzero(direct.any(axis=1)):
         again = direct[column]
         scores = w[column] * base[:, None] + (1 - w[column]) * means[:, again]

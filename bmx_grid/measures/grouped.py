@@ -71,11 +71,13 @@ def _resampled(
     members = members_of(group)
     count = number_of(clusters)
     cluster = clusters[[rows[0] for rows in members]]
+    # Groups whose segments are all of one cluster: a draw of the cluster is a draw of the group.
     whole = np.bincount(group, clusters != cluster[group], len(members)) == 0
     summed = [
         np.array([np.bincount(cluster[whole], row[whole], count) for row in rows])
         for rows in (np.where(defined, values, 0.0), defined.astype(np.float64))
     ]
+    # Groups that several clusters have a part of are computed anew in each resample.
     spread = np.flatnonzero(~whole & defined.any(axis=0)).tolist()
     largest = 0 if _is_large(len(clusters), resamples) else len(clusters)
     means = []
@@ -107,7 +109,7 @@ def grouped_correlations(
     human: float64[n]; groups, clusters: int64[n]. Segments with NaN in any column, or in human, are left out: columns
     that lack other segments are for another call. Clusters are drawn with replacement: a group that lies in one
     cluster comes and goes with it, one that spans several is recomputed from what was drawn (`_resampled`). From
-    MOST_CELLS on large groups are taken as linear in the weights (`projection`).
+    MOST_EXACT on large groups are taken as linear in the weights (`projection`).
     """
     used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
     scores = scores[used]

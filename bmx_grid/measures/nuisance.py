@@ -57,6 +57,7 @@ class CurveTerms:
         values = np.column_stack([score, log_words])
         means = values.mean(axis=0)
         sds = values.std(axis=0)
+        # A constant column has rounding for a deviation.
         sds = np.where(np.ptp(values, axis=0) > 0, sds, 1.0)
         standard = (values[:, 0] - means[0]) / sds[0]
         return cls(
@@ -83,6 +84,7 @@ class CurveTerms:
             (np.maximum(score - knot, 0) ** 3 - np.maximum(score - last, 0) ** 3) / (last - knot)
             for knot in self.knots[:-1]
         ]
+        # Less the last one, the curve is linear beyond the outer knots, where few segments hold it.
         return [bend - bends[-1] for bend in bends[:-1]]
 
 
@@ -93,6 +95,7 @@ def levels(groups: NDArray[Any]) -> Floats:
     of systems may be ordered alike by chance.
     """
     names, counts = np.unique(groups, return_counts=True)
+    # The level of a rare system would be fitted to a handful of segments, which it then explains by itself.
     kept = names[counts >= PER_TERM] if len(names) > 1 else names[:0]
     return np.asarray(groups[:, None] == kept, dtype=np.float64)
 
@@ -125,6 +128,7 @@ def beyond_nuisance(
     folds = number_of(fold_of)
     if folds < 2:
         return [NuisanceFit(np.full(len(human), np.nan), np.full(boosted.shape, np.nan), 1.0)]
+    # The ratio of lengths is a direction of its own to a learner that sees distances along the axes.
     inputs = [score, *log_words.T]
     if log_words.shape[1] == 2:
         inputs.append(log_words[:, 1] - log_words[:, 0])
@@ -148,6 +152,7 @@ def extrapolation(inputs: int, share: float, smaller: int) -> tuple[float, ...]:
     n ** (-2 / (2 + d)) (Stone 1982, "Optimal global rates of convergence for nonparametric regression", Annals of
     Statistics 10): with these weights errors of this rate cancel, and what does not depend on n stays.
     """
+    # Errors at n and at n / 2 segments make a line in n ** -rate; its value at an endless number is what is wanted.
     rate = 2 / (2 + inputs)
     error = share**-rate
     error_of_half = 0.5**-rate
@@ -193,6 +198,7 @@ def _added(left: Floats, values: Floats, fold_of: Ints) -> Floats:
         judged = fold_of == fold
         spread = np.sum(of_scores[~judged] ** 2, axis=0)
         determined = spread <= COLLINEAR * np.sum(values[~judged, 1:] ** 2, axis=0)  # what is left is rounding
+        # Below 0 the score would be used against what it says.
         products = np.maximum(of_human[~judged] @ of_scores[~judged], 0.0)
         weights = np.divide(products, spread, out=np.zeros_like(products), where=~determined)
         added[judged] = of_scores[judged] * weights
@@ -221,6 +227,7 @@ def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
     two equally near ones the smaller. Segments of one number stand in a random circle, and each takes the next one of
     another cluster.
     """
+    # By length, and at random within a length: the circle that donors are taken from.
     order = np.lexsort((rng.random(len(n_words)), n_words))
     donor = np.full(len(n_words), NO_DONOR, dtype=np.int64)
     for group in np.split(order, np.flatnonzero(np.diff(n_words[order])) + 1):

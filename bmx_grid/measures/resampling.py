@@ -60,6 +60,7 @@ def draws(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     """float64[R, U] how often each of U units is drawn when U are drawn with replacement, R times."""
     picked = rng.integers(0, units, size=(resamples, units))
     picked += units * np.arange(resamples)[:, None]
+    # One count over all resamples, in which each has its own range of numbers, is quicker than one of each.
     counts = np.bincount(picked.ravel(), minlength=resamples * units)
     return counts.reshape(resamples, units).astype(np.float64)
 
@@ -105,6 +106,7 @@ def dealt(unit: Ints, folds: int, rng: np.random.Generator) -> Ints:
     """
     count = number_of(unit)
     shuffled = rng.permutation(count)
+    # The largest first, so that folds differ little in size; shuffled before, so that equal ones are dealt at random.
     largest = shuffled[np.argsort(-np.bincount(unit, minlength=count)[shuffled], kind="stable")]
     fold = np.empty(count, dtype=np.int64)
     fold[largest] = np.arange(count) % folds
@@ -218,6 +220,7 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
     clusters = len(sizes)
     mean = float(values[defined].mean()) if defined.any() else float("nan")
     if FEWEST_CLUSTERS <= clusters < BOOTSTRAPPED:
+        # The error of a ratio of sums: of all values, and of how many there are in each cluster.
         left = sums - mean * sizes
         error = math.sqrt(clusters / (clusters - 1) * float(left @ left)) / int(sizes.sum())
         reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * error
@@ -228,6 +231,7 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
         low, high = interval(samples, clusters)
     means = sums / sizes if clusters else sums
     positive = int((means > TIE).sum())
+    # A cluster whose mean is 0 but for rounding is no toss.
     tosses = int((np.abs(means) > TIE).sum())
     p = float(binomtest(positive, tosses, alternative="greater").pvalue) if tosses else math.nan
     return ClusterMean(mean, low, high, p, positive, int(defined.sum()), clusters)
@@ -297,6 +301,7 @@ def pearson_of_sums(sums: Floats) -> Floats:
         of_human = mean[..., 3] - mean[..., 1] ** 2
         product = of_x * of_human
         r = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(product)
+    # Where little is left of a second moment, what is left is rounding.
     kept = (
         (of_x > LEAST_VARIANCE * mean[..., 2])
         & (of_human > LEAST_VARIANCE * mean[..., 3])
@@ -312,6 +317,7 @@ def pearson_two_pass(x: Floats, y: Floats, times: Floats) -> Floats:
     varies = drawn.any(axis=0)
     total = np.maximum(times.sum(axis=0), np.finfo(np.float64).tiny)
     left = []
+    # The second pass is over values less their weighted mean: no digits cancel.
     for values in (x, y):
         least, most = (np.where(drawn, values, missing) for missing in (np.inf, -np.inf))
         varies &= most.max(axis=0, initial=-np.inf) > least.min(axis=0, initial=np.inf)

@@ -27,6 +27,7 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
     of_predicted = _covered(length, predicted)
     of_gold = _covered(length, gold)
     both = np.minimum(of_predicted, of_gold)
+    # What is left on both sides has another severity there, else it would be in `both`.
     left = np.minimum((of_predicted - both).sum(axis=0), (of_gold - both).sum(axis=0))
     credit = both.sum() + partial_credit * left.sum()
     return np.array([credit, of_predicted.sum(), credit, of_gold.sum()])
@@ -34,6 +35,7 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
 
 def _covered(length: int, spans: Ints) -> Floats:
     """float64[2, length] how many minor and major spans cover each character."""
+    # A span adds one where it starts and takes it off where it ends; the running sum is how many cover a character.
     changes = np.zeros((2, length + 1))
     np.add.at(changes, (spans[:, 2], spans[:, 0]), 1.0)
     np.add.at(changes, (spans[:, 2], spans[:, 1]), -1.0)
@@ -47,6 +49,7 @@ def span_sums(predicted: Ints, gold: Ints) -> Floats:
     one so that the F1 of the text is highest, of equal ones with the highest precision plus recall. A matched predicted
     span is worth the share of its characters that overlap, a true one the share of its own. Severities do not count.
     """
+    # Omissions have no characters that could overlap.
     predicted = predicted[predicted[:, 1] > predicted[:, 0]]
     gold = gold[gold[:, 1] > gold[:, 0]]
     starts = np.maximum(predicted[:, None, 0], gold[None, :, 0])
@@ -68,6 +71,7 @@ def _best_matching(of_predicted: Floats, of_gold: Floats) -> Credits:
     matchings: dict[frozenset[int], list[Credits]] = {frozenset(): [(0.0, 0.0)]}
     for row in range(m):
         extended: dict[frozenset[int], list[Credits]] = {}
+        # Only true spans that later predicted spans touch can be in their way: the others need not be told apart.
         needed = frozenset(np.flatnonzero((of_predicted[row + 1 :] > 0).any(axis=0)).tolist())
         partners = np.flatnonzero(of_predicted[row]).tolist()
         for used, credits in matchings.items():
@@ -82,6 +86,7 @@ def _best_matching(of_predicted: Floats, of_gold: Floats) -> Credits:
 
 
 def _undominated(credits: list[Credits]) -> list[Credits]:
+    # From the highest first credit down, each one must be higher in the second.
     kept: list[Credits] = []
     for one in sorted(credits, reverse=True):
         if not kept or one[1] > kept[-1][1]:
@@ -120,6 +125,7 @@ def agreement(sums: Floats) -> Floats:
         precision = sums[..., 0] / sums[..., 1]
         recall = sums[..., 2] / sums[..., 3]
         f1 = 2 * precision * recall / (precision + recall)
+    # 0 / 0 is undefined, but spans on one side and no credit at all are an F1 of 0.
     nothing_right = (sums[..., 1] + sums[..., 3] > 0) & ~(sums[..., 0] + sums[..., 2] > 0)
     return np.stack([precision, recall, np.where(nothing_right, 0.0, f1)], axis=-1)
 

@@ -79,6 +79,7 @@ def system_scores(
 
     values = np.column_stack([terms, np.ones(len(terms))])  # the last sum counts segments
     k = values.shape[1]
+    # A sparse matrix from weights of clusters to sums of systems: a resample is then one product.
     place = (systems[:, None] * k + np.arange(k)).ravel(), np.repeat(clusters, k)
     of_clusters = coo_array((values.ravel(), place), shape=(n_systems * k, n_clusters)).tocsr()
     if 4 * of_clusters.nnz > n_systems * k * n_clusters:  # systems of the same segments: a plain product is faster
@@ -120,6 +121,7 @@ def system_samples(
     """
     if n_systems < FEWEST_SYSTEMS or n_clusters < FEWEST_CLUSTERS or not resamples:
         return {statistic: np.empty(0) for statistic in statistics}
+    # A stream of its own, so that the draws of clusters are those of every other bootstrap with this seed.
     of_systems = np.random.default_rng([seed, 1])
     values: dict[Statistic, list[Floats]] = {statistic: [] for statistic in statistics}
     for weights in seeded_draws(n_clusters, resamples, seed, n_systems**2):
@@ -149,11 +151,13 @@ def weighted_statistics(
 def _statistics_of(
     statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats, fewest: int
 ) -> dict[Statistic, Floats]:
+    # From here on a column is a resample, and a system without a score counts zero times.
     times = np.where(np.isfinite(metric) & np.isfinite(human), times, 0.0).T.copy()
     metric = np.where(times > 0, metric.T, 0.0)
     human = np.where(times > 0, human.T, 0.0)
     first, second = np.triu_indices(len(times), 1)
     one, other = (np.sign(scores[first] - scores[second]) for scores in (metric, human))
+    # A pair occurs as often as the product of the draws of its systems.
     pairs = times[first] * times[second]
     values: dict[Statistic, Floats] = {}
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -172,6 +176,7 @@ def _statistics_of(
             else:
                 values[statistic] = (pairs * (one == other)).sum(axis=0) / pairs.sum(axis=0)
     enough = np.count_nonzero(times, axis=0) >= fewest
+    # Rounding may carry a correlation past 1.
     bound = {statistic: np.inf if statistic == "agreement_slope" else 1.0 for statistic in values}
     return {name: np.where(enough, np.clip(values[name], -bound[name], bound[name]), np.nan) for name in values}
 
