@@ -51,7 +51,7 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
         if place < 0 or row["value"] is None:
             continue
         text = segments.segments[place].hypothesis
-        if row.get("text", text) != text:
+        if isinstance(row.get("text"), str) and row["text"] != text:  # predictions may stand without their texts
             raise DataError(f"{where}: the text {row['text'][:60]!r} is not that of the segment, {text[:60]!r}.")
         value = _after_text(row["value"], text) if "run" in row else row["value"]
         if option.extra == "ignore" and any(span.end > len(text) for span in value):

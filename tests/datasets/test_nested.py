@@ -138,6 +138,19 @@ def test_data_show_tells_both_what_can_be_judged_and_who_marked_it(tmp_path, cap
     assert "tabular cs-de_DE: 2 segments of 2 systems" in shown
 
 
+def test_spans_without_their_texts_are_explanations_of_the_outputs_that_they_name(tmp_path, capsys):
+    """Predicted errors of a file of predictions: item, system and spans, which `explainer=imported` takes."""
+    items = written(tmp_path, *many(8))
+    errors = {"A": {"errors": []}, "B": {"errors": [{"start": 0, "end": 3, "severity": "major"}]}}
+    predicted = [{"item_id": item["item_id"], "task1_pred": errors} for item in many(8)]
+    spans = written(tmp_path, *predicted, name="predicted.jsonl")
+    chosen = ["dataset=[tabular]", f"dataset.tabular.path={items}", "metric=[chrf]", "explainer=[imported]"]
+    where = [f"output_dir={tmp_path}/out", f"cache_dir={tmp_path}/cache", f"explainer.imported.file={spans}"]
+    few = ["evaluation=[grid]", "tracking=none", "executor=sequential", "analysis=false"]
+    assert compose_and_run([*chosen, *where, *few]) == 0
+    assert "16 texts scored" in capsys.readouterr().out
+
+
 def many(count):
     """Items of two systems, with human scores beside."""
     for number in range(count):
