@@ -4,7 +4,8 @@ Each setting (data set x language pair x metric x explainer) is scored and
 boosted over a p x w grid; output_dir gets tables, figures and report.html.
 The same command again computes only what is missing.
 
-what to run: +sweep=NAME, dataset=[A,B], metric=[A,B], explainer=[A,B]
+what to run: +sweep=NAME, dataset=[A,B], metric=[A,B], explainer=[A,B]; or the
+official table of a shared task: tasks=NAME
 
 flags:
   --cfg job          print every key that can be set, and its value
