@@ -10,7 +10,7 @@ from typing import Any
 from bmx_grid.analysis.base import PAIR, Column, Given, Table, WideRow, first_by, highest_first, rows_by
 from bmx_grid.core.wording import UNDEFINED, file_stem
 from bmx_grid.evaluations.base import BASE, NOTHING, OF_METRIC, Estimate
-from bmx_grid.evaluations.levels import CorrelationRow, SystemRow
+from bmx_grid.evaluations.level_rows import CorrelationRow, SystemRow
 from bmx_grid.evaluations.significance import Rank
 from bmx_grid.sweep.results import CeilingRow
 

@@ -10,7 +10,7 @@ from bmx_grid.analysis.base import PAIR, Column, Given, Table, first_by
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import P_VALUE, named, written
 from bmx_grid.evaluations.base import BASE
-from bmx_grid.evaluations.levels import ThresholdRow
+from bmx_grid.evaluations.level_rows import ThresholdRow
 from bmx_grid.evaluations.significance import TestRow
 
 IN_TABLE = (0.6, 0.75, 0.9, 0.95)  # thresholds.parquet has more

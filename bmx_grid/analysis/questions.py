@@ -2,7 +2,7 @@
 
 An evaluation brings the questions that its own tables answer (`Evaluation.QUESTIONS`). One from outside this package is
 named by its module, which lies in a package that the environment variable BMX_ALLOWED_PACKAGES names:
-`python -m bmx_grid analyse results=… questions=mypkg.my_question`.
+`python -m bmx_grid analyse DIR questions=mypkg.my_question`.
 """
 
 from __future__ import annotations

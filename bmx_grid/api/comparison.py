@@ -25,7 +25,8 @@ from bmx_grid.datasets.tables import TableFile as File
 from bmx_grid.evaluations.base import BASE, NOTHING, Evaluation, Finished, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
-from bmx_grid.evaluations.levels import CorrelationRow, SystemLevel, segment_correlations, within_sources
+from bmx_grid.evaluations.level_rows import CorrelationRow
+from bmx_grid.evaluations.levels import SystemLevel, segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Kind, correlate

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.configure import CONFIGS, folder_path, groups, installed_options, load_option, options, way_to_option
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
+from bmx_grid.core.secrets import masked_address, masked_argument
 from bmx_grid.core.servers import check_servers_of_files
 from bmx_grid.core.storage import read_file
-from bmx_grid.core.wording import masked_address, masked_argument, shortened
+from bmx_grid.core.wording import shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override

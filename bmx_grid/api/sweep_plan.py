@@ -14,10 +14,10 @@ import yaml
 from bmx_grid.core.configure import build, build_options, check_seed, convert, folder_path
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
+from bmx_grid.core.secrets import masked
 from bmx_grid.core.servers import asking_nobody
 from bmx_grid.core.storage import check_place as check_cache
 from bmx_grid.core.storage import place
-from bmx_grid.core.wording import masked
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid_surface import GridEvaluation

@@ -34,8 +34,8 @@ from typing import Any
 from bmx_grid.api.compose import composed, naming_files, option_names, options_folder, parse, shown_argument
 from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
+from bmx_grid.core.secrets import masked, masked_address
 from bmx_grid.core.terminal import RESUMES, command, say_error
-from bmx_grid.core.wording import masked, masked_address
 
 # Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
 FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")

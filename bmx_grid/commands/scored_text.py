@@ -16,7 +16,7 @@ from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval
 from bmx_grid.evaluations.base import BASE, columns_of
-from bmx_grid.evaluations.levels import ThresholdRow
+from bmx_grid.evaluations.level_rows import ThresholdRow
 from bmx_grid.evaluations.stored_tables import read_arrow, rows_of
 from bmx_grid.measures.paired_tests import compare_sums, holm
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
@@ -57,7 +57,7 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> ScoredValues:
 def human_agreement(path: Path, metric: str, system_score: str, gap: float) -> list[ScoredValues]:
     """How often people agree with a difference of two systems' scores, for each judgement of a sweep's thresholds.
 
-    path: thresholds.parquet, or the folder of the sweep. The logistic curve of `evaluations.levels.ThresholdRow`, with
+    path: thresholds.parquet, or the folder of the sweep. The logistic curve of `level_rows.ThresholdRow`, with
     the ends of its interval. Raises DataError for a table without this metric and kind of system score.
     """
     file = table_path(path, "thresholds") if path.is_dir() else path

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 MOST_OF_LINE = 500  # signs of what an exception says; all of it is in the traceback, in a sweep's log.txt
@@ -106,13 +106,18 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """The message for an unknown name: the closest match, then the list of what exists, signs in quotation marks."""
     name = printable(str(name))
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
+    closest = _closest(name, names)
+    hint = f" Did you mean '{closest}'?" if closest else ""
     available = [known_name if any(map(str.isalnum, known_name)) else f"'{known_name}'" for known_name in names]
     return f"unknown {kind} '{name}'.{hint} Available: {', '.join(available) or 'none'}."
 
 
 def close_match(name: str, known: Iterable[str | None]) -> str:
     """ " (did you mean 'NAME'?)" for the known name closest to an unknown one; "" where none is close."""
-    close = difflib.get_close_matches(name, [one for one in known if one is not None], n=1, cutoff=0.5)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+    closest = _closest(name, [known_name for known_name in known if known_name is not None])
+    return f" (did you mean '{closest}'?)" if closest else ""
+
+
+def _closest(name: str, known: Sequence[str]) -> str:
+    """The known name that is most like a name; "" where none is half alike."""
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), "")

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from bmx_grid.core.errors import ConfigError, DataError, StoreError
-from bmx_grid.core.wording import masked_address
+from bmx_grid.core.secrets import masked_address
 
 # Seconds per request of S3.
 CONNECTS_WITHIN = 10

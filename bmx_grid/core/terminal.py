@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from bmx_grid.core.errors import BmxError, printable
+from bmx_grid.core.secrets import masked_address
 from bmx_grid.core.stopping import answer_signal, exit_status, listening, signalled
-from bmx_grid.core.wording import masked_address
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of what is written to
 CLEAR = "\r\x1b[K"  # to the left, and clear the line

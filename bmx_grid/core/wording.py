@@ -1,7 +1,6 @@
 """How numbers, points, names and settings are written for people: one notation for terminal, tables, figures and pages.
 
 Options are named as the field writes them (`written`) in drawings, on pages and in answers; tables keep what is typed.
-Passwords in addresses are masked wherever a configuration is written or printed.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
 UNDEFINED = "n/a"
 MINUS = "−"  # where type is set: drawings and pages
@@ -210,59 +208,3 @@ def telling_apart(paths: Sequence[PurePath]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [str(path) for path in paths]
-
-
-MASK = "***"
-# scheme://user:secret@host. A secret may hold "/" or "@" although it should be percent-encoded, so that everything up
-# to the last "@" of the word belongs to it; digits that end the host are a port.
-_USER = re.compile(r"(\w[\w+.-]*://[^\s:@/]*):(?!\d*(?:[/?#\s'\"]|$))\S*@")
-# An address as a whole: its secret may hold blanks, too.
-_WHOLE = re.compile(r"\A(\w[\w+.-]*://[^\s:@/]*):(?=[^@]*\s)(?!\d*[/?#])[\s\S]*@")
-_TOKEN = re.compile(r"(https?://)[^\s:@/]+@", re.IGNORECASE)  # https://token@host
-_SECRETS = frozenset({"password", "passwd", "pwd", "token", "secret", "api_key", "apikey", "access_key"})
-_QUERY = re.compile(rf"([?&](?:{'|'.join(sorted(_SECRETS))})=)[^&#\s'\"]+", re.IGNORECASE)
-
-# KEY=VALUE of a command line, or KEY: VALUE in a mapping there; the rest of the word may belong to the secret.
-_VALUE = re.compile(
-    rf"((?:^|[\s.{{,+~-])(?:{'|'.join(sorted(_SECRETS))})['\"]?\s*[=:]\s*).+", re.IGNORECASE | re.DOTALL
-)
-
-
-def masked_address(text: str) -> str:
-    """`text` with the secrets of all addresses in it replaced by ***.
-
-    >>> masked_address("cannot reach http://me:secret@host:5000/x")
-    'cannot reach http://me:***@host:5000/x'
-
-    Secrets are the password in front of the host, a lone token there, and query parameters such as password=.
-    """
-    if "://" not in text:
-        return text
-    text = _WHOLE.sub(rf"\1:{MASK}@", text)
-    text = _USER.sub(rf"\1:{MASK}@", text)
-    text = _TOKEN.sub(rf"\1{MASK}@", text)
-    return _QUERY.sub(rf"\1{MASK}", text)
-
-
-def masked_argument(argument: str) -> str:
-    """An argument of a command line without its secrets: those in addresses, and what is given to keys such as `token`.
-
-    >>> masked_argument("tracking.password=secret")
-    'tracking.password=***'
-    """
-    return _VALUE.sub(rf"\1{MASK}", masked_address(argument))
-
-
-def masked(config: Any) -> Any:
-    """A copy of a configuration (mappings, lists, plain values) without its secrets.
-
-    Masked are those in addresses (see `masked_address`) and the values of keys such as `password` and `token`.
-    """
-    if isinstance(config, Mapping):
-        return {
-            masked(key): MASK if str(key).lower() in _SECRETS and isinstance(value, str) else masked(value)
-            for key, value in config.items()
-        }
-    if isinstance(config, list | tuple):
-        return [masked(value) for value in config]
-    return masked_address(config) if isinstance(config, str) else config

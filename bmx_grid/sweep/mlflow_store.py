@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.errors import StoreError
+from bmx_grid.core.secrets import masked_address
 from bmx_grid.core.storage import remove_abandoned, replacing
-from bmx_grid.core.wording import masked_address, visible
+from bmx_grid.core.wording import visible
 
 MetricEntry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
 

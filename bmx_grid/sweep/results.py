@@ -50,7 +50,7 @@ class SettingResult:
     """Everything known about one finished setting.
 
     evaluated: what each evaluation of the sweep found, by its key.
-    scores: the columns of the table of scores, one value per segment; none before `complete.complete`.
+    scores: the columns of the table of scores, one value per segment; none before `outcomes.complete`.
     n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those without
         attributions, because the explainer refuses them or the metric gives no score for one of their texts.
     repeat_deviation: the standard deviation of a judge's correlation over its repeated scores.

@@ -20,8 +20,9 @@ from typing import Any, Literal
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import RUNTIME, digest, runtime
+from bmx_grid.core.secrets import masked_argument
 from bmx_grid.core.stopping import uninterrupted
-from bmx_grid.core.wording import counted, masked_argument, shortened
+from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.sweep import mlflow_view
 from bmx_grid.sweep.mlflow_answers import bounded_answers

@@ -18,7 +18,7 @@ from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.load import from_arrow, load_table, tables_beside
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.evaluations.base import columns_of
-from bmx_grid.evaluations.levels import CorrelationRow
+from bmx_grid.evaluations.level_rows import CorrelationRow
 from bmx_grid.evaluations.word_level import WordsRow
 from bmx_grid.sweep import results
 

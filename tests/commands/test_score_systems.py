@@ -13,7 +13,7 @@ from some_frames import as_table
 from bmx_grid.commands.score import main
 from bmx_grid.core.wording import telling_apart
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.levels import ThresholdRow
+from bmx_grid.evaluations.level_rows import ThresholdRow
 from bmx_grid.measures.systems import by_mean, mean, system_score
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "by", "the", "door", "of", "our", "old", "house", "and", "slept"]

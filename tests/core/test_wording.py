@@ -5,12 +5,11 @@ import re
 
 import pytest
 
+from bmx_grid.core.secrets import masked, masked_address
 from bmx_grid.core.wording import (
     LONGEST_STEM,
     P_VALUE,
     file_stem,
-    masked,
-    masked_address,
     named,
     number,
     p_in_words,
