@@ -35,8 +35,7 @@ from bmx_grid.measures.resampling import CONFIDENCE
 PAPERS_BOOST = "power_mean_grid"
 PRECISE = 0.02  # a gain that should be seen if it is there
 POWER = 0.8
-# How many metrics, and how many next steps, an answer names.
-MOST_METRICS = 5
+MOST_NAMED = 5  # that are named
 MOST_STEPS = 3
 DECLARED = "declared"
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
@@ -118,6 +117,7 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
 
     By question, what could not be judged at the end; what helps first, then by the other verdicts, by the gain.
     """
+    # Verdicts on controls say whether the method can be trusted, not what to use.
     metrics, explainers = (given.real.factor_levels(factor) for factor in ("metric", "explainer"))
     known = [row for row in given.rows("verdicts", Verdict) if row.metric in metrics and row.explainer in explainers]
     boosts = _different([PAPERS_BOOST, *(row.boost for row in known)])
@@ -125,6 +125,7 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
     for setting in given.settings:
         if math.isfinite(setting.repeat_deviation):
             deviations[setting.metric] = max(setting.repeat_deviation, deviations.get(setting.metric, 0.0))
+    # None for all hides the column; as soon as one judge repeated, the other metrics are unknown, not steady.
     unknown = math.nan if deviations else None
     rows = [
         ShownVerdict(
@@ -138,9 +139,13 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
         )
         for row in known
     ]
+    # Sorted before the widest are picked, so that every later group begins with its best verdict.
     rows.sort(key=_order)
-    by_boost = rows_by(rows, lambda row: (row.question, row.of_boost))
-    widest = {boost: max(row.width for row in of_boost) for boost, of_boost in by_boost.items()}
+    # A mean over all language pairs, where there is one, already holds what each of them says.
+    widest: dict[Any, int] = {}
+    for row in rows:
+        boost = row.question, row.of_boost
+        widest[boost] = max(row.width, widest.get(boost, 0))
     return [row for row in rows if row.question == NOT_JUDGED or row.width == widest[row.question, row.of_boost]]
 
 
@@ -184,6 +189,7 @@ def compute(given: Given) -> Answers:
     rows = by_question.get(DECLARED, [])
     published = by_question.get(PUBLISHED, [])
     labels = {row.verdict for row in [*rows, *published]}
+    # A mean over all data sets rests on the constructed ones as well: nobody should act on it.
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
     return Answers(
         verdicts=every,
@@ -202,6 +208,7 @@ def tables(result: Answers) -> Iterator[Table]:
         return
     repeated = any(row.repeat_deviation is not None for row in judged)
     of_placebos = any(math.isfinite(row.over_shuffled.value) for row in judged)  # most sweeps have no shuffled models
+    # The column would be empty in all other sweeps.
     shown = [name for name in ESTIMATED if of_placebos or name != "over_shuffled"]
     columns = (
         *(*FACTORS, "boost", *(["human"] if several_golds(judged) else []), "verdict"),
@@ -226,8 +233,10 @@ def several_golds(rows: Verdicts) -> bool:
 
 def _unnamed(rows: Verdicts) -> str:
     """What could explain a gain and is not named; "" where all is."""
-    named_ones = set().union(*(row.named.split(", ") for row in rows))
-    missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in named_ones]
+    known: set[str] = set()
+    for row in rows:
+        known.update(row.named.split(", "))
+    missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in known]
     if not missing:
         return ""
     *others, last = missing
@@ -244,6 +253,7 @@ def _boost(row: ShownVerdict, among: Verdicts) -> str:
 def _place(row: ShownVerdict, among: Verdicts) -> str:
     """The language pair, with its data set where there are several."""
     pair = "" if row.language_pair in (ALL, NO_PAIR) else row.language_pair
+    # "all" alone would not say whether it is of one data set.
     several = len({other.dataset for other in among}) > 1 or row.language_pair == ALL
     return " ".join(part for part in (written(row.dataset) if several else "", pair) if part)
 
@@ -252,6 +262,7 @@ def _doubt(row: ShownVerdict) -> str:
     """Why nothing is shown though the interval leaves 0 out; "" where it needs no reason."""
     if row.verdict != NO_GAIN or not (row.gain.low > 0 or row.gain.high < 0):
         return ""
+    # Established, and not worth having.
     if row.p_gain_holm <= 1 - CONFIDENCE:
         return "too small"
     looks = "gain" if row.gain.low > 0 else "loss"
@@ -261,6 +272,7 @@ def _doubt(row: ShownVerdict) -> str:
 def _answers(declared: Verdicts, published: Verdicts, points: Sequence[PointRow]) -> Iterator[str]:
     """The lines of each metric and explainer, those with the best verdict of a first boost first."""
     fixed = {row.explainer: point_name(row.explainer, row.w, row.p) for row in points if row.point == PUBLISHED}
+    # What the first boost says is the answer; others are named only where they say something else.
     by_both = rows_by(declared, lambda row: row.of_boost[:2])
     for both, lines in _of_first_boost(declared).items():
         yield _answer(_boost(lines[0], declared), lines, declared, _others(lines, by_both[both]))
@@ -271,16 +283,22 @@ def _answers(declared: Verdicts, published: Verdicts, points: Sequence[PointRow]
 
 def _of_first_boost(rows: Verdicts) -> dict[Any, list[ShownVerdict]]:
     """By metric and explainer the verdicts of the boost that was declared first."""
-    first = first_by(sorted(rows, key=lambda row: row.place), lambda row: row.of_boost[:2])
-    return rows_by([row for row in rows if row.boost == first[row.of_boost[:2]].boost], lambda row: row.of_boost[:2])
+    in_place = sorted(rows, key=lambda row: row.place)
+    first = first_by(in_place, lambda row: row.of_boost[:2])
+    of_first = [row for row in rows if row.boost == first[row.of_boost[:2]].boost]
+    return rows_by(of_first, lambda row: row.of_boost[:2])
 
 
 def _others(lines: Verdicts, rows: Verdicts) -> list[str]:
     """What other boosts have another verdict than those of these lines, with it."""
-    said = {row.verdict for row in lines}
-    others = [row for row in rows if row.boost != lines[0].boost and row.verdict not in said]
-    by_label = rows_by(sorted(others, key=lambda row: row.place), lambda row: row.verdict)
-    return [f"{label} by {named(_different(row.boost for row in same))}" for label, same in by_label.items()]
+    verdicts = {row.verdict for row in lines}
+    others = [row for row in rows if row.boost != lines[0].boost and row.verdict not in verdicts]
+    others.sort(key=lambda row: row.place)
+    remarks = []
+    for verdict, alike in rows_by(others, lambda row: row.verdict).items():
+        boosts = _different(row.boost for row in alike)
+        remarks.append(f"{verdict} by {named(boosts)}")
+    return remarks
 
 
 def _different(names: Iterable[str]) -> list[str]:
@@ -290,7 +308,8 @@ def _different(names: Iterable[str]) -> list[str]:
 
 def _answer(head: str, lines: Verdicts, among: Verdicts, remarks: Sequence[str]) -> str:
     """A line of a boost, on each verdict where language pairs differ. among: as for `_place`; remarks: further ones."""
-    parts = [_part(same, among) for same in rows_by(lines, lambda row: (row.human, row.in_words)).values()]
+    by_verdict = rows_by(lines, lambda row: (row.human, row.in_words))
+    parts = [_part(alike, among) for alike in by_verdict.values()]
     length = lines[0].length_gain
     varies = lines[0].repeat_deviation
     beside = []
@@ -298,22 +317,29 @@ def _answer(head: str, lines: Verdicts, among: Verdicts, remarks: Sequence[str])
         beside.append(f"length alone {length:+.3f}")
     if varies is not None and math.isfinite(varies):
         beside.append(f"the correlation varies by {number(varies, '.3f')} when repeated")
+    line = f"{head}: {'; '.join(parts)}"
     end = _joined(*beside, *remarks)
-    return f"{head}: {'; '.join(parts)}{f' ({end})' if end else ''}"
+    return f"{line} ({end})" if end else line
 
 
-def _part(same: Verdicts, among: Verdicts) -> str:
+def _part(alike: Verdicts, among: Verdicts) -> str:
     """A verdict with its gain, the largest of several language pairs, and what it rests on."""
-    first = same[0]
+    first = alike[0]  # the largest gain: rows of one verdict are sorted by it
     verdict = f"{first.in_words} ({first.human})" if several_golds(among) else first.in_words
     if math.isnan(first.gain.value):
-        return _joined(verdict, named([_place(row, among) for row in same]))
-    several = len(same) > 1
-    remarks = _joined(_place(first, same) if several else "", _doubt(first))
-    n_pairs = max(first.pairs, len(same))
+        places = [_place(row, among) for row in alike]
+        return _joined(verdict, named(places))
+    several = len(alike) > 1
+    gain = f"{first.gain:+.3f}"
+    if several:
+        gain = f"at most {gain}"
+    remarks = _joined(_place(first, alike) if several else "", _doubt(first))
+    if remarks:
+        gain = f"{gain} ({remarks})"
+    n_pairs = max(first.pairs, len(alike))
     where = counted(n_pairs, "language pair") if n_pairs > 1 else _place(first, among)
-    segments = counted(sum(row.n for row in same), "segment")
-    gain = f"{'at most ' if several else ''}{first.gain:+.3f}{f' ({remarks})' if remarks else ''}"
+    segments = counted(sum(row.n for row in alike), "segment")
+    # Of several pairs it would be the number of one of them.
     known_within = not several and math.isfinite(first.within_source.value)
     within = f"within sources {first.within_source:+.3f}" if known_within else ""
     return _joined(verdict, gain, where, segments, within)
@@ -336,6 +362,7 @@ def _not_judged(rows: Verdicts, declared: Verdicts) -> list[str]:
 
 def _untested(given: Given) -> list[str]:
     """Mean gains at the fixed points, and why there are no verdicts."""
+    # A results table alone has no scores of segments, and so nothing to test with.
     fixed = given.ask(gains_by_explainer)
     lines = [
         f"{written(name)} at {point_in_words(row.used_w, row.used_p)}, {row.origin}: the mean gain over "
@@ -351,7 +378,10 @@ def next_steps(rows: Verdicts) -> str:
     """What to do with each metric, in a sentence; "" without verdicts. rows: what helps first."""
     by_metric = rows_by(rows, lambda row: row.metric)
     steps = rows_by(by_metric, lambda metric: _step(by_metric[metric]))
-    lines = [f"{step} ({named(list(map(written, same)), most=MOST_METRICS)})" for step, same in steps.items()]
+    lines = []
+    for step, metrics in steps.items():
+        names = [written(metric) for metric in metrics]
+        lines.append(f"{step} ({named(names, most=MOST_NAMED)})")
     return f"Next: {named(lines, most=MOST_STEPS, separator='; ')}." if lines else ""
 
 
@@ -359,13 +389,19 @@ def _step(rows: Verdicts) -> str:
     """The next step with one metric."""
     first = rows[0]
     averages = [row for row in rows if _average_is_better(row)]
-    if averages and len(averages) == sum(math.isfinite(row.combined_gain.value) for row in rows):
+    n_known = sum(math.isfinite(row.combined_gain.value) for row in rows)
+    if averages and len(averages) == n_known:
+        # The least of what averages gain: advice must not promise more than every place bears out.
         least = min(averages, key=lambda row: row.combined_gain.value)
         return f"use an average of the metrics instead, {least.combined_gain:+.3f}"
-    same = rows_by([row for row in rows if row.of_boost == first.of_boost], lambda row: _place(row, rows))
-    helped = [place for place, golds in same.items() if all(row.verdict == HELPS for row in golds)]
+    of_first = [row for row in rows if row.of_boost == first.of_boost]
+    by_place = rows_by(of_first, lambda row: _place(row, rows))
+    helped = []
+    for place, golds in by_place.items():
+        if all(row.verdict == HELPS for row in golds):
+            helped.append(place)
     if helped:
-        where = f" on {', '.join(helped)}" if len(helped) < len(same) else ""
+        where = f" on {', '.join(helped)}" if len(helped) < len(by_place) else ""
         return f"use the recipe of {first.boost} with {written(first.explainer)}{where}"
     if all(row.verdict == HURTS for row in rows):
         return f"do not boost it, {KEEP}"
@@ -375,7 +411,9 @@ def _step(rows: Verdicts) -> str:
 def _average_is_better(row: ShownVerdict) -> bool:
     """Whether averaging metrics gains more than the boost, established also beyond score, length and text."""
     established = row.combined_gain.established and row.combined_beyond.established
-    return established and row.combined_gain.value > (row.gain.value if row.verdict == HELPS else 0.0)
+    # A gain of the boost counts only where the whole rule found it.
+    gain = row.gain.value if row.verdict == HELPS else 0.0
+    return established and row.combined_gain.value > gain
 
 
 def _more_data(rows: Verdicts) -> str:
@@ -385,14 +423,16 @@ def _more_data(rows: Verdicts) -> str:
     if row is None:
         return RATE_MORE
     needed = units_needed(row)
-    more = needed - (row.pairs if row.pairs > 1 else row.n)
+    rated = row.pairs if row.pairs > 1 else row.n
+    more = needed - rated
     if more <= 0:
         return KEEP if row.verdict == NO_GAIN else RATE_MORE
     goal = f"a gain of {PRECISE:g} with probability {POWER:g}"
     if row.pairs > 1:  # nobody makes language pairs: each can be judged by itself, by its segments
         one_by_one = "judge language pairs one by one (dataset.NAME.language_pairs=[PAIR])"
         return f"{one_by_one}, as to see {goal} across them takes about {needed:,}"
-    return f"rate about {counted(math.ceil(more / 100) * 100, 'more segment')} to see {goal}"
+    hundreds = math.ceil(more / 100)
+    return f"rate about {counted(hundreds * 100, 'more segment')} to see {goal}"
 
 
 def units_needed(row: ShownVerdict) -> int:
@@ -410,8 +450,10 @@ def units_needed(row: ShownVerdict) -> int:
     error = (row.gain.high - row.gain.low) / (2 * reach) * math.sqrt(units)
     if error == 0:
         return FEWEST_UNITS
+    # The hardest step of Holm's correction is Bonferroni's.
     level = 1 - (1 - CONFIDENCE) / 2 / max(row.tried, 1)
     needed = FEWEST_UNITS
+    # Power grows with the number, and the answer is advice: steps of 1 % are fine enough.
     while stdtr(needed - 1, PRECISE / error * math.sqrt(needed) - stdtrit(needed - 1, level)) < POWER:
         needed = max(needed + 1, math.floor(needed * 1.01))
     return needed

@@ -93,6 +93,7 @@ class GridTable:
     def baseline(self) -> Floats:
         """float64[S] correlation of the metric alone, from the first defined row with w = 1; NaN without one."""
         alone = self.correlation[:, :, self.w == 1][:, :, 0]
+        # Rows with w = 1 are one number at every p; some tables leave it undefined at a few.
         first = np.argmax(~np.isnan(alone), axis=1)
         return np.asarray(alone[np.arange(len(alone)), first], dtype=np.float64)
 
@@ -154,6 +155,7 @@ class Given:
     _answers: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        # Callers may give plain frames; `rows` needs what checks them against their classes. The class is frozen.
         if not isinstance(self.frames, Tables):
             object.__setattr__(self, "frames", Tables(self.frames))
 
@@ -164,6 +166,7 @@ class Given:
 
     def ask(self, compute: Callable[[Self], Asked]) -> Asked:
         """What a function of this makes of it; computed once."""
+        # Questions ask each other: none is computed twice, whatever the order they are asked in.
         if compute not in self._answers:
             self._answers[compute] = compute(self)
         return cast(Asked, self._answers[compute])
@@ -255,13 +258,15 @@ class Column:
         elif not isinstance(row, Mapping):
             row = vars(row)
         value = row[self.name]
-        value = value.item() if hasattr(value, "item") else value
+        value = value.item() if hasattr(value, "item") else value  # of NumPy: its types are no cell values
+        # Cells hold no flags: one counts 1 or 0.
         if isinstance(value, bool):
             value = int(value)
         words: str | None = None
         if isinstance(value, Estimate):
             words = with_interval(value.value, value.low, value.high, self.form)
             value = value.value
+        # Ends in columns of their own, of rows that hold no estimates.
         if self.ends is not None:
             words = with_interval(value, row[self.ends[0]], row[self.ends[1]], self.form)
         return Cell(value, self.form, words, bool(self.marked and row[self.marked]))
@@ -315,7 +320,8 @@ class Table:
         groups: dict[tuple[Any, ...], list[tuple[Cell, ...]]] = {}
         for row in rows if isinstance(rows, Sequence) else rows.to_dict("records"):
             group = tuple(column.cell(row).value for column in group_by)
-            groups.setdefault(group, []).append(tuple(column.cell(row) for column in shown))
+            cells = tuple(column.cell(row) for column in shown)
+            groups.setdefault(group, []).append(cells)
         header = tuple(column.header or factor_in_words(column.name) for column in shown)
         return cls(stem, title, header, tuple(map(tuple, groups.values())), tuple(notes), names, brief, data)
 
@@ -328,11 +334,12 @@ class Table:
         """The columns of these headers, in this order; the first of them are the names they were."""
         places = [self.header.index(name) for name in headers]
         names = sum(place < self.names for place in places)
-        groups = []
-        for group in self.groups:
-            rows = [tuple(row[place] for place in places) for row in group]
-            groups.append(tuple(rows))
-        return replace(self, header=tuple(headers), groups=tuple(groups), names=names)
+
+        def picked(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
+            return tuple(row[place] for place in places)
+
+        groups = tuple(tuple(map(picked, group)) for group in self.groups)
+        return replace(self, header=tuple(headers), groups=groups, names=names)
 
     def frame(self) -> pd.DataFrame:
         """The rows as a DataFrame of values, not of texts; undefined and absent numbers are NaN."""
@@ -346,6 +353,7 @@ class Table:
 
 def highest_first(value: float) -> tuple[bool, float]:
     """The place of a number among others in descending order, NaN at the end."""
+    # NaN compares as neither less nor greater: a flag before the number keeps the order total.
     return (True, 0.0) if value != value else (False, -value)
 
 
@@ -366,7 +374,9 @@ def with_keys(rows: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
     """Rows that stand by keys, one level of mappings for each of these names, as one list with columns of them."""
     if not names:
         return [vars(rows)]
-    keyed = []
+    name, *inner = names
+    flat = []
     for key, part in rows.items():
-        keyed += [{names[0]: key, **row} for row in with_keys(part, *names[1:])]
-    return keyed
+        for row in with_keys(part, *inner):
+            flat.append({name: key, **row})
+    return flat

@@ -125,6 +125,7 @@ def tables(result: MetricsAlone) -> Iterator[Table]:
 def _primary(rows: Sequence[Any], human: Callable[[Any], str]) -> list[Any]:
     """The rows on the metric alone and the first human score of each language pair."""
     alone = [row for row in rows if row.point == BASE]
+    # Of several judgements the first is the primary one.
     first = first_by(alone, lambda row: row.pair)
     return [row for row in alone if human(row) == human(first[row.pair])]
 
@@ -138,18 +139,20 @@ def _correlations(given: Given) -> list[MetricRow]:
             estimates.setdefault(row.metric_alone, {}).setdefault(column, row.value)
     ranking = [rank for rank in given.rows("ranking", Rank) if rank.rank > 0]
     ranks = {key: rank.rank for key, rank in first_by(ranking, lambda row: (*row.metric_alone, row.level)).items()}
-    known = set().union(*estimates.values())
+    known = sorted(set().union(*estimates.values()))
     ranked = {rank.level for rank in ranking}
     levels = [level for level in RANKED_LEVELS if level in ranked]
+    # All rows get the same columns, so that they make one table.
     rows = []
-    for names, of_metric in estimates.items():
-        correlations = {column: of_metric.get(column, NOTHING) for column in sorted(known)}
-        of_levels = {level: float(ranks.get((*names, level), math.nan)) for level in levels}
-        rows.append(MetricRow(*names, correlations=correlations, ranks=of_levels))
+    for names, by_column in estimates.items():
+        correlations = {column: by_column.get(column, NOTHING) for column in known}
+        ranks_of_metric = {level: float(ranks.get((*names, level), math.nan)) for level in levels}
+        rows.append(MetricRow(*names, correlations, ranks_of_metric))
     first = next((column for column in COLUMN_OF_STATISTIC.values() if column in known), "")
 
     def order(row: MetricRow) -> tuple[Any, ...]:
         rank = next(iter(row.ranks.values()), 0.0)
+        # The sign says which way a metric counts, as TER counts errors, not how well.
         strength = highest_first(abs(row.correlations[first].value))
         return row.dataset, row.language_pair, highest_first(-rank), strength, row.metric
 
@@ -157,14 +160,15 @@ def _correlations(given: Given) -> list[MetricRow]:
 
 
 def _table(stem: str, title: str, rows: Sequence[MetricRow], *, brief: bool) -> Table:
-    wanted = [
-        column
-        for column in (BRIEF_COLUMNS if brief else COLUMN_OF_STATISTIC.values())
-        if any(not math.isnan(row.correlations.get(column, NOTHING).value) for row in rows)
-    ]
-    values = [Column(name, form=".3f", ends=(f"{name}_low", f"{name}_high")) for name in wanted]
-    levels = [level for level in rows[0].ranks if any(not math.isnan(row.ranks[level]) for row in rows)]
-    ranks = [Column(f"{level} rank", form=".0f") for level in levels]
+    # Columns without a defined number in these rows are left out: each data set has other judgements.
+    values = []
+    for name in BRIEF_COLUMNS if brief else COLUMN_OF_STATISTIC.values():
+        if not all(math.isnan(row.correlations.get(name, NOTHING).value) for row in rows):
+            values.append(Column(name, form=".3f", ends=(f"{name}_low", f"{name}_high")))
+    ranks = []
+    for level in rows[0].ranks:
+        if not all(math.isnan(row.ranks[level]) for row in rows):
+            ranks.append(Column(f"{level} rank", form=".0f"))
     names = ["dataset"] * (len({row.dataset for row in rows}) > 1)
     columns = (*names, Column("language_pair", "pair"), "metric", *values, *ranks)
     notes = (OF_CORRELATIONS[0], *OF_CORRELATIONS[2:]) if brief else OF_CORRELATIONS
@@ -175,22 +179,26 @@ def _systems(systems: Sequence[SystemRow]) -> list[SystemRow]:
     """The systems of each language pair, each metric once, the best by people first."""
     alone = _primary(systems, lambda row: row.human_name)
     rows = first_by(alone, lambda row: (*row.metric_alone, row.system))
+    # Rank 0 is no rank: what people did not score stands last.
     return sorted(rows.values(), key=lambda row: (row.human_rank or math.inf, row.system))
 
 
 def _table_of_systems(pair: tuple[str, ...], systems: Sequence[SystemRow]) -> Table:
     """systems: a row for each metric."""
-    metrics = dict.fromkeys(row.metric for row in sorted(systems, key=lambda row: (row.explainer, row.metric)))
+    in_order = sorted(systems, key=lambda row: (row.explainer, row.metric))
+    metrics = dict.fromkeys(row.metric for row in in_order)
     rows: list[dict[str, Any]] = []
     for system, of_metrics in rows_by(systems, lambda row: row.system).items():
         first = of_metrics[0]
         ranks = dict.fromkeys(metrics, UNDEFINED)
-        ranks |= {row.metric: _range(row.rank, row.rank_low, row.rank_high) for row in of_metrics}
+        for row in of_metrics:
+            ranks[row.metric] = _range(row.rank, row.rank_low, row.rank_high)
         people = _range(first.human_rank, first.human_rank_low, first.human_rank_high)
         rows.append(
             {"system": system, "human": first.human, "people": people, "cluster": first.human_rank_cluster, **ranks}
         )
     columns = ("system", Column("human", "human score", ".3f"), Column("people", "rank by people"), *metrics)
+    # Without lines between clusters there is nothing to explain about them.
     one_cluster = len({row.human_rank_cluster for row in systems}) < 2
     notes = (f"Human score: {systems[0].human_name}.", *OF_RANKS[one_cluster:])
     title = f"{' '.join(pair)}: ranks of the systems by people and by metrics"
@@ -200,4 +208,7 @@ def _table_of_systems(pair: tuple[str, ...], systems: Sequence[SystemRow]) -> Ta
 
 def _range(rank: int, low: int, high: int) -> str:
     """A rank with its range, as "1-6"; alone where nothing could be drawn."""
-    return UNDEFINED if not rank else f"{low}-{high}" if high else str(rank)
+    # Rank 0 stands for none.
+    if not rank:
+        return UNDEFINED
+    return f"{low}-{high}" if high else str(rank)

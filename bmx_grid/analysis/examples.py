@@ -68,11 +68,12 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[E
     best: dict[str, SettingResult] = {}
     for result in results:
         gain = _point(result)[2]
+        # What a control marks explains nothing; outside the plan no attributions are at hand.
         if {*CONTROLS} & {*result.names} or result.names not in planned or not math.isfinite(gain):
             continue
         if result.explainer not in best or gain > _point(best[result.explainer])[2]:
             best[result.explainer] = result
-    examples = []
+    examples: list[Example] = []
     for _, result in sorted(best.items()):
         examples += _movers(result, planned[result.names])
     return examples
@@ -94,22 +95,24 @@ def _movers(result: SettingResult, setting: Setting) -> list[Example]:
     base = stored.base_scores
     human = setting.segments.human_scores
     boosted = boosted_scores(spec.aggregation, spec.side, p, w, base, stored.ground_truth, stored.hypothesis)
+    # Ranks count among the segments that all three score.
     used = np.flatnonzero(np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human))
     if len(used) == 0:
         return []
     scores = {"metric": base[used], "boosted": boosted[used], "human": human[used]}
     ranks = {name: average_ranks(-values) for name, values in scores.items()}  # 1 is the best
-    of_metric, of_boosted, _ = ranks.values()
-    rise = of_metric - of_boosted
+    rise = ranks["metric"] - ranks["boosted"]
     words = {role: finished.words_of(role) for role in stored.by_role}
     examples = []
     for row in (int(np.argmax(rise)), int(np.argmin(rise))):
-        if rise[row] != 0:
-            scored = {name: RankedScore(float(scores[name][row]), float(ranks[name][row])) for name in scores}
-            place = int(used[row])
-            sides = sides_of(setting, stored, words, place)
-            segment = setting.segments.segments[place].id
-            examples.append(Example(segment, result.names, w, p, len(used), sides, **scored))
+        # Where nothing rises, both are the first segment, which shows nothing.
+        if rise[row] == 0:
+            continue
+        ranked_scores = {name: RankedScore(float(scores[name][row]), float(ranks[name][row])) for name in scores}
+        place = int(used[row])
+        sides = sides_of(setting, stored, words, place)
+        segment = setting.segments.segments[place].id
+        examples.append(Example(segment, result.names, w, p, len(used), sides, **ranked_scores))
     return examples
 
 
@@ -128,7 +131,7 @@ def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
     """Which words of a text people marked, from tags on words of their own; those without a tag are not marked."""
     tokens = tags.words[row]
     bad = tags.labels[row]
-    if tokens and tokens[-1] == EOS:  # no word of the text; its letters would be looked for there
+    if tokens and tokens[-1] == EOS:  # not a word of the text, where its letters would be looked for
         tokens = tokens[:-1]
         bad = bad[:-1]
     carried, _ = carry_labels(align(tokens, words), bad)
@@ -137,6 +140,7 @@ def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
 
 def strengths(attributions: Sequence[Floats]) -> list[Floats]:
     """float64[n] for each side, |attribution| relative to the largest of all sides; 0 where undefined or all are 0."""
+    # One scale for all sides: a reader compares the colours of source, reference and hypothesis.
     finite = [np.where(np.isfinite(values), np.abs(values), 0.0) for values in attributions]
     largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
     return [values / largest if largest > 0 else values for values in finite]

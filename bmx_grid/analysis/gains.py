@@ -186,6 +186,7 @@ def summarise(settings: Sequence[Gain], seed: int = 0) -> Summary:
     n = len(gains)
     n_better = int(better(gains).sum())
     n_worse = int(worse(gains).sum())
+    # Language pairs are what could be drawn again, not settings, which share segments.
     mean = cluster_mean(gains, [row.setting.cluster for row in defined], seed=seed)
     return Summary(
         n=n,
@@ -222,11 +223,12 @@ def declared_points(given: Given) -> list[DeclaredGain]:
     tests: dict[str, dict[Any, TestRow]] = {}
     for test in given.rows("tests", TestRow):
         key = (*test.setting_names, test.point)
-        alone = test.against == test.metric and test.level == "segment" and test.grouping == "none"
-        if alone and key in points and not math.isnan(test.p):
-            of_another_gain = abs(test.difference.value - points[key].gain) > SAME
-            if not of_another_gain:
-                tests.setdefault(test.test, {}).setdefault(key, test)
+        over_metric = test.against == test.metric and test.level == "segment" and test.grouping == "none"
+        if not over_metric or key not in points or math.isnan(test.p):
+            continue
+        if not abs(test.difference.value - points[key].gain) > SAME:  # an undefined gain is no other one
+            tests.setdefault(test.test, {}).setdefault(key, test)
+    # One test for all settings: p values of different tests must not stand in one column.
     shown = next((tests[name] for name in PREFERRED if name in tests), {})
     gains = []
     for key, row in points.items():
@@ -238,6 +240,7 @@ def declared_points(given: Given) -> list[DeclaredGain]:
 
 def _tested(test: TestRow, gain: float) -> GainTest:
     ends = test.difference.low, test.difference.high
+    # A loss can be significant, too.
     survives = test.p_holm <= ALPHA and gain > 0
     return GainTest(test.test, test.family, *ends, test.p, test.p_holm, test.n, test.clusters, survives)
 
@@ -249,12 +252,13 @@ def declared(given: Given) -> list[DeclaredGain]:
     defined.
     """
     by_setting = rows_by(given.ask(declared_points), lambda row: row.setting)
-    points = []
+    points: list[DeclaredGain] = []
     for setting in given.real.settings:
         points += by_setting.get(setting, [])
-    known = {(row.explainer, row.point) for row in points if not math.isnan(row.gain)}
-    first = {explainer: point for point in reversed(DECLARED_POINTS) for explainer, at in known if at == point}
-    return [row for row in points if row.point == first.get(row.explainer)]
+    defined = [row for row in points if not math.isnan(row.gain)]
+    defined.sort(key=lambda row: DECLARED_POINTS.index(row.point))
+    first = first_by(defined, lambda row: row.explainer)
+    return [row for row in points if row.explainer in first and row.point == first[row.explainer].point]
 
 
 def at_points(given: Given) -> list[SettingAtPoints]:
@@ -264,9 +268,7 @@ def at_points(given: Given) -> list[SettingAtPoints]:
     tested = first_by(given.ask(declared_points), lambda row: (row.setting, row.w, None if row.w == 1 else row.p))
     rows = []
     for best, there in zip(given.ask(best_of_all), gains_of(given.table, points), strict=True):
-        w = math.nan
-        p = math.nan
-        gain = math.nan
+        w = p = gain = math.nan
         if not best.control:
             w = points[best.explainer].used_w
             p = points[best.explainer].used_p
@@ -321,8 +323,10 @@ def overview(given: Given) -> dict[str, FixedSummary]:
     settings = given.ask(real_gains)
     if not settings:
         return rows
+    # Explainers have different points: all settings together have none.
     nowhere: dict[str, Any] = {**dict.fromkeys(("w", "p", "used_w", "used_p"), math.nan), "origin": None}
-    return {**rows, ALL: FixedSummary(**nowhere, **vars(summarise(settings, given.seed)))}
+    of_all = summarise(settings, given.seed)
+    return {**rows, ALL: FixedSummary(**nowhere, **vars(of_all))}
 
 
 @dataclass(frozen=True)
@@ -350,15 +354,15 @@ class Gains:
 def compute(given: Given) -> Gains:
     """What the settings gain at the points of their explainers."""
     settings = given.ask(real_gains)
-    seed = given.seed
     by_explainer = dict(sorted(rows_by(settings, lambda row: row.setting.explainer).items()))
-    fixed_by = {}
+    fixed_by: dict[str, dict[str, dict[str, Summary]]] = {}
     for factor in FACTORS[:3]:
-        fixed_by[factor] = {explainer: summaries(rows, factor, seed) for explainer, rows in by_explainer.items()}
+        for explainer, rows in by_explainer.items():
+            fixed_by.setdefault(factor, {})[explainer] = summaries(rows, factor, given.seed)
     groups = {**by_explainer, "all": settings}
     return Gains(
         fixed=given.ask(gains_by_explainer),
-        fixed_by=fixed_by if settings else {},
+        fixed_by=fixed_by,
         gain_baseline_pearson={name: _of_baseline(rows, 0.0) for name, rows in groups.items()},
         gain_baseline_oldham={name: _of_baseline(rows, 0.5) for name, rows in groups.items()},
         controls=_controls(given),
@@ -369,22 +373,27 @@ def compute(given: Given) -> Gains:
 
 def _of_baseline(settings: Sequence[Gain], part: float) -> float:
     """Pearson's r of the gain with the baseline plus this part of the gain."""
-    return correlate("pearson", [row.gain for row in settings], [row.baseline + part * row.gain for row in settings])
+    gains = [row.gain for row in settings]
+    levels = [row.baseline + part * row.gain for row in settings]
+    return correlate("pearson", gains, levels)
 
 
 def _controls(given: Given) -> dict[str, dict[str, Summary]]:
-    table = given.table
     points = given.ask(chosen_points)
     seed = given.seed
-    random = table.where(lambda setting: setting.explainer == CONTROL != setting.metric)
-    random_metric = table.where(lambda setting: setting.metric == CONTROL != setting.explainer)
+    # Where both are random there is nothing that either could be a control of.
+    random = given.table.where(lambda setting: setting.explainer == CONTROL != setting.metric)
+    random_metric = given.table.where(lambda setting: setting.metric == CONTROL != setting.explainer)
     controls = {}
     if len(random):
-        at_each = {name: gains_of(random, {CONTROL: point}) for name, point in points.items()}
-        controls["random explainer"] = {name: summarise(settings, seed) for name, settings in at_each.items()}
+        at_points = {}
+        for name, point in points.items():
+            gains = gains_of(random, {CONTROL: point})
+            at_points[name] = summarise(gains, seed)
+        controls["random explainer"] = at_points
         best = [row for row in given.ask(best_of_all) if row.metric != CONTROL]
-        of_grid = [Gain(SettingKey(*row.setting_names), row.baseline, row.gain) for row in best]
-        controls["best of the grid"] = summaries(of_grid, "explainer", seed)
+        gains = [Gain(SettingKey(*row.setting_names), row.baseline, row.gain) for row in best]
+        controls["best of the grid"] = summaries(gains, "explainer", seed)
     if len(random_metric):
         controls["random metric"] = summaries(gains_of(random_metric, points), "explainer", seed)
     return {control: rows for control, rows in controls.items() if rows}

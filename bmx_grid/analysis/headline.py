@@ -103,12 +103,17 @@ def answer(given: Given, most: int | None = None) -> list[str]:
 
     most: verdicts that are said; all of them for None.
     """
+    # The same sentences in the terminal, on the page and in answers of the package: they are made here alone.
     of_boosts = given.ask(answers.compute)
     of_words = given.ask(marked_words.compute)
-    more = 0 if most is None else len(of_boosts.answers) - most
-    lines = [*of_boosts.answers[:most], *([f"{more} more in report.html"] if more > 0 else []), *of_boosts.not_judged]
+    lines = list(of_boosts.answers[:most])
+    more = len(of_boosts.answers) - len(lines)
+    if more > 0:
+        lines.append(f"{more} more in report.html")
+    lines += of_boosts.not_judged
     lines += given.ask(placebos.compute).unbeaten
-    lines += [*of_boosts.legend, *filter(None, [of_boosts.unnamed, of_boosts.next_steps])]
+    lines += of_boosts.legend
+    lines += filter(None, [of_boosts.unnamed, of_boosts.next_steps])
     return [*lines, *of_words.words_in_words, *of_words.plausibility_in_words, *not_evidence(given)]
 
 
@@ -151,6 +156,7 @@ def _with_seeds(tested: Sequence[DeclaredGain], seeds: Sequence[SeedRow]) -> Seq
     by_point = rows_by(seeds, lambda row: (row.setting_names, row.point))
     seeded = []
     for row in tested:
+        # A setting without repeats keeps its row, with an unknown spread.
         drawn = [seed.gain for seed in by_point.get((row.setting, row.point), [])] or [math.nan]
         seeded.append(SeededGain(**vars(row), lowest=min(drawn), highest=max(drawn)))
     return seeded
@@ -158,6 +164,7 @@ def _with_seeds(tested: Sequence[DeclaredGain], seeds: Sequence[SeedRow]) -> Seq
 
 def _table_of_tests(tested: Sequence[DeclaredGain]) -> Iterator[Table]:
     """No table where nothing was tested."""
+    # A sweep without the evaluation of significance has gains at points, and no tests.
     known = [row for row in tested if row.test is not None]
     if not known:
         return
@@ -204,6 +211,7 @@ def _sentences(given: Given) -> list[str]:
     labels = [setting_label(*row.setting_names) for row in real if math.isnan(row.fixed_gain.value)]
     if labels:
         sentences.append(f"The gain of {counted(len(labels), 'further setting')} is undefined there: {named(labels)}.")
+    # An undefined baseline is neither tied nor beaten.
     known = [row for row in real if math.isfinite(row.baseline)]
     sentences.append(
         f"For {sum(row.ties_baseline for row in known)} of {counted(len(known), 'setting')} the best is the metric "

@@ -43,6 +43,7 @@ def tables_beside(table: GridTable) -> Tables:
     folder = path if path.is_dir() else path.parent
     files = table_files(folder)
     tables = Tables(files)
+    # Without it nothing tells whether the other tables are of the same sweep.
     if "settings" not in files:
         return Tables({})
     known = set(tables["settings"].columns)
@@ -61,6 +62,7 @@ def _is_of(table: GridTable, tables: Tables) -> bool:
     """Whether the tables of a sweep know every setting of the table, with the same correlation of the metric alone."""
     baselines = {row.setting_names: row.baseline for row in tables.rows("settings", SettingsRow)}
     beside = np.array([baselines.get(setting, np.nan) for setting in table.settings])
+    # A comparison with NaN is false: a setting that the tables lack makes them those of another table.
     return bool((np.abs(table.baseline - beside) <= EQUAL).all())
 
 
@@ -82,6 +84,7 @@ def load_table(path: Path) -> GridTable:
         )
     try:
         if file.name.endswith((".csv", ".csv.gz")):
+            # Names repeat for every point of a grid: a dictionary holds each once.
             table = csv.read_csv(file, convert_options=csv.ConvertOptions(auto_dict_encode=True))
         else:
             with pq.ParquetFile(file) as parquet:
@@ -141,6 +144,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     p, w = (np.unique(frame[name]) for name in ("p", "w"))
     _check_alone(w, origin)
     _check_points(frame, p, w, origin)
+    # Every setting has every point, once: sorted rows fold into a cube.
     frame = frame.sort_values([*SORTED_BY, "p", "w"])
     names = frame[list(FACTORS)].iloc[:: len(p) * len(w)].astype(str)
     settings = tuple(SettingKey(*setting) for setting in names.itertuples(index=False))
@@ -165,8 +169,10 @@ def _names(table: pa.Table, column: str, origin: str) -> Any:
         kind = table.column(column).type
         raise DataError(f"{origin}: column {column} holds {kind}, not names; write them as text in UTF-8.") from error
     _refuse(values.isna(), f"has no {column}", origin)
-    for name in values.cat.categories if column in FACTORS else ():  # they become parts of file names and of columns
-        check_name(factor_in_words(column), name, f"{origin}: row {int((values == name).argmax()) + 1}")
+    if column in FACTORS:  # whose names become parts of file names and of columns
+        for name in values.cat.categories:
+            row = int((values == name).argmax())
+            check_name(factor_in_words(column), name, f"{origin}: row {row + 1}")
     return values.cat.reorder_categories(sorted(values.cat.categories))
 
 
@@ -188,26 +194,30 @@ def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
     return np.round(values, DECIMALS) + 0.0
 
 
-def _refuse(bad: Any, what: str, origin: str, values: Floats | None = None) -> None:
+def _refuse(bad: Any, problem: str, origin: str, values: Floats | None = None) -> None:
     """Raise DataError for the first of these rows, with its value."""
     if bad.any():
         row = int(np.argmax(bad))
         value = "" if values is None else f": {values[row]:g}"
-        raise DataError(f"{origin}: row {row + 1} {what}{value}; correct the table.")
+        raise DataError(f"{origin}: row {row + 1} {problem}{value}; correct the table.")
 
 
 def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> None:
     """Raise DataError for a point that is given twice, or that a setting lacks and another has."""
     import pandas as pd
 
-    for row in np.flatnonzero(frame.duplicated([*FACTORS, "p", "w"]))[:1]:
-        *names, power, weight = frame.iloc[row][[*FACTORS, "p", "w"]]
+    point = [*FACTORS, "p", "w"]
+    # The first is enough to correct the table by.
+    for row in np.flatnonzero(frame.duplicated(point))[:1]:
+        *names, power, weight = frame.iloc[row][point]
         raise DataError(
             f"{origin}: row {row + 1} gives {SettingKey(*names).label} at w = {weight:g}, p = "
             f"{power:g} again; keep one row for each point of a setting."
         )
+    # Without repeats, a setting has all points if it has as many rows as the grid.
+    n_points = len(p) * len(w)
     sizes = frame.groupby(list(FACTORS), observed=True).size()
-    short = sizes[sizes < len(p) * len(w)]
+    short = sizes[sizes < n_points]
     if len(short):
         names = short.index[0]
         rows = frame[(frame[list(FACTORS)] == list(names)).all(axis=1)]
@@ -216,7 +226,7 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
         others = f", and {counted(len(short) - 1, 'other setting')} lack points, too" if len(short) > 1 else ""
         raise DataError(
             f"{origin}: no row for {SettingKey(*names).label} at w = {weight:g}, p = {power:g}: "
-            f"{len(p) * len(w) - short.iloc[0]:,} of {len(p) * len(w):,} points of this setting are missing{others}. "
+            f"{n_points - short.iloc[0]:,} of {n_points:,} points of this setting are missing{others}. "
             "Run it again, or analyse tables of one grid each."
         )
 
@@ -224,12 +234,14 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
 def _checked(table: GridTable) -> GridTable:
     """The table without settings whose baseline is undefined or not one number; undefined points are recorded."""
     alone = table.correlation[:, :, ~table.boosted]
+    # fmin and fmax pass over NaN: a baseline is known where any power has it.
     low = np.fmin.reduce(alone, axis=(1, 2))
     high = np.fmax.reduce(alone, axis=(1, 2))
     constant = high - low <= NOT_CONSTANT
     labels = [table.settings[row].label for row in np.flatnonzero(~constant)]
     reason = "the correlation at w = 1, the metric alone, is undefined or differs over p"
     records = [f"{counted(len(labels), 'setting')}: {reason} (e.g. {'; '.join(labels[:3])})"] if labels else []
+    # Every gain is relative to the metric alone: without it a setting has none.
     table = table.take(constant)
     if not len(table):
         way_out = "Run the sweep on more segments."

@@ -48,7 +48,7 @@ BRIEF_MEASURES = ("auc", "recall_at_k", "mcc", "f1_mult")
 MOST_BRIEF_ROWS = 12  # of a table that fits a screen
 MOST_SETTINGS = 400  # rows of a table that is read; more are written as CSV only
 FORM = ".3f"
-RHO = "+.2f"
+FORM_OF_RHO = "+.2f"
 RESAMPLES = 1000
 INTERVALS = (
     "In brackets: 95 % intervals, of means by a bootstrap of language pairs (none with fewer than 3), of a single "
@@ -143,7 +143,7 @@ def tables(result: WordFindings) -> Iterator[Table]:
     by_setting = result.words_by_setting
     if not words:
         return
-    known = [name for name in MEASURES_OF_WORDS if any(not math.isnan(row.value(name)) for row in words)]
+    known = [name for name in MEASURES_OF_WORDS if _is_known(name, words)]
     shown = [name for name in BRIEF_MEASURES if name in known] or known
     columns: tuple[Any, ...] = ("explainer", "side", *map(_measure, shown), "pairs", "settings")
     title = "Do explanations blame the words people marked"
@@ -151,8 +151,14 @@ def tables(result: WordFindings) -> Iterator[Table]:
     yield Table.of("words", title, words, columns, OF_MEASURES, by=["side"], names=2, brief=brief)
     columns = (*FACTORS, "side", *map(_measure, known))
     title = "Measures of words by setting"
+    by_setting = result.words_by_setting
     long = len(by_setting) > MOST_SETTINGS
     yield Table.of("words_by_setting", title, by_setting, columns, OF_MEASURES, names=5, data=long)
+
+
+def _is_known(name: str, words: Sequence[WordMeans]) -> bool:
+    """Whether a measure is defined in any of these rows."""
+    return not all(math.isnan(row.value(name)) for row in words)
 
 
 def _measure(name: str) -> Column:
@@ -168,6 +174,7 @@ def means_by_explainer(given: Given) -> list[WordMeans]:
     """The means over the settings of each explainer, the random one among them, by side."""
 
     def order(row: WordMeans) -> tuple[Any, ...]:
+        # Explainers that give labels, not scores, have no AUC.
         value = row.value("mcc") if math.isnan(row.value("auc")) else row.value("auc")
         return row.side != TARGET, highest_first(value), row.explainer
 
@@ -190,20 +197,25 @@ def _means(rows: Sequence[WordsRow], by: Sequence[str]) -> list[WordMeans]:
 
 def _mean(rows: Sequence[WordsRow]) -> Estimate:
     known = [row for row in rows if not math.isnan(row.value.value)]
+    # A single setting keeps its own interval, over segments: one cluster has none.
     if len(known) == 1:
         return known[0].value
-    mean = cluster_mean([row.value.value for row in known], [f"{row.dataset} {row.language_pair}" for row in known])
+    values = [row.value.value for row in known]
+    clusters = [f"{row.dataset} {row.language_pair}" for row in known]
+    mean = cluster_mean(values, clusters)
     return Estimate(mean.mean, mean.low, mean.high)
 
 
 def _sentence(words: Sequence[WordMeans]) -> list[str]:
     """Who finds the marked words of the target, by AUC, of labels by MCC, against chance."""
     sides = [row.side for row in words]
+    # Errors are marked in translations; a sweep may have tags of sources alone.
     side = TARGET if TARGET in sides else next(iter(sides), TARGET)
     words = [row for row in words if row.side == side]
-    measure = next((name for name in CHANCE if any(not math.isnan(row.value(name)) for row in words)), None)
+    measure = next((name for name in CHANCE if _is_known(name, words)), None)
     if measure is None:
         return []
+    # From the highest on, as the rows are sorted.
     ranked = [row for row in words if not math.isnan(row.value(measure))]
     chance = CHANCE[measure]
     by_kind: dict[str, list[str]] = {}
@@ -228,18 +240,21 @@ def plausibility(given: Given) -> dict[str, Relation]:
 
     Empty without an AUC.
     """
-    of_target = [row for row in _rows(given) if row.measure == "auc" and row.side == TARGET]
-    auc = {row.setting_names: row.value.value for row in of_target}
+    auc = {}
+    for row in _rows(given):
+        if row.measure == "auc" and row.side == TARGET:
+            auc[row.setting_names] = row.value.value
     settings = [setting for setting in given.real.settings if setting in auc]
     if all(math.isnan(auc[setting]) for setting in settings):
         return {}
     gains = {row.setting: row.gain for row in given.ask(declared)}
-    groups = {**dict(sorted(rows_by(settings, lambda setting: setting.explainer).items())), ALL: settings}
+    by_explainer = rows_by(settings, lambda setting: setting.explainer)
     relations = {}
-    for name, group in groups.items():
-        values = np.array([(auc[setting], gains.get(setting, math.nan)) for setting in group])
+    for name, group in [*sorted(by_explainer.items()), (ALL, settings)]:
+        aucs_of_group = np.array([auc[setting] for setting in group])
+        gains_of_group = np.array([gains.get(setting, math.nan) for setting in group])
         clusters = np.array([setting.cluster for setting in group])
-        relations[name] = relation(values[:, 0], values[:, 1], clusters, given.seed)
+        relations[name] = relation(aucs_of_group, gains_of_group, clusters, given.seed)
     return relations
 
 
@@ -252,6 +267,7 @@ def relation(auc: Floats, gain: Floats, clusters: NDArray[Any], seed: int) -> Re
     n = len(x)
     count = number_of(group)
     rho = correlate("spearman", x, y) if n >= FEWEST else math.nan
+    # Nothing is drawn for an undefined rho: its interval is NaN in any case.
     resamples = RESAMPLES if math.isfinite(rho) else 0
     (samples,) = resampled_correlations("spearman", x[:, None], y, group, resamples, seed)
     low, high = ends_of(samples, count)
@@ -268,5 +284,5 @@ def _relation_in_words(of_all: Relation) -> str:
     if of_all.low > 0 or of_all.high < 0:
         lead = "Explanations that find more of the words people marked boost "
         lead += "more" if of_all.low > 0 else "less"
-    rho = with_interval(of_all.rho, of_all.low, of_all.high, RHO, without="(too few for an interval)")
+    rho = with_interval(of_all.rho, of_all.low, of_all.high, FORM_OF_RHO, without="(too few for an interval)")
     return f"{lead}: Spearman's rho of AUC and gain at the declared point {over} is {rho}."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, first_by
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, first_by, rows_by
 from bmx_grid.analysis.gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import P_VALUE, named, written
 from bmx_grid.evaluations.base import BASE
@@ -48,6 +48,7 @@ def compute(given: Given) -> Placebos:
     """What the tables of tests and of thresholds say."""
     placebos = _placebos(given.rows("tests", TestRow))
     alone = [row for row in given.rows("thresholds", ThresholdRow) if row.point == BASE]
+    # Rows of one metric repeat with each explainer that a sweep explains it with.
     thresholds = first_by(alone, lambda row: (*row.metric_alone, row.human_name, row.probability))
     known = set(given.frames)
     return Placebos(
@@ -60,19 +61,19 @@ def compute(given: Given) -> Placebos:
 def _placebos(tests: Sequence[TestRow]) -> list[PlaceboRow]:
     """The rows of one test of segment scores."""
     rows = [row for row in tests if OF_PLACEBO in row.family and row.level == "segment"]
-    kinds = {row.test for row in rows}
-    test = next((name for name in PREFERRED if name in kinds), "")
+    tests_made = {row.test for row in rows}
+    test = next((name for name in PREFERRED if name in tests_made), "")
     rows = [row for row in rows if row.test == test and row.statistic == rows[0].statistic]
     return [PlaceboRow(**vars(row), beaten=row.p_holm <= ALPHA and row.difference.value > 0) for row in rows]
 
 
 def _unbeaten(placebos: Sequence[PlaceboRow]) -> list[str]:
     """A sentence that names what does not beat every placebo; none where everything does, or nothing was tested."""
-    against: dict[str, dict[str, None]] = {}
-    for row in placebos:
-        if not row.beaten and math.isfinite(row.p_holm):
-            against.setdefault(_boosted(row.compared, row.explainer), {})[written(row.against)] = None
-    names = [f"{metric} ({named(list(placebos))})" for metric, placebos in against.items()]
+    unbeaten = [row for row in placebos if not row.beaten and math.isfinite(row.p_holm)]
+    names = []
+    for boosted, rows in rows_by(unbeaten, lambda row: _boosted(row.compared, row.explainer)).items():
+        against = dict.fromkeys(written(row.against) for row in rows)  # each once: language pairs share placebos
+        names.append(f"{boosted} ({named(list(against))})")
     return [f"Not shown to beat a placebo: {named(names)}."] if names else []
 
 

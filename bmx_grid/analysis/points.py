@@ -109,6 +109,7 @@ class Medians:
 
 def best_points(table: GridTable) -> list[BestPoint]:
     """Every setting of a table with its best point."""
+    # Of points with w other than 1: the first best point below may be the metric alone.
     highest, plateau = plateau_within_no_change(table.correlation, table.w)
     tied = np.isfinite(table.baseline) & ~beats(np.where(np.isfinite(highest), highest - table.baseline, np.nan))
     places = first_within_rounding(table.correlation)
@@ -116,13 +117,12 @@ def best_points(table: GridTable) -> list[BestPoint]:
     rows = []
     for row, (setting, baseline) in enumerate(zip(table.settings, baselines, strict=True)):
         best = baseline
-        w = math.nan
-        p = math.nan
-        if places[row] >= 0:
-            place = divmod(int(places[row]), len(table.w))
-            best = float(table.correlation[row][place])
-            p = float(table.p[place[0]])
-            w = float(table.w[place[1]])
+        w = p = math.nan
+        if places[row] >= 0:  # the place in the flat grid, whose rows are powers; -1 where all is undefined
+            power, weight = divmod(int(places[row]), len(table.w))
+            best = float(table.correlation[row, power, weight])
+            p = float(table.p[power])
+            w = float(table.w[weight])
         rows.append(
             BestPoint(
                 **setting._asdict(),
@@ -150,7 +150,7 @@ def medians(best: Sequence[BestPoint], *, strict: bool = False) -> dict[str, Med
     Controls take no part.
     """
     by_explainer = rows_by([row for row in best if not row.control], lambda row: row.explainer)
-    found = {}
+    medians_by_explainer = {}
     for explainer, rows in sorted(by_explainer.items()):
         known = [row for row in rows if math.isfinite(row.best_w) and (row.gain > TIE or not strict)]
         w = NO_BOOST.w
@@ -158,8 +158,8 @@ def medians(best: Sequence[BestPoint], *, strict: bool = False) -> dict[str, Med
         if known:
             w = _median([row.best_w for row in known])
             p = _median([row.best_p for row in known])
-        found[explainer] = Median(w, p, len(known))
-    return found
+        medians_by_explainer[explainer] = Median(w, p, len(known))
+    return medians_by_explainer
 
 
 def _median(values: Sequence[float]) -> float:
@@ -171,6 +171,7 @@ def chosen_points(given: Given) -> dict[str, ChosenPoint]:
     real = given.real
     other = given.select_from
     datasets = real.factor_levels("dataset")
+    # Where a point was chosen decides what its numbers may be called.
     if other is None:
         known = medians(given.ask(best_of_all))
         source = "median of the best points of this table"
@@ -261,6 +262,7 @@ def gains_at(table: GridTable, point: Point) -> Floats:
     place = nearest_point(table.p, table.w, point.p, point.w)
     if place is None:
         return np.full(len(table), np.nan)
+    # The metric alone gains nothing by definition; rows with w = 1 may differ over p by rounding.
     if table.w[place[1]] == 1:
         return np.where(np.isnan(table.baseline), np.nan, 0.0)
     return np.asarray(table.gains[:, place[0], place[1]], dtype=np.float64)
@@ -290,10 +292,12 @@ def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -
     """How a point may be described that was given: the paper's own is in-sample on the paper's data sets."""
     is_there = used in (point, NO_BOOST, NOWHERE)  # else its nearest neighbour is used
     if PUBLISHED.get(explainer) != point:
-        return f"{'given' if is_there else 'nearest to the given one'} (what it was chosen on is not known here)"
+        origin = "given" if is_there else "nearest to the given one"
+        return f"{origin} (what it was chosen on is not known here)"
     papers = [name for name in datasets if name in PAPERS_DATASETS]
     source = f"in-sample on {named(papers)}" if papers else "chosen on other data"
-    return f"{'as published' if is_there else 'nearest to the published one'} ({source})"
+    origin = "as published" if is_there else "nearest to the published one"
+    return f"{origin} ({source})"
 
 
 def point_name(explainer: str, w: float, p: float) -> str:

@@ -2,14 +2,13 @@
 
 An evaluation brings the questions that its own tables answer (`Evaluation.QUESTIONS`). One from outside this package is
 named by its module, which lies in a package that the environment variable BMX_ALLOWED_PACKAGES names:
-`python -m bmx_grid analyse DIR questions=mypkg.my_question`.
+`python -m bmx_grid analyse results=… questions=mypkg.my_question`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import itertools
 import json
 import math
 import os
@@ -52,9 +51,11 @@ OF_GRIDS: Questions = (points, gains, regression, transfer)
 @cache
 def of_evaluations() -> Questions:
     """The questions that evaluations bring, of all options there are."""
-    classes = [option_class("evaluation", name) for name in options("evaluation")]
-    names = dict.fromkeys(itertools.chain.from_iterable(getattr(cls, "QUESTIONS", ()) for cls in classes))
-    return tuple(importlib.import_module(name) for name in names)
+    names: dict[str, None] = {}  # each once, in the order of the options
+    for option in options("evaluation"):
+        evaluation = option_class("evaluation", option)
+        names |= dict.fromkeys(getattr(evaluation, "QUESTIONS", ()))
+    return tuple(map(importlib.import_module, names))
 
 
 def of_metrics() -> Questions:
@@ -79,11 +80,11 @@ class Analysis(Given):
     def tables(self) -> list[Table]:
         """Every table of every question, in their order; the signature is the last note of each."""
         last = self.ask(signature)
-        tables = []
+        signed = []
         for question in self.questions:
             for table in question.tables(self.ask(question.compute)):
-                tables.append(replace(table, notes=(*table.notes, last)))
-        return tables
+                signed.append(replace(table, notes=(*table.notes, last)))
+        return signed
 
     def data_frames(self) -> dict[str, pd.DataFrame]:
         """Every table as a DataFrame, by its stem; "settings" has one row per setting."""
@@ -122,6 +123,7 @@ def with_others(modules: Iterable[str]) -> Questions:
 
 
 def _imported(name: str) -> Any:
+    # Importing runs code: only packages that the user has named are imported.
     allowed = [package for package in os.environ.get(ALLOWED_PACKAGES, "").split(",") if package]
     if name.split(".")[0] not in allowed:
         raise ConfigError(
@@ -145,12 +147,11 @@ def signature(given: Given) -> str:
     points: the grid points that fixed numbers are read at; w1 alone is the metric alone.
     """
     table = given.table
-    used = [
-        f"{name}(w{point.used_w:g})" if point.used_w == 1 else f"{name}(w{point.used_w:g},p{point.used_p:g})"
-        for name, point in given.ask(chosen_points).items()
-        if not math.isnan(point.w)
-    ]
-    source = given.select_from
+    used = []
+    for name, point in given.ask(chosen_points).items():
+        if not math.isnan(point.w):
+            p = "" if point.used_w == 1 else f",p{point.used_p:g}"
+            used.append(f"{name}(w{point.used_w:g}{p})")
     parts = {
         "table": "/".join(Path(table.origin).parts[-2:]),
         "sha256": _digest(table),
@@ -159,8 +160,10 @@ def signature(given: Given) -> str:
         "w": ",".join(f"{weight:g}" for weight in table.w),
         "side": table.side,
         "points": ",".join(used) or "none",
-        **({} if source is None else {"select.from": f"{'/'.join(Path(source.origin).parts[-2:])}@{_digest(source)}"}),
     }
+    source = given.select_from
+    if source is not None:
+        parts["select.from"] = f"{'/'.join(Path(source.origin).parts[-2:])}@{_digest(source)}"
     return visible("|".join(f"{key}:{value}" for key, value in parts.items()))
 
 
@@ -201,6 +204,7 @@ def plain(analysis: Analysis) -> Plain:
     owner: dict[str, str] = {}
     for question in analysis.questions:
         for key, value in as_plain(analysis.ask(question.compute)).items():
+            # Two questions may give the same number; one must not overwrite another.
             if key in values and values[key] != value:
                 raise ConfigError(
                     f"the questions {owner[key]} and {question.__name__} both write '{key}'; rename a key of one."
@@ -227,10 +231,11 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     }
     several_golds = len({row.human for row in declared}) > 1
     for row in declared:
-        scope = f"{row.dataset} {row.language_pair}" + (f" {row.human}" if several_golds else "")
+        scope = f"{row.dataset} {row.language_pair}"
+        if several_golds:
+            scope = f"{scope} {row.human}"
         gain = {"gain": row.gain.value, "low": row.gain.low, "high": row.gain.high, "beyond": row.beyond.value}
-        by_boost = values.setdefault("verdicts", {}).setdefault(scope, {})
-        by_boost.setdefault(row.metric, {}).setdefault(row.explainer, {})[row.boost] = gain
+        values[f"verdicts/{scope}/{row.metric}/{row.explainer}/{row.boost}"] = gain  # as `_flat` names what is nested
     return _flat(values)
 
 
@@ -252,10 +257,11 @@ def counts(analysis: Analysis) -> dict[str, float]:
 
 def _of_summaries(analysis: Analysis, names: Sequence[str]) -> Plain:
     """These numbers of the gains at the fixed points, of all settings and by explainer."""
-    rows = {}
-    for name, row in analysis.ask(overview).items():
-        rows[name] = {kind: getattr(row, kind) for kind in names}
-    return {**rows.pop(ALL, {}), **rows}
+    numbers_by_name = {}
+    for name, summary in analysis.ask(overview).items():
+        numbers_by_name[name] = {kind: getattr(summary, kind) for kind in names}
+    # Those of all settings stand above the explainers, under no name of their own.
+    return {**numbers_by_name.pop(ALL, {}), **numbers_by_name}
 
 
 def _flat(values: Plain) -> dict[str, float]:
@@ -273,6 +279,7 @@ def as_plain(value: Any) -> Any:
     columns, without those that are None, any other dataclass its fields. Arrays become lists; what is not finite
     becomes None. Raises TypeError for what JSON cannot hold.
     """
+    # Once through JSON: it visits everything that is nested, and reads NaN and infinities as constants.
     return json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
 
 
@@ -282,6 +289,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, pd.DataFrame):
         return _rows(value)
     if isinstance(value, SettingRow):
+        # The columns of a table: an estimate is three of them, and names stand first.
         names = {name: getattr(value, name) for name in NAMES}
         return names | {name: cell for name, (cell,) in as_columns(type(value), [value]).items() if cell is not None}
     if isinstance(value, WideRow):

@@ -79,30 +79,35 @@ def compute(given: Given) -> Regression:
     """The fit of the gains at the points of the explainers; undefined without one."""
     settings = [row for row in given.ask(real_gains) if not math.isnan(row.gain)]
     y = np.array([row.gain for row in settings])
-    names = []
+    names: list[tuple[str, str]] = []
+    columns = []
     for factor in FACTORS:
-        levels = {getattr(row.setting, factor) for row in settings}
-        names += [(factor, level) for level in sorted(levels)]
+        levels = [getattr(row.setting, factor) for row in settings]
+        for name in sorted(set(levels)):
+            names.append((factor, name))
+            columns.append([level == name for level in levels])
     clusters = codes([row.setting.cluster for row in settings])
-    intercept = math.nan
-    r2 = math.nan
+    intercept = r2 = math.nan
     rows: list[Coefficient] = []
     if settings:
-        held = []
-        for row in settings:
-            held.append([getattr(row.setting, factor) == name for factor, name in names])
-        x = np.array(held, dtype=np.float64)
+        # Laid out by rows: sums in another order differ in their last digits.
+        x = np.array(columns, dtype=np.float64).T.copy()
         beta, intercept = ridge(x, y, np.ones(len(y)))
-        around, left = (float((values**2).sum()) for values in (y - y.mean(), y - intercept - x @ beta))
+        around = float(((y - y.mean()) ** 2).sum())
+        left = float(((y - intercept - x @ beta) ** 2).sum())
         r2 = 1 - left / around if around > 0 else math.nan
         errors = cluster_errors(x, y, clusters, given.seed)
         numbers = zip(names, beta.tolist(), errors.tolist(), strict=True)
         rows = [Coefficient(*name, coefficient, error) for name, coefficient, error in numbers]
         rows.sort(key=lambda row: (-row.coefficient, row.factor, row.name))
+    # A metric and an explainer may have one name, such as "random".
     known = Counter(row.name for row in rows)
-    keys = [row.name if known[row.name] == 1 else f"{row.factor}:{row.name}" for row in rows]
-    coefficients = {key: row.coefficient for key, row in zip(keys, rows, strict=True)}
-    standard_errors = {key: row.error for key, row in zip(keys, rows, strict=True)}
+    coefficients = {}
+    standard_errors = {}
+    for row in rows:
+        key = row.name if known[row.name] == 1 else f"{row.factor}:{row.name}"
+        coefficients[key] = row.coefficient
+        standard_errors[key] = row.error
     fit = GainFit(PENALTY, intercept, len(y), r2, number_of(clusters), coefficients, standard_errors)
     return Regression(fit, rows, points_in_words(given.ask(chosen_points)))
 
@@ -139,6 +144,7 @@ def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
 
     NaN for a column that is 0 wherever a row counts: it says nothing.
     """
+    # Centred, so that the intercept is not penalised.
     centre = weights @ x / weights.sum()
     level = float(weights @ y / weights.sum())
     centred = x - centre
@@ -159,5 +165,6 @@ def cluster_errors(x: Floats, y: Floats, cluster: Ints, seed: int, resamples: in
     if enough.any():
         drawn = draws(np.random.default_rng(seed), number_of(cluster), resamples)
         fits = np.array([ridge(x, y, times[cluster])[0] for times in drawn])
+        # A resample without the name says nothing of its coefficient.
         errors[enough] = np.nanstd(fits[:, enough], axis=0, ddof=1)
     return errors

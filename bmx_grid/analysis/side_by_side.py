@@ -73,10 +73,10 @@ def side_by_side(
     names = telling_apart([folder.resolve() for folder in folders])
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
     compared: list[ComparedPoint] = []
-    for both in itertools.combinations(names, 2):
-        a, b = (runs[name] for name in both)
+    for names_of_pair in itertools.combinations(names, 2):
+        a, b = (runs[name] for name in names_of_pair)
         for setting in sorted(a.keys() & b.keys()):
-            compared += _compared(setting, both, (a[setting], b[setting]), correlation, resamples, seed)
+            compared += _compared(setting, names_of_pair, (a[setting], b[setting]), correlation, resamples, seed)
     if not compared:
         raise DataError(
             f"{' and '.join(names)} have no setting in common: data set, language pair, metric and explainer must have "
@@ -143,16 +143,17 @@ def _scores(folder: Path) -> dict[Any, ScoredSegments]:
     points = [name for name in scores.column_names if name.startswith(PREFIX)]
     kinds: dict[str, Holds] = {**dict.fromkeys(texts, "text"), **dict.fromkeys((HUMAN, BASE, *points), "number")}
     check_columns(scores, kinds, path, empty=["system"])
+    # An output without a named system is still matched, by its segment.
     table = as_frame(scores, path).fillna({"system": ""}).astype(dict.fromkeys(texts, str))
-    scored = {}
+    by_setting = {}
     for setting, rows in table.groupby(list(FACTORS)):
-        scored[setting] = ScoredSegments(
+        by_setting[setting] = ScoredSegments(
             segments=list(rows[SEGMENT].itertuples(index=False, name=None)),
             clusters=rows[CLUSTER].to_numpy(),
             human=rows[HUMAN].to_numpy(np.float64),
             points={name: rows[name].to_numpy(np.float64) for name in (BASE, *points)},
         )
-    return scored
+    return by_setting
 
 
 def _compared(
@@ -175,12 +176,13 @@ def _compared(
             f"{a.human[row]:g} in {names[0]} and {b.human[row]:g} in {names[1]}; compare runs on the same judgements."
         )
     for point in a.points:
-        of_point = [a.points[BASE], b.points[BASE]]
+        columns = [a.points[BASE], b.points[BASE]]
         if point != BASE:
-            of_point += [a.points[point], b.points.get(point, np.full(len(shared), np.nan))]
-            if any(np.isnan(scores).all() for scores in of_point[2:]):
+            columns += [a.points[point], b.points.get(point, np.full(len(shared), np.nan))]
+            if any(np.isnan(scores).all() for scores in columns[2:]):
                 continue
-        values = np.stack(of_point, axis=1)
+        values = np.stack(columns, axis=1)
+        # All correlations on the same segments: the difference is not one of samples.
         used = judged & ~np.isnan(values).any(axis=1)
         r, low, high, n_clusters = _difference(
             values[used], a.human[used], codes(a.clusters[used]), kind, resamples, seed
@@ -213,9 +215,11 @@ def _difference(
     """
     n_columns = values.shape[1]
     count = number_of(cluster)
+    # b minus a; of points gain of b minus gain of a: (b - base of b) - (a - base of a).
     signs = np.array([-1.0, 1.0] if n_columns == 2 else [1.0, -1.0, -1.0, 1.0])
     if not len(human):
         return np.full(n_columns, np.nan), np.nan, np.nan, count
     r = weighted_correlations(kind, values, human, np.ones((len(human), 1)))[:, 0]
-    samples = resampled_correlations(kind, values, human, cluster, resamples if np.isfinite(r).all() else 0, seed)
+    drawn = resamples if np.isfinite(r).all() else 0
+    samples = resampled_correlations(kind, values, human, cluster, drawn, seed)
     return r, *interval(signs @ samples, count), count

@@ -56,11 +56,11 @@ def moved_gains(given: Given, factor: str) -> list[tuple[Gain, Gain]]:
     """
     real = given.real
     best = [row for row in given.ask(best_of_all) if not row.control]
-    others = {}
+    gains_without = {}
     for name in real.factor_levels(factor):
-        chosen_on = [row for row in best if getattr(row, factor) != name]
-        others[name] = gains_of(real, medians(chosen_on))
-    moved = [others[getattr(setting, factor)][place] for place, setting in enumerate(real.settings)]
+        of_others = [row for row in best if getattr(row, factor) != name]
+        gains_without[name] = gains_of(real, medians(of_others))
+    moved = [gains_without[getattr(setting, factor)][place] for place, setting in enumerate(real.settings)]
     return list(zip(moved, gains_of(real, medians(best)), strict=True))
 
 
@@ -70,6 +70,7 @@ def compute(given: Given) -> LeftOut:
     for factor in LEFT_OUT:
         by_explainer = rows_by(moved_gains(given, factor), lambda both: both[0].setting.explainer)
         for explainer, pairs in sorted(by_explainer.items()):
+            # With one name there is nothing to transfer from.
             if len({getattr(moved.setting, factor) for moved, _ in pairs}) > 1:
                 leave_one_out.setdefault(factor, {})[explainer] = _transfer(pairs, given.seed)
     return LeftOut(leave_one_out)
@@ -80,6 +81,7 @@ def _transfer(pairs: Sequence[tuple[Gain, Gain]], seed: int) -> Transfer:
     of_transfer = []
     in_sample = []
     for transferred, there in pairs:
+        # One undefined gain takes out the other: the optimism compares the same settings.
         undefined = math.isnan(transferred.gain + there.gain)
         of_transfer.append(transferred._replace(gain=math.nan) if undefined else transferred)
         in_sample.append(there._replace(gain=math.nan) if undefined else there)

@@ -28,10 +28,11 @@ from bmx_grid.words.tags import Rows, WordScores
 ColumnKind = Literal["text", "number", "count", "flag"]
 ColumnValues = Mapping[str, Sequence[Any] | NDArray[Any]]
 NAMES = ("dataset", "language_pair", "metric", "explainer")  # the first columns of every table of settings
-OF_PAIR, OF_METRIC = NAMES[:2], NAMES[:3]  # metrics of one language pair; explainers of one metric and pair
-# Scopes of one metric and explainer: the pairs of a data set, or all.
-OF_PAIRS = ("dataset", *NAMES[2:])
-OF_SETS = NAMES[2:]
+# Names that settings share which are evaluated together.
+OF_PAIR = NAMES[:2]  # metrics of one language pair
+OF_METRIC = NAMES[:3]  # explainers of one metric and pair
+OF_PAIRS = ("dataset", *NAMES[2:])  # language pairs of a data set, of one metric and explainer
+OF_SETS = NAMES[2:]  # all language pairs and data sets of one metric and explainer
 BASE = "base"  # the point of the metric alone
 
 
@@ -103,12 +104,14 @@ class SegmentCodes:
     """
 
     def __init__(self, segments: SegmentSet, clusters: Sequence[str]) -> None:
+        # Numbers need a name for all; `named` says which segments have none.
         systems = ["" if segment.system is None else segment.system for segment in segments.segments]
         self.named = np.array([segment.system is not None for segment in segments.segments], dtype=np.bool_)
         self.names: list[str] = sorted(set(systems))
         self.items = codes([segment.id for segment in segments.segments])
         self.systems = codes(systems)
         self.clusters = codes(list(clusters))
+        # No id of a document begins with this character: the names cannot meet.
         self.documents = codes([segment.document or f"\0{segment.id}" for segment in segments.segments])
 
     def table(self, scores: Floats) -> Floats:
@@ -205,6 +208,7 @@ class Finished(Combination):
         return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
 
     def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
+        # An explanation made elsewhere may say nothing of some words, and was carried to the others.
         if role in self.attributed:
             return self.attributed[role]
         return (self.segmented.words(role, item.text(role)) for item in self.items)
@@ -234,8 +238,9 @@ def grouped(settings: Sequence[Finished], names: Sequence[str]) -> list[list[int
     """The places of settings that share these of NAMES."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, setting in enumerate(settings):
-        known = dict(zip(NAMES, setting.names, strict=True))
-        groups.setdefault(tuple(known[name] for name in names), []).append(place)
+        value_of = dict(zip(NAMES, setting.names, strict=True))
+        shared = tuple(value_of[name] for name in names)
+        groups.setdefault(shared, []).append(place)
     return list(groups.values())
 
 
@@ -291,11 +296,12 @@ class Evaluation(Component):
         """
         groups = grouped(settings, self.SCOPE)
         scopes = []
-        for group in groups:
-            scopes.append([settings[place] for place in group])
+        for places in groups:
+            scopes.append([settings[place] for place in places])
+        # Scopes take the settings apart; results stand in the order of the settings again.
         results: list[Any] = [None] * len(settings)
-        for group, of_group in zip(groups, each(self.of_scope, scopes), strict=True):
-            for place, result in zip(group, of_group, strict=True):
+        for places, results_of_scope in zip(groups, each(self.of_scope, scopes), strict=True):
+            for place, result in zip(places, results_of_scope, strict=True):
                 results[place] = result
         return results
 
@@ -327,6 +333,7 @@ class Evaluation(Component):
 
     def cost(self, n_segments: int) -> float:
         """Estimated seconds that a setting of this many segments takes on one core."""
+        # What is done beside the resamples counts as a hundred of them.
         return n_segments * self.SECONDS * max(getattr(self, "resamples", 1000), 100) / 1000
 
 
@@ -337,16 +344,18 @@ COLUMN_KINDS: dict[Any, ColumnKind] = {str: "text", float: "number", float | Non
 def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
     """The type of each field of a class of rows, and the columns it makes; without the names of the setting."""
     hints = get_type_hints(row, include_extras=True)
-    made: dict[str, tuple[Any, tuple[str, ...]]] = {}
+    columns: dict[str, tuple[Any, tuple[str, ...]]] = {}
     for field_ in fields(row):
         name = field_.name
+        # A row may name another language pair than its setting's: its own field of this name is a column.
         if field_ is SettingRow.__dataclass_fields__.get(name):
             continue
+        # Labels are stored as texts; what they may be is checked as they are read.
         hint = str if get_origin(hints[name]) is Literal else hints[name]
         before = "" if hint == Measured else f"{name}_"
         ends = () if hint in COLUMN_KINDS else (f"{before}low", f"{before}high")
-        made[name] = (hint, (name, *ends))
-    return made
+        columns[name] = (hint, (name, *ends))
+    return columns
 
 
 def columns_of(row: type) -> dict[str, ColumnKind]:
@@ -363,12 +372,14 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
     if not isinstance(rows, Mapping):
         columns: dict[str, list[Any]] = {name: [] for name in declared}
         for name, (kind, names) in fields_of(row).items():
-            for one_row in rows:
-                for column, cell in zip(names, _cells(getattr(one_row, name), kind), strict=True):
+            for row_object in rows:
+                cells = _cells(getattr(row_object, name), kind)
+                for column, cell in zip(names, cells, strict=True):
                     columns[column].append(cell)
         return columns
     if list(rows) != list(declared):
         raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")
+    # Arrow would refuse them as well, and not say whose columns they are.
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError(f"columns of {row.__name__} differ in length.")
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +19,14 @@ from bmx_grid.evaluations.verdicts import Verdict
 
 def other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
     """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and people are none."""
-    return {
-        other.metric_name: other.scores.base_scores
-        for other in settings
-        if other.pair == setting.pair and len(other.segments) == len(setting.segments)
-        if other.metric_name != setting.metric_name and not (other.metric.is_placebo or other.metric.is_human)
-    }
+    scores = {}
+    for other in settings:
+        # Scores of other metrics are read row by row: they must be of the same segments.
+        if other.pair != setting.pair or len(other.segments) != len(setting.segments):
+            continue
+        if other.metric_name != setting.metric_name and not (other.metric.is_placebo or other.metric.is_human):
+            scores[other.metric_name] = other.scores.base_scores
+    return scores
 
 
 def placebos_of(setting: Finished, settings: Sequence[Finished]) -> list[AttributionSet]:
@@ -39,25 +42,27 @@ def placebos_of(setting: Finished, settings: Sequence[Finished]) -> list[Attribu
 
 def shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Floats]]:
     """The other metrics that score every judged segment of some settings, and their scores float64[n, k] of each."""
-    by_name = []
+    complete = []
     for member in members:
         others = member.setting.others
-        by_name.append({name: scores[member.used] for name, scores in others.items()})
-    names = set.intersection(*(set(scores) for scores in by_name))
-    shared = tuple(name for name in sorted(names) if all(np.isfinite(scores[name]).all() for scores in by_name))
+        complete.append({name for name, scores in others.items() if np.isfinite(scores[member.used]).all()})
+    shared = tuple(sorted(set.intersection(*complete)))
     columns = []
-    for scores in by_name:
-        of_member = [scores[name] for name in shared]
-        columns.append(np.column_stack(of_member or [np.empty(0)]))
+    for member in members:
+        scores = [member.setting.others[name][member.used] for name in shared]
+        # Without a shared metric there are no columns, which `column_stack` cannot make.
+        columns.append(np.column_stack(scores or [np.empty(0)]))
     return shared, columns
 
 
 def named_levels(settings: Sequence[Finished]) -> str:
     """Of systems, raters, domains and documents what the data of all settings name."""
-    groups = set.intersection(*(set(setting.segments.groups) for setting in settings))
-    if all(segment.document for setting in settings for segment in setting.segments.segments):
-        groups.add("document")
-    return ", ".join(sorted(groups))
+    levels = set.intersection(*(set(setting.segments.groups) for setting in settings))
+    # Documents are no group of names: a segment without one is a document of its own.
+    segments = itertools.chain.from_iterable(setting.segments.segments for setting in settings)
+    if all(segment.document for segment in segments):
+        levels.add("document")
+    return ", ".join(sorted(levels))
 
 
 def with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:
@@ -65,12 +70,13 @@ def with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping
 
     Not where another human score judges than the one that chooses.
     """
+    # Another human score did not choose: on it there is no best point.
     if row.human not in ("", settings[0].segments.judgements.primary):
         return row
-    gains = [
-        of_setting[row.boost]
-        for setting, of_setting in zip(settings, best, strict=True)
-        if row.boost in of_setting
-        if row.dataset in (ALL, setting.names[0]) and row.language_pair in (ALL, setting.names[1])
-    ]
+    gains = []
+    for setting, gain_of in zip(settings, best, strict=True):
+        dataset, language_pair = setting.pair
+        in_scope = row.dataset in (ALL, dataset) and row.language_pair in (ALL, language_pair)
+        if in_scope and row.boost in gain_of:
+            gains.append(gain_of[row.boost])
     return replace(row, best_gain=float(np.mean(gains)) if gains else math.nan)

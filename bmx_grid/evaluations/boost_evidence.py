@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,11 +32,12 @@ METRIC = "metric"
 SCORE_AND_TEXT = "score, length and text"
 METRICS = "metrics"
 WITHIN = "metric within source"
-# Placebos stand beside the boosts, under these names.
+# What stands beside the boosts, under these names.
 LENGTH = "length"
 CURVE = "curve"
 COMBINED = "combined"
 PLACEBOS = (LENGTH, CURVE)
+# Points: where a boost was chosen.
 CROSS_FITTED = "cross_fitted"
 ELSEWHERE = "elsewhere"
 OTHER_DATASETS = "other_datasets"
@@ -141,11 +143,12 @@ class Contrasts:
         for key, weights in self.terms.items():
             values[key] = np.array(list(weights.values())) @ reached[list(weights)]
         if self.within:
-            places = sorted(set().union(*self.within.values()))
+            # The columns of other terms are not asked for within sources.
+            places = sorted(set(itertools.chain.from_iterable(self.within.values())))
             columns = np.column_stack([self.columns[place] for place in places])
-            of_pairs = dict(zip(places, self._of_pairs(columns, times), strict=True))
+            within_sources = dict(zip(places, self._of_pairs(columns, times), strict=True))
             for key, (boosted, alone) in self.within.items():
-                values[key] = of_pairs[boosted] - of_pairs[alone]
+                values[key] = within_sources[boosted] - within_sources[alone]
         return values
 
 
@@ -164,6 +167,7 @@ def contrasts(
     instead: of which kind the other attributions are, of one kind all draws after each other (`Member.instead`).
     metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments as further terms.
     """
+    # One set of columns for all contrasts: each correlation is computed once per resample.
     differences = Contrasts(kind, statistic, gold, rated.human, sources=_paired_sources(kind, rated, statistic))
     base = differences.add(rated.base)
     places = {key: differences.add(scores) for key, (scores, *_) in held.items()}
@@ -180,6 +184,7 @@ def contrasts(
                 differences.terms[boost, against, point, gold] = {place: 1.0, **dict.fromkeys(of_kind, share)}
     _adjust(differences, rated, held, SCORE_AND_TEXT)
     if metrics is not None:
+        # The average of metrics is made of what would be taken off.
         alone = {key: scores for key, scores in held.items() if key[0] != COMBINED}
         _adjust(differences, rated, alone, METRICS, metrics)
     return differences
@@ -188,37 +193,43 @@ def contrasts(
 def _paired_sources(kind: Kind, rated: Rated, statistic: GainStatistic) -> PairedSources | None:
     """The sources with several translations; None of too few, and where most have one and a pooled statistic judges."""
     sources = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
+    if len(sources.first) < FEWEST_SOURCES:
+        return None
     are_most = 2 * len(sources.rows) >= len(rated.human)
-    return sources if len(sources.first) >= FEWEST_SOURCES and (are_most or statistic == "pdp") else None
+    return sources if are_most or statistic == "pdp" else None
 
 
-def _adjust(made: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
+def _adjust(differences: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
     """Add contrasts of boosts with what score, lengths, texts and more tell of the judged segments anyway."""
     keys = [key for key, (scores, *_) in held.items() if key[0] not in PLACEBOS and np.isfinite(scores).all()]
     if not (keys and len(rated.human)):
         return
+    # As many terms as the clusters allow.
     curve = CurveTerms.of(rated.base, rated.log_words, number_of(codes(rated.clusters)))
     terms = np.column_stack([curve.columns(rated.base, rated.log_words), rated.terms, *more])
     scores = np.column_stack([held[key][0] for key in keys])
-    for fit in beyond_nuisance(made.kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores):
-        alone = made.add(fit.alone)
+    kind = differences.kind
+    for fit in beyond_nuisance(kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores):
+        # One column for all boosts: what is known without any of them.
+        alone = differences.add(fit.alone)
         for (boost, point), with_score in zip(keys, fit.with_scores.T, strict=True):
-            weights = made.terms.setdefault((boost, against, point, made.gold), {})
-            weights[made.add(with_score)] = fit.weight
+            weights = differences.terms.setdefault((boost, against, point, differences.gold), {})
+            weights[differences.add(with_score)] = fit.weight
             weights[alone] = -fit.weight
 
 
 def lines_of(
-    setting: tuple[str, str, str, str], rated: Rated, made: Contrasts, resamples: int, seed: int
+    setting: tuple[str, str, str, str], rated: Rated, differences: Contrasts, resamples: int, seed: int
 ) -> list[BoostRow]:
     """A row for each contrast of a language pair, with the interval of its clusters where there are three."""
     clusters = codes(rated.clusters)
     count = number_of(clusters)
     times = (drawn[clusters] for drawn in seeded_draws(count, resamples, seed, len(rated.human)))
-    samples = made.under(times) if count >= FEWEST_CLUSTERS else {}
+    samples = differences.under(times) if count >= FEWEST_CLUSTERS else {}
     lines = []
-    for key, value in made.values().items():
-        gain = estimate(value, samples[key], count) if key in samples and math.isfinite(value) else Estimate(value)
+    for key, value in differences.values().items():
+        known = key in samples and math.isfinite(value)
+        gain = estimate(value, samples[key], count) if known else Estimate(value)
         boost, against, point, human = key
         lines.append(BoostRow(*setting, boost, against, point, gain, 1, len(rated.human), count, human))
     return lines
@@ -236,15 +247,18 @@ def joint_samples(pairs: Sequence[tuple[Rated, Contrasts]], resamples: int, seed
     count = number_of(numbers)
     if count < FEWEST_CLUSTERS:
         return {}
+    # Blocks are as large as the largest pair allows: the same blocks, and so the same draws, in all.
     widest = max(sizes)
     sums: dict[Key, list[Floats]] = {}
-    for own, (_, of_pair) in zip(parts, pairs, strict=True):
-        times: Iterator[Floats] = (drawn[own] for drawn in seeded_draws(count, resamples, seed, widest))
-        defined = of_pair.values()
-        for key, samples in of_pair.under(times).items():
+    for numbers_of_pair, (_, differences) in zip(parts, pairs, strict=True):
+        # The same seed in every pair: each draw is one draw of clusters, read in all of them.
+        draws = seeded_draws(count, resamples, seed, widest)
+        times: Iterator[Floats] = (drawn[numbers_of_pair] for drawn in draws)
+        defined = differences.values()
+        for key, samples in differences.under(times).items():
             if math.isfinite(defined[key]):
                 sums.setdefault(key, []).append(samples)
-    return {key: np.mean(found, axis=0) for key, found in sums.items()}
+    return {key: np.mean(samples_of_pairs, axis=0) for key, samples_of_pairs in sums.items()}
 
 
 def over_scope(
@@ -264,10 +278,10 @@ def over_scope(
             values = [line.gain.value for line in of_pairs]
             drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else NOTHING
             names = (*scope, of_pairs[0].metric, of_pairs[0].explainer)
-            counts = len(of_pairs), sum(line.n for line in of_pairs), clusters
+            n = sum(line.n for line in of_pairs)
             boost, against, point, human = key
             gain = over_pairs(values, drawn)
-            joined.append(BoostRow(*names, boost, against, point, gain, *counts, human=human))
+            joined.append(BoostRow(*names, boost, against, point, gain, len(of_pairs), n, clusters, human=human))
     return joined
 
 
@@ -285,12 +299,12 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     The interval therefore reaches as far as the wider one on each side, and p is the larger one.
     """
     over = cluster_mean(list(values), list(range(len(values))))
-    mean = over.mean
     known = np.array([value for value in values if math.isfinite(value)])
     if len(known) < FEWEST_CLUSTERS or math.isnan(joint.low):
-        return Estimate(mean)
-    p = _p_of(mean, float(known.std(ddof=1)) / math.sqrt(len(known)), len(known))
-    return Estimate(mean, min(over.low, joint.low), max(over.high, joint.high), max(p, joint.p))
+        return Estimate(over.mean)
+    error = float(known.std(ddof=1)) / math.sqrt(len(known))
+    p = _p_of(over.mean, error, len(known))
+    return Estimate(over.mean, min(over.low, joint.low), max(over.high, joint.high), max(p, joint.p))
 
 
 def _p_of(value: float, error: float, units: int) -> float:
@@ -298,6 +312,7 @@ def _p_of(value: float, error: float, units: int) -> float:
 
     if units < 2 or math.isnan(error):
         return math.nan
+    # Student's t has no value here: all resamples are the same.
     if error == 0:
         return 1.0 if value == 0 else 0.0
     return float(2 * stdtr(units - 1, -abs(value) / error))

@@ -129,6 +129,7 @@ class BoostEvaluation(OnGrid):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # Rows of both would have the same key.
         for name in TAKEN:
             if name in self.boosts:
                 raise ConfigError(f"boost.{name}: that name is taken by what boosts stand beside; choose another one.")
@@ -151,7 +152,8 @@ class BoostEvaluation(OnGrid):
                         f"evaluation.boosts.human: {segments.dataset} {segments.language_pair}: "
                         + unknown("human score", name, segments.judgements.aspects)
                     )
-        return "needs an explainer, or several metrics to average" if not n_explainers and n_metrics < 2 else ""
+        nothing = n_explainers == 0 and n_metrics < 2
+        return "needs an explainer, or several metrics to average" if nothing else ""
 
     def cost(self, n_segments: int) -> float:
         fits = len(self.boosts) * (1 + self.draws) * (FOLDS + 1) * max(n_segments / 560, 0.1)
@@ -162,22 +164,24 @@ class BoostEvaluation(OnGrid):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
-        beside = [
-            replace(setting, others=other_metrics(setting, settings), placebos=placebos_of(setting, settings))
-            for setting in settings
-        ]
-        results = super().evaluate(beside, each)
-        family = []
+        with_others = []
+        for setting in settings:
+            others = other_metrics(setting, settings)
+            with_others.append(replace(setting, others=others, placebos=placebos_of(setting, settings)))
+        results = super().evaluate(with_others, each)
+        # The correction knows how many verdicts there are only when all scopes have ended.
+        family: list[Verdict] = []
         for result in results:
             family += [row for row in result.verdicts if row.point != NOT_JUDGED]
-        corrected = iter(judged(family, self.smallest_gain))
-        for place, result in enumerate(results):
-            verdicts = [row if row.point == NOT_JUDGED else next(corrected) for row in result.verdicts]
-            results[place] = replace(result, verdicts=verdicts)
+        verdicts = iter(judged(family, self.smallest_gain))
+        for result in results:
+            result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
         for places in grouped(settings, OF_SETS):
-            rows = list(itertools.chain.from_iterable(results[place].verdicts for place in places))
+            rows: list[Verdict] = []
+            for place in places:
+                rows += results[place].verdicts
             first = results[places[0]]
-            results[places[0]] = replace(first, chosen=_with_verdicts(first.chosen, rows))
+            first.chosen[:] = _with_verdicts(first.chosen, rows)
         return results
 
     def segment_columns(self, result: BoostsOfSetting) -> ColumnValues:
@@ -198,6 +202,7 @@ class BoostEvaluation(OnGrid):
 
         Metrics alone have no boosts.
         """
+        # Filled in by the steps below, each of which knows a part of the settings.
         results = [BoostsOfSetting() for _ in settings]
         explained = settings[0].explainer is not None
         if not explained and not any(setting.others for setting in settings):
@@ -205,14 +210,18 @@ class BoostEvaluation(OnGrid):
         drawn = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
         members = [member_of(setting, self.boosts, self.grid.spec, **drawn) for setting in settings]
         by_dataset = grouped(settings, DATASET)
-        pairs = [self._of_dataset(_of(members, places), _of(results, places)) for places in by_dataset]
-        samples = [self._joint(of) if len(settings) > 1 else {} for of in pairs]
+        samples: list[dict[Key, Floats]] = []
+        for places in by_dataset:
+            differences = self._of_dataset(_of(members, places), _of(results, places))
+            samples.append(self._joint(differences) if len(settings) > 1 else {})
         if explained:
-            labels = [of_setting.tolist() for of_setting in clusters([setting.segments for setting in settings])]
+            # Clusters anew, over all data sets: what one shares with another must not choose for it.
+            sets = [setting.segments for setting in settings]
+            labels = [names.tolist() for names in clusters(sets)]
             together = linked(self._kind, members, labels, [setting.names[0] for setting in settings])
             if len(by_dataset) > 1:
-                further = self._across_datasets(together, results)
-                samples = [{**of, **more} for of, more in zip(samples, further, strict=True)]
+                for of_dataset, further in zip(samples, self._across_datasets(together, results), strict=True):
+                    of_dataset |= further
             results[0].chosen.extend(self._for_recipes(together))
         _add_scopes(members, results, samples)
         best = []
@@ -236,20 +245,21 @@ class BoostEvaluation(OnGrid):
         members = linked(self._kind, members, labels, pairs)
         choices = list(self._choices(members)) if settings[0].explainer is not None else []
         names, metrics = shared_metrics(members)
+        # An average needs scores of all metrics on all judged segments.
         if names:
             choices.append((COMBINED, partial(fit_average, names), [[columns] for columns in metrics]))
         held = self._chosen_by_others(choices, members, ELSEWHERE)
-        for member, of_setting in zip(members, held, strict=True):
-            of_setting.update(self._without_choice(member))
+        for member, scores in zip(members, held, strict=True):
+            scores.update(self._without_choice(member))
         for name, fit, features in choices:
-            for member, columns, of_setting in zip(members, features, held, strict=True):
+            for member, columns, scores in zip(members, features, held, strict=True):
                 if columns:
-                    crossed = [cross_fitted(self._kind, fit, member, drawn) for drawn in columns]
-                    of_setting[name, CROSS_FITTED] = crossed
-        for result, member, of_setting in zip(results, members, held, strict=True):
-            for point in (FIXED, CROSS_FITTED, ELSEWHERE):
-                known = (name for name in self.boosts if (name, point) in of_setting)
-                result.scores.update({name: member.on_all(of_setting[name, point][0]) for name in known})
+                    scores[name, CROSS_FITTED] = [cross_fitted(self._kind, fit, member, drawn) for drawn in columns]
+        for result, member, scores in zip(results, members, held, strict=True):
+            for point in (FIXED, CROSS_FITTED, ELSEWHERE):  # the last that is there is shown: chosen furthest away
+                for name in self.boosts:
+                    if (name, point) in scores:
+                        result.scores[name] = member.on_all(scores[name, point][0])
         return self._add_lines(members, results, held, metrics if names else [None] * len(members))
 
     def _across_datasets(
@@ -267,8 +277,9 @@ class BoostEvaluation(OnGrid):
         for name, boost in self.boosts.items():
             if boost.fixed is None:
                 yield name, boost.fit, [member.features_of(name, boost) for member in members]
-        for name, placebo in ((LENGTH, partial(fit_length, roles)), (CURVE, fit_curve)):
-            yield name, placebo, [[member.log_words] for member in members]
+        log_words = [[member.log_words] for member in members]
+        yield LENGTH, partial(fit_length, roles), log_words
+        yield CURVE, fit_curve, log_words
 
     def _without_choice(self, member: Member) -> Iterator[tuple[tuple[str, str], list[Floats]]]:
         """Recipes, and the power mean at the published point of the explainer, by name and point."""
@@ -283,18 +294,19 @@ class BoostEvaluation(OnGrid):
                 place = nearest_point(spec.p, spec.w, published.p, published.w)
                 fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
             if fitted is not None:
-                yield (name, point), [fitted.scores(member.base, of) for of in member.features_of(name, boost)]
+                features = member.features_of(name, boost)
+                yield (name, point), [fitted.scores(member.base, columns) for columns in features]
 
     def _chosen_by_others(self, choices: Sequence[Choice], members: Sequence[Member], point: str) -> list[Chosen]:
         """What is best on the members that choose for each one, at `point`."""
         held: list[Chosen] = [{} for _ in members]
         for name, fit, features in choices:
             for drawn in zip(*features, strict=False):  # none where a member lacks the boost
-                for of_setting, member, columns in zip(held, members, drawn, strict=True):
+                for scores_of_member, member, columns in zip(held, members, drawn, strict=True):
                     others = [(members[other], drawn[other], rows) for other, rows in member.choosing.items()]
                     if others:
                         scores = chosen(self._kind, fit, others).scores(member.base, columns)
-                        of_setting.setdefault((name, point), []).append(scores)
+                        scores_of_member.setdefault((name, point), []).append(scores)
         return held
 
     def _add_lines(
@@ -306,14 +318,18 @@ class BoostEvaluation(OnGrid):
     ) -> Differences:
         """Add the lines of what was chosen in the language pairs of a data set; these with their differences."""
         differences: Differences = {}
-        for member, of_member, further, result in zip(members, held, metrics, results, strict=True):
+        for member, scores, further, result in zip(members, held, metrics, results, strict=True):
             for gold in self._golds:
                 rated, rows = judged_by(self._kind, member, gold, self.grid.seed)
-                of_rows = {key: [scores[rows] for scores in drawn] for key, drawn in of_member.items()}
-                metrics_of_rows = None if further is None else further[rows]
-                made = contrasts(self._kind, rated, of_rows, member.instead, metrics_of_rows, self.statistic, gold)
-                result.boosts.extend(lines_of(member.setting.names, rated, made, self.resamples, self.seed))
-                differences.setdefault(gold, []).append((rated, made))
+                scores_of_rated: Chosen = {}
+                for key, drawn in scores.items():
+                    scores_of_rated[key] = [values[rows] for values in drawn]
+                metrics_of_rated = None if further is None else further[rows]
+                gains = contrasts(
+                    self._kind, rated, scores_of_rated, member.instead, metrics_of_rated, self.statistic, gold
+                )
+                result.boosts.extend(lines_of(member.setting.names, rated, gains, self.resamples, self.seed))
+                differences.setdefault(gold, []).append((rated, gains))
         return differences
 
     def _joint(self, differences: Differences) -> dict[Key, Floats]:
@@ -330,9 +346,12 @@ class BoostEvaluation(OnGrid):
 
     def _chosen_on(self, name: str, members: Sequence[Member]) -> Fitted:
         """What is best on all segments of the settings that a boost can be made for."""
-        known = [(member, member.features[name]) for member in members if name in member.features]
-        everyone = [(*part, np.ones(len(part[0].base), dtype=np.bool_)) for part in known]
-        return chosen(self._kind, self.boosts[name].fit, everyone)
+        selection = []
+        for member in members:
+            if name in member.features:
+                everyone = np.ones(len(member.base), dtype=np.bool_)
+                selection.append((member, member.features[name], everyone))
+        return chosen(self._kind, self.boosts[name].fit, selection)
 
     def _for_recipes(self, members: Sequence[Member]) -> Iterator[dict[str, Any]]:
         """What is best on all segments of these settings, as fields of a recipe; not what abstains or is one."""
@@ -342,10 +361,12 @@ class BoostEvaluation(OnGrid):
             n_clusters = number_of(codes(member.clusters))
             chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
         shared = {"chosen_on": tuple(chosen_on), "correlation": self._kind}
-        for name in [name for name, boost in self.boosts.items() if boost.fixed is None]:
+        for name, boost in self.boosts.items():
+            if boost.fixed is not None:
+                continue
             fitted = self._chosen_on(name, members)
             if not fitted.abstains:
-                yield {"boost_name": name, "boost": self.boosts[name], "constants": fitted.constants(), **shared}
+                yield {"boost_name": name, "boost": boost, "constants": fitted.constants(), **shared}
 
 
 def _with_verdicts(boosts: Sequence[dict[str, Any]], verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
@@ -357,9 +378,11 @@ def _with_verdicts(boosts: Sequence[dict[str, Any]], verdicts: Sequence[Verdict]
     for boost in boosts:
         known = [row for row in verdicts if row.boost == boost["boost_name"] and row.point in DISTANCE]
         if known:
+            # Verdicts by several human scores are several questions: a recipe tells one.
             known = [row for row in known if row.human == known[0].human]
             best = max(known, key=lambda row: (row.pairs, list(DISTANCE).index(row.point)))
-            gain, beyond = (HeldOut.of(of.value, of.low, of.high, best.how()) for of in (best.gain, best.beyond))
+            gain = HeldOut.of(best.gain.value, best.gain.low, best.gain.high, best.how())
+            beyond = HeldOut.of(best.beyond.value, best.beyond.low, best.beyond.high, best.how())
             with_verdicts.append({**boost, "gain": gain, "beyond": beyond, "verdict": best.label})
     return with_verdicts
 
@@ -375,6 +398,7 @@ def _add_scopes(
 
     samples: of each data set, which count as often as it has pairs.
     """
+    # Copied: rows over several pairs are added to the same lists.
     single = [list(result.boosts) for result in results]
     settings = [member.setting for member in members]
     by_dataset = grouped(settings, DATASET)
@@ -386,13 +410,18 @@ def _add_scopes(
         joint: dict[Key, Floats] = {}
         for key in samples[datasets[0]]:
             if all(key in samples[dataset] for dataset in datasets):
+                # Of data sets with several pairs each has its share: the mean is over pairs.
                 parts = [samples[dataset][key] * (len(by_dataset[dataset]) / len(places)) for dataset in datasets]
                 joint[key] = np.sum(parts, axis=0)
         by_gold: dict[str, list[BoostRow]] = {}
-        for line in itertools.chain.from_iterable(single[place] for place in places):
-            by_gold.setdefault(line.human, []).append(line)
+        for place in places:
+            for line in single[place]:
+                by_gold.setdefault(line.human, []).append(line)
         for gold, lines in by_gold.items():
-            labels = set().union(*(_labels(members[place], gold) for place in places))
+            # A cluster that several pairs share counts once: they are drawn together.
+            labels: set[tuple[str, str]] = set()
+            for place in places:
+                labels.update(_labels(members[place], gold))
             results[places[0]].boosts.extend(over_scope((name, ALL), lines, joint, len(labels)))
 
 

@@ -58,9 +58,8 @@ class GridOptions(Component):
 
     def fingerprint(self) -> dict[str, Any]:
         """p and w as numbers, so that a grid has one identity however it is written."""
-        found = super().fingerprint()
         points = {name: [point.w, point.p] for name, point in sorted(self.fixed.items())}
-        return {**found, "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
+        return {**super().fingerprint(), "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,8 +91,8 @@ class GridEvaluation(GridOptions, Evaluation):
 
     def of_setting(self, setting: Finished) -> GridOfSetting:
         """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
-        base = setting.scores.base_scores
         spec = self.spec
+        base = setting.scores.base_scores
         shifted = np.zeros(len(base), dtype=np.bool_)
         if setting.explainer is None:
             return GridOfSetting(spec, metric_alone(spec, base, setting.segments.human_scores), shifted)
@@ -109,16 +109,18 @@ class GridEvaluation(GridOptions, Evaluation):
             boosted["published"] = scores_at(spec, setting, w, p)
             points.append(PointRow("published", w, p, grid.baseline, value, value - grid.baseline))
         boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
-        truth = setting.scores.ground_truth
-        hypothesis = setting.scores.hypothesis
-        for words in (hypothesis,) if spec.side == "hypothesis" else (truth, hypothesis):
-            shifted |= row_minimum(words) <= 0
+        # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
+        shifted |= row_minimum(setting.scores.hypothesis) <= 0
+        if spec.side != "hypothesis":
+            shifted |= row_minimum(setting.scores.ground_truth) <= 0
         return GridOfSetting(spec, grid, shifted, boosted, tuple(points))
 
     def of_scope(self, settings: Sequence[Finished]) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""
-        known = [setting.known.get(self.key) for setting in settings]
-        results = [self.of_setting(one) if of is None else of for one, of in zip(settings, known, strict=True)]
+        results = []
+        for setting in settings:
+            known = setting.known.get(self.key)
+            results.append(self.of_setting(setting) if known is None else known)
         for place, (row, scores) in chosen_elsewhere(self.spec, settings).items():
             boosted = {**results[place].boosted, row.point: scores}
             points = (*results[place].points, row)
@@ -145,7 +147,8 @@ class GridEvaluation(GridOptions, Evaluation):
         """The score at each declared point, and whether attributions were shifted for it."""
         nothing = np.full(len(result.shifted), np.nan)
         names = ("published", "elsewhere", "cross_fitted")
-        return {**{f"boosted_{name}": result.boosted.get(name, nothing) for name in names}, "shifted": result.shifted}
+        columns = {f"boosted_{name}": result.boosted.get(name, nothing) for name in names}
+        return {**columns, "shifted": result.shifted}
 
 
 def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> GridSample:
@@ -186,12 +189,16 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
     free = free_of_each([setting.clusters for setting in settings])
     gains: list[list[Floats]] = [[] for _ in settings]
     for other, setting in enumerate(settings):
+        # By the setting that chooses: its means over words are computed once, for all that it chooses for.
         judged = [place for place in range(len(settings)) if place != other]
-        for place, surface in zip(judged, gains_on(spec, setting, [free[at][other] for at in judged]), strict=True):
+        parts = [free[place][other] for place in judged]
+        for place, surface in zip(judged, gains_on(spec, setting, parts), strict=True):
+            # A pair on whose free segments the metric is constant has no say.
             if np.isfinite(surface).any():
                 gains[place].append(surface)
     chosen = {}
     for place, surfaces in enumerate(gains):
+        # The mean over pairs, not over segments: a large pair says no more than a small one.
         if surfaces:
             best = point_that_gains(np.sum(surfaces, axis=0) / len(surfaces), spec.w)
             w, p = (1.0, math.nan) if best is None else (spec.w[best[1]], spec.p[best[0]])
@@ -199,7 +206,8 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
             human = settings[place].segments.human_scores
             base = settings[place].scores.base_scores
             used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-            alone, value = (correlate(spec.correlation, scores[used], human[used]) for scores in (base, boosted))
+            alone = correlate(spec.correlation, base[used], human[used])
+            value = correlate(spec.correlation, boosted[used], human[used])
             chosen[place] = PointRow("elsewhere", w, p, alone, value, value - alone), boosted
     return chosen
 
@@ -211,9 +219,11 @@ def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Float
     """
     inputs = setting.inputs(spec)
     sample = sample_of(spec, setting, inputs)
+    # Most language pairs share nothing: their parts are all segments, the same ones.
     different = {rows.tobytes(): rows[inputs.used] for rows in parts}
     grids = dict(zip(different, sample.grids_on(list(different.values())), strict=True))
-    gains = np.stack([grids[rows.tobytes()] - grids[rows.tobytes()][:1, -1:] for rows in parts])
+    grids_of_parts = np.stack([grids[rows.tobytes()] for rows in parts])
+    gains = grids_of_parts - grids_of_parts[:, :1, -1:]  # the last weight is 1, the base score, at any power
     return np.asarray(gains[:, :, np.isin(sample.w, spec.w)])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,11 +68,12 @@ def rated_of(
 
     seed: of folds, which are dealt among the same segments, or those where bool[N] `among` is true.
     """
+    # Folds are those of the grid's points, whose segments may be more.
     among = used if among is None else among
     folds = folds_of(kind, base[among], human[among], codes(clusters[among]), seed)[used[among]]
-    of_cluster = codes(clusters[used])
-    of_item = codes(items[used])
-    return Rated(base[used], human[used], log_words[used], of_cluster, of_item, terms[used], folds, used)
+    cluster_codes = codes(clusters[used])
+    item_codes = codes(items[used])
+    return Rated(base[used], human[used], log_words[used], cluster_codes, item_codes, terms[used], folds, used)
 
 
 def terms_of(
@@ -86,8 +86,10 @@ def terms_of(
     """
     of_groups = [levels(names) for names in groups]
     of_sides = [text_statistics(rows, codes(clusters)) for rows in texts]
-    # The first term of each side, then the second of each: with few clusters no side is left out.
-    in_turn = list(itertools.chain.from_iterable(zip(*(side.T for side in of_sides), strict=True)))
+    # In turn, so that few clusters leave terms of every side.
+    in_turn: list[Floats] = []
+    for columns in zip(*(side.T for side in of_sides), strict=True):
+        in_turn += columns
     of_texts = in_turn[: number_of(codes(clusters)) // PER_TERM]
     return np.column_stack([np.empty((len(clusters), 0)), *of_groups, *of_texts])
 
@@ -131,6 +133,7 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
     clusters: N labels of each language pair.
     """
     labels = [np.asarray(names, dtype=np.str_) for names in clusters]
+    # Each name once: `isin` sorts what it looks for.
     known = [list(set(names)) for names in clusters]
     free = []
     for place, names in enumerate(known):
@@ -145,11 +148,13 @@ def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]
     selection: each with its features float64[n, k], and bool[n] which of its segments choose. Pairs on which the
     correlation of the metric is undefined have no say.
     """
-    parts = [
-        Part(rated.base[rows], features if rows.all() else features[rows], rated.human[rows], rated.clusters[rows])
-        for rated, features, rows in selection
-    ]
-    return fit(kind, [part for part in parts if part.decides and np.ptp(part.base) > 0])
+    parts = []
+    for rated, features, rows in selection:
+        columns = features if rows.all() else features[rows]  # features are large: no copy where all choose
+        part = Part(rated.base[rows], columns, rated.human[rows], rated.clusters[rows])
+        if part.decides and np.ptp(part.base) > 0:
+            parts.append(part)
+    return fit(kind, parts)
 
 
 def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats:
@@ -158,11 +163,13 @@ def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats
     Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
     """
     scores = np.full(len(rated.base), np.nan)
+    # One fold stands for none: nothing is cross-fitted there.
     count = number_of(rated.fold_of)
     for fold in range(count) if count > 1 else ():
         inside = rated.fold_of == fold
         fitted = chosen(kind, fit, [(rated, features, ~inside)])
-        scores[inside] = to_scale(fitted.scores(rated.base, features), rated.base)[inside]
+        boosted = fitted.scores(rated.base, features)
+        scores[inside] = to_scale(boosted, rated.base)[inside]
     return scores
 
 
@@ -188,6 +195,7 @@ class Member(Rated):
         if name not in self.features:
             return []
         features = self.features[name]
+        # Columns that are no attributions, such as lengths, stay with their segment.
         reassigned = np.array(boost.of_attributions())
         of_others = [np.where(reassigned, features[donor], features) for donor in self.donors]
         return [features, *of_others, *(placebo[name] for placebo in self.placebos)]
@@ -199,9 +207,9 @@ class Member(Rated):
 
     def on_all(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the others."""
-        of_all = np.full(len(self.used), np.nan)
-        of_all[self.used] = scores
-        return of_all
+        scores_of_all = np.full(len(self.used), np.nan)
+        scores_of_all[self.used] = scores
+        return scores_of_all
 
 
 def linked(
@@ -212,14 +220,18 @@ def linked(
     labels: N clusters of each. names: those with another name choose, without shared clusters, where a correlation of
     the metric is defined.
     """
-    used = [np.asarray(own, dtype=np.str_)[member.used] for member, own in zip(members, labels, strict=True)]
-    clusters = np.split(codes(np.concatenate(used)), np.cumsum([len(own) for own in used])[:-1])
+    used = [np.asarray(clusters, dtype=np.str_)[member.used] for member, clusters in zip(members, labels, strict=True)]
+    ends = np.cumsum([len(clusters) for clusters in used])
+    clusters = np.split(codes(np.concatenate(used)), ends[:-1])
     joined = []
     for place, free in enumerate(free_of_each(labels)):
         choosing = {}
-        for other in (other for other in free if names[other] != names[place]):
-            rows = free[other][members[other].used]
-            if math.isfinite(correlate(kind, members[other].base[rows], members[other].human[rows])):
+        for other, is_free in free.items():
+            if names[other] == names[place]:
+                continue
+            chooser = members[other]
+            rows = is_free[chooser.used]
+            if math.isfinite(correlate(kind, chooser.base[rows], chooser.human[rows])):
                 choosing[other] = rows
         joined.append(replace(members[place], clusters=clusters[place], choosing=choosing))
     return joined
@@ -248,13 +260,14 @@ def member_of(
         for scores in setting.placebos:
             instead, lacking_there = _features(replace(setting, scores=scores), boosts, among)
             placebos.append(instead)
+            # What a placebo cannot be made for is not judged: there would be nothing to compare with.
             lacking |= lacking_there
         features = {name: columns for name, columns in features.items() if name not in lacking}
         # one set of segments for all boosts that can be made here, in the folds of the grid's points
-        known = list(features.values())
-        for of_placebo in placebos:
-            known += [of_placebo[name] for name in of_placebo if name in features]
-        used = np.logical_and.reduce([among, *(np.isfinite(columns).all(axis=1) for columns in known)])
+        used = among.copy()
+        for features_of_model in (features, *placebos):
+            for name in features:
+                used &= np.isfinite(features_of_model[name]).all(axis=1)
     words = log_words(*(setting.word_counts(role) for role in setting.worded))
     items = np.array([segment.id for segment in setting.segments.segments])
     texts = [setting.words_of(role) for role in setting.worded]
@@ -264,8 +277,7 @@ def member_of(
     if features:
         drawn = reassignments(inputs.lengths[used[among]], rated.clusters, draws, seed)
         if not len(rated.base) or any((donor == NO_DONOR).any() for donor in drawn):
-            # Nothing is judged in one cluster.
-            drawn = ()
+            drawn = ()  # nothing is judged in one cluster
             placebos = []
     return Member(
         **vars(rated),
@@ -279,10 +291,12 @@ def member_of(
 
 def _judged(kind: Kind, features: Mapping[str, Floats], used: Flags) -> dict[str, Floats]:
     """float64[n, k] features of the judged segments, of those of all N."""
-    of_judged = {name: columns if used.all() else columns[used] for name, columns in features.items()}
-    if kind != "pearson":  # as in the grid, rounding creates no order
-        of_judged = {name: without_rounding(columns) for name, columns in of_judged.items()}
-    return of_judged
+    judged = {}
+    for name, columns in features.items():
+        judged[name] = columns if used.all() else columns[used]
+        if kind != "pearson":  # as in the grid, rounding creates no order
+            judged[name] = without_rounding(judged[name])
+    return judged
 
 
 def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple[Ints, ...]:
@@ -292,8 +306,11 @@ def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple
     have the same ones in every sweep and in `bmx_grid.boost`.
     """
     content = int(digest([n_words.tolist(), clusters.tolist()])[:16], 16)
-    seeds = [[seed, content, REASSIGNED_PLACE, draw] for draw in range(draws)]
-    return tuple(donors(n_words, clusters, np.random.default_rng(of_draw)) for of_draw in seeds)
+    drawn = []
+    for draw in range(draws):
+        generator = np.random.default_rng([seed, content, REASSIGNED_PLACE, draw])
+        drawn.append(donors(n_words, clusters, generator))
+    return tuple(drawn)
 
 
 def _features(setting: Finished, boosts: Mapping[str, Boost], used: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
@@ -318,6 +335,7 @@ def _differs(boost: Boost, setting: Finished) -> str:
         return ""
     assert setting.explainer is not None
     recipe = boost.known
+    # It would be judged where it was chosen.
     if any(part.dataset == setting.segments.dataset for part in recipe.chosen_on):
         return f"the recipe was chosen on {setting.segments.dataset}; give your data another name if they are others"
     try:

@@ -60,60 +60,68 @@ def segment_correlations(
 
     drawn: `resamples` of intervals, and the `seed` of all draws.
     """
-    of = setting.codes
+    segment_codes = setting.codes
+    named = segment_codes.named
     human = setting.segments.judgements.scores[human_name]
     groupings: dict[str, Ints] = {"none": np.zeros(len(human), dtype=np.int64)}
-    if of.named.any():
-        groupings |= {"item": of.items, "system": of.systems}
-    if 1 < number_of(of.documents) < number_of(of.items):
-        groupings["document"] = of.documents
-    made: list[list[CorrelationRow]] = [[] for _ in points]
-    for grouping in (name for name in groupings if name in wanted):
-        groups = groupings[grouping]
-        columns = np.where(of.named[:, None], scores, np.nan) if grouping in ("item", "system") else scores
-        used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
-        n_systems = len(np.unique(of.systems[used & of.named]))
-        turned = setting.direction * columns
-        arrays = (human, groups, of.clusters)
-        if grouping == "document":
-            for point, rows, by_kind in zip(
-                points, made, grouped_correlations(["kendall"], columns, *arrays, **drawn), strict=True
-            ):
-                value, low, high, n_groups, n_undefined, n = by_kind["kendall"]
-                where = (point, human_name, "segment", grouping, "kendall")
-                rows.append(CorrelationRow(*where, Estimate(value, low, high), n, n_systems, n_groups, n_undefined))
+    if named.any():
+        groupings |= {"item": segment_codes.items, "system": segment_codes.systems}
+    if 1 < number_of(segment_codes.documents) < number_of(segment_codes.items):
+        groupings["document"] = segment_codes.documents
+    rows_of_points: list[list[CorrelationRow]] = [[] for _ in points]
+    for grouping, groups in groupings.items():
+        if grouping not in wanted:
             continue
-        correlations = grouped_correlations(CORRELATIONS, columns, *arrays, **drawn)
+        columns = np.where(named[:, None], scores, np.nan) if grouping in ("item", "system") else scores
+        used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
+        n_systems = len(np.unique(segment_codes.systems[used & named]))
+        arrays = (human, groups, segment_codes.clusters)
+        # Within documents only tau-b is asked for.
+        kinds: Any = ["kendall"] if grouping == "document" else CORRELATIONS
+        correlations = grouped_correlations(kinds, columns, *arrays, **drawn)
+        for point, rows, by_kind in zip(points, rows_of_points, correlations, strict=True):
+            for kind, measured in by_kind.items():
+                rows.append(_segment_row(point, human_name, grouping, kind, n_systems, measured))
+        if grouping == "document":
+            continue
+        turned = setting.direction * columns
         agreements = grouped_acc_eq(turned, *arrays, **drawn)
         halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()
-        per_point = zip(points, made, correlations, agreements, halves, strict=True)
-        for point, rows, by_kind, (agreement, epsilon, notes), held_out in per_point:
+        for point, rows, (measured, epsilon, notes), held_out in zip(
+            points, rows_of_points, agreements, halves, strict=True
+        ):
+            row = _segment_row(point, human_name, grouping, "acc_eq", n_systems, measured)
             note = "; ".join(notes)
-            of_ties: Any = {"epsilon": epsilon, "calibrated_on": "same data", "held_out": held_out, "note": note}
-            for statistic, (value, low, high, n_groups, n_undefined, n) in [*by_kind.items(), ("acc_eq", agreement)]:
-                where = (point, human_name, "segment", grouping, statistic)
-                counts = (1, int(math.isnan(value))) if grouping == "none" else (n_groups, n_undefined)
-                row = CorrelationRow(*where, Estimate(value, low, high), n, n_systems, *counts)
-                rows.append(replace(row, **of_ties) if statistic == "acc_eq" else row)
+            rows.append(replace(row, epsilon=epsilon, calibrated_on="same data", held_out=held_out, note=note))
         if grouping == "item":
-            for rows, row in zip(made, within_sources(setting, points, scores, human_name, drawn), strict=True):
+            within = within_sources(setting, points, scores, human_name, drawn)
+            for rows, row in zip(rows_of_points, within, strict=True):
                 rows.append(row)
-    return made
+    return rows_of_points
+
+
+def _segment_row(
+    point: str, human_name: str, grouping: str, statistic: str, n_systems: int, measured: Sequence[Any]
+) -> CorrelationRow:
+    """The row of a statistic; measured: value, ends of its interval, groups, undefined ones of these, and segments."""
+    value, low, high, n_groups, n_undefined, n = measured
+    counts = (1, int(math.isnan(value))) if grouping == "none" else (n_groups, n_undefined)
+    estimate = Estimate(value, low, high)
+    return CorrelationRow(point, human_name, "segment", grouping, statistic, estimate, n, n_systems, *counts)
 
 
 def within_sources(
     setting: Finished, points: Sequence[str], scores: Floats, human_name: str, drawn: Mapping[str, Any]
 ) -> Iterator[CorrelationRow]:
     """PDP (`measures.pairwise`) of each column of float64[n, K] scores of K points; drawn: of intervals."""
-    of = setting.codes
+    segment_codes = setting.codes
     human = setting.segments.judgements.scores[human_name]
-    columns = np.where(of.named[:, None], scores, np.nan)
+    columns = np.where(segment_codes.named[:, None], scores, np.nan)
     used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
-    n_systems = len(np.unique(of.systems[used]))
-    of_points = pairwise_correlations(columns, human, of.items, of.clusters, **drawn)
-    for point, (value, low, high, n_sources, n_single, n) in zip(points, of_points, strict=True):
-        where = (point, human_name, "segment", "item", PDP)
-        yield CorrelationRow(*where, Estimate(value, low, high), n, n_systems, n_sources, n_single)
+    n_systems = len(np.unique(segment_codes.systems[used]))
+    by_point = pairwise_correlations(columns, human, segment_codes.items, segment_codes.clusters, **drawn)
+    for point, measured in zip(points, by_point, strict=True):
+        yield _segment_row(point, human_name, "item", PDP, n_systems, measured)
 
 
 class SystemLevel:
@@ -133,42 +141,47 @@ class SystemLevel:
         drawn: Mapping[str, Any] = MappingProxyType({"resamples": 0, "seed": 0}),
         system_score: SystemScoring = "auto",
     ) -> None:
-        of = setting.codes
         judged = setting.segments.judgements
+        segment_codes = setting.codes
         self.point = point
         self.human_name = human_name
-        self.names = of.names
-        self._codes = of
+        self.names = segment_codes.names
+        self._codes = segment_codes
         self._drawn = drawn
         self._published = list[Weighted]()
         self._of_segments = setting.points[point], judged.scores[human_name]
         scores, human = self._of_segments
         published = judged.systems.get(human_name)
-        given = setting.systems if point == BASE else {}
-        systems_only = bool(given) and not np.isfinite(scores).any()  # read from a file
+        system_file = setting.systems if point == BASE else {}
+        systems_only = bool(system_file) and not np.isfinite(scores).any()
         rated = np.isfinite(human) | (published is not None)
-        self._used = of.named & rated & (np.isfinite(scores) | systems_only)
-        clusters = codes(of.clusters[self._used])
+        self._used = segment_codes.named & rated & (np.isfinite(scores) | systems_only)
+        clusters = codes(segment_codes.clusters[self._used])
+        systems = segment_codes.systems[self._used]
         self.n_clusters = len(np.unique(clusters))
-        self.n_segments = np.bincount(of.systems[self._used], minlength=len(self.names))
+        self.n_segments = np.bincount(systems, minlength=len(self.names))
 
         def over(terms: Floats, combine: Callable[[Floats], Floats]) -> Weighted:
-            where = of.systems[self._used], clusters, len(self.names), self.n_clusters
-            return system_scores(terms[self._used], combine, *where)
+            return system_scores(terms[self._used], combine, systems, clusters, len(self.names), self.n_clusters)
 
+        # Both are kept: the table of systems shows them beside each other.
         self._means = over(by_mean(scores), mean)
         self._corpus = None
         statistics = setting.scores.statistics if point == BASE else None
-        if given:
-            self._corpus = self._fixed(given)
+        if system_file:
+            self._corpus = self._fixed(system_file)
         elif statistics is not None:
             self._corpus = over(statistics, functools.partial(combined, setting.metric))
         as_corpus = systems_only or system_score == "corpus" or (system_score == "auto" and published is not None)
-        self.kind = "corpus" if as_corpus and self._corpus is not None else "mean"
-        self.direction = setting.direction
-        self._metric = self._corpus if as_corpus and self._corpus is not None else self._means
+        self.kind = "mean"
+        self._metric = self._means
+        if as_corpus and self._corpus is not None:
+            self.kind = "corpus"
+            self._metric = self._corpus
         self._human = over(by_mean(human), mean) if published is None else self._fixed(published)
-        self.scores, self.human = self.direction * self._whole(self._metric), self._whole(self._human)
+        self.direction = setting.direction
+        self.scores = self.direction * self._whole(self._metric)
+        self.human = self._whole(self._human)
 
     def _fixed(self, scores: Mapping[str, float]) -> Weighted:
         """Published scores, the same in every resample."""
@@ -194,10 +207,12 @@ class SystemLevel:
             return CorrelationRow(*names, value, *counts, system_score=kind, note=note)
 
         for statistic in OF_SYSTEMS:
+            # Scores are turned so that higher is better: correlations get their sign back, agreements have none.
             sign = 1.0 if statistic == "pairwise_accuracy" else self.direction
             ends = sorted(sign * end for end in self.interval(self.samples[statistic]))
             value = sign * self.values[statistic]
-            yield row(statistic, Estimate(value, *ends) if math.isfinite(value) else NOTHING, self.kind, few)
+            estimate = Estimate(value, *ends) if math.isfinite(value) else NOTHING
+            yield row(statistic, estimate, self.kind, few)
         yield row("spa", *self._soft(few))
 
     @functools.cached_property
@@ -221,8 +236,9 @@ class SystemLevel:
     @property
     def drawn_from(self) -> tuple[Any, ...]:
         """Equal for two metrics whose resamples are of the same systems and clusters: then their samples are paired."""
-        of_segments = (self._codes.clusters, self._codes.systems)
-        return repr(self.names), *(numbers[self._used].tobytes() for numbers in of_segments)
+        clusters = self._codes.clusters[self._used]
+        systems = self._codes.systems[self._used]
+        return repr(self.names), clusters.tobytes(), systems.tobytes()
 
     def _soft(self, few: str) -> tuple[Estimate, str, str]:
         """Soft pairwise accuracy, from the segments that the systems share, with its interval and a note."""
@@ -250,8 +266,10 @@ class SystemLevel:
         of_slope = system_samples(["agreement_slope"], self._turned, self._human, *sizes, **self._drawn)
         ends = np.array(self.interval(of_slope["agreement_slope"]))
         for probability in PROBABILITIES:
+            # The logistic curve has no constant: without a difference people agree as often as not.
             odds = math.log(probability / (1 - probability))
             difference = odds / slope if slope > 0 else math.nan
+            # The steepest curve needs the smallest difference: the ends change places.
             high, low = (odds / end if end > 0 else math.nan for end in ends.tolist())
             far = agree[apart >= difference]
             observed = float(far.mean()) if len(far) else math.nan
@@ -269,8 +287,8 @@ class SystemLevel:
         for place, system in enumerate(self.names):
             if system or self._codes.named.all():
                 values = float(self.human[place]), float(means[place]), float(corpus[place])
-                counts = (int(count) for count in (self.n_segments[place], *ranks[:, place]))
-                yield SystemRow(self.point, self.human_name, system, *values, *counts)
+                n_segments = int(self.n_segments[place])
+                yield SystemRow(self.point, self.human_name, system, *values, n_segments, *ranks[:, place].tolist())
 
     def _ranked(self, scores: Weighted, direction: float) -> Ints:
         """Ranks of the systems; with ranges where their scores come from segments that can be drawn."""
@@ -322,15 +340,16 @@ class LevelsEvaluation(Evaluation):
         for point in setting.points:
             for human in aspects:
                 level = SystemLevel(setting, point, human, drawn, self.system_score)
-                rows["correlations"] += [*of_segments[human].get(point, ()), *level.rows()]
+                rows["correlations"] += of_segments[human].get(point, ())
+                rows["correlations"] += level.rows()
                 rows["systems"] += level.table()
                 rows["thresholds"] += level.thresholds()
         return [rows]
 
     def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[CorrelationRow]]:
         """The rows of each point; none for a judgement of systems only."""
-        judged = setting.segments.judgements
         drawn = {"resamples": self.resamples, "seed": self.seed}
+        judged = setting.segments.judgements
         if judged.systems.get(human_name) is not None and not np.isfinite(judged.scores[human_name]).any():
             return {}
         alike: dict[bytes, list[str]] = {}

@@ -140,10 +140,11 @@ class SignificanceEvaluation(OnGrid):
         """With p values by family."""
         results = super().evaluate(settings, each)
         rows = []
-        places = []
+        places = []  # of the setting of each row
         for place, result in enumerate(results):
             rows += result["tests"]
             places += [place] * len(result["tests"])
+        # Families span the sweep: their sizes are known when all settings have ended.
         refined = iter(adjusted(self._refined(settings, places, rows)))
         for result in results:
             result["tests"] = [next(refined) for _ in result["tests"]]
@@ -153,10 +154,12 @@ class SignificanceEvaluation(OnGrid):
         """The tests of the points and grids of a language pair, and those of its metrics with their ranks."""
         results: list[Result] = [{"tests": list(self._of_points(setting)), "ranking": []} for setting in settings]
         first = [places[0] for places in grouped(settings, OF_METRIC)]  # of a metric its first explainer
+        metrics = [settings[place] for place in first]
+        results_of_metrics = [results[place] for place in first]
         for statistic in self.statistics if len(first) > 1 else ():
             for level in _levels(settings[0], statistic):
-                self._compare_metrics([settings[at] for at in first], [results[at] for at in first], level, statistic)
-        placebos = [settings[place] for place in first if settings[place].metric.is_placebo]
+                self._compare_metrics(metrics, results_of_metrics, level, statistic)
+        placebos = [setting for setting in metrics if setting.metric.is_placebo]
         for setting, result in zip(settings, results, strict=True):
             points = () if setting.metric.is_placebo else itertools.product(setting.boosted, self.statistics)
             for point, statistic in points:
@@ -205,10 +208,10 @@ class SignificanceEvaluation(OnGrid):
         if not p_of:
             return
         scores = [turned(setting, BASE, level, statistic) for setting in settings]
-        values = [self._value(of_metric, statistic) for of_metric in scores]
+        values = [self._value(scores_of_metric, statistic) for scores_of_metric in scores]
         ranks = significance_ranks(values, p_of)
-        for setting, of_metric, value, rank, result in zip(settings, scores, values, ranks, results, strict=True):
-            n = int(np.isfinite(of_metric.x + of_metric.human).sum())
+        for setting, scored, value, rank, result in zip(settings, scores, values, ranks, results, strict=True):
+            n = int(np.isfinite(scored.x + scored.human).sum())
             sign = 1.0 if statistic in AGREEMENTS else setting.direction
             result["ranking"].append(Rank(ALONE, level, statistic, sign * value, rank, n))
 
@@ -228,8 +231,8 @@ class SignificanceEvaluation(OnGrid):
             setting = settings[place]
             size = sizes[row.family] if row.test in UNITS else 0
             if size / (self.resamples + 1) > LEVEL and row.p <= near:
-                own = row.against == setting.metric_name
-                other = setting if own else alone[(*setting.pair, row.against)]
+                is_own = row.against == setting.metric_name
+                other = setting if is_own else alone[(*setting.pair, row.against)]
                 scores = _compared_scores(setting, row.point, other, row.level, row.statistic)
                 count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
                 drawn = {"resamples": count, "seed": seed, "bootstrap": False}
@@ -266,7 +269,7 @@ class SignificanceEvaluation(OnGrid):
                 p = both.p_bootstrap if test == "bootstrap" else both.p
             yield TestRow(
                 **_where(setting, point, other, level, statistic),
-                difference=Estimate(both.difference, *(() if undefined else (both.low, both.high))),
+                difference=Estimate(both.difference) if undefined else Estimate(both.difference, both.low, both.high),
                 test=test,
                 p=math.nan if undefined else p,
                 n=both.n,
@@ -321,18 +324,22 @@ def _compared_scores(setting: Finished, point: str, other: Finished, level: str,
 
 def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     """The scores of a point, and of the metric alone; for statistics of agreement higher is better."""
-    of = setting.codes
+    segment_codes = setting.codes
     segments = setting.segments
-    published = None
+    clusters = segment_codes.clusters
+    systems = segment_codes.systems
     scores = setting.points[point]
     alone = setting.scores.base_scores
     human = segments.human_scores
     if statistic not in AGREEMENTS:
-        return Scores(scores, alone, human, of.clusters, of.systems if len(segments.systems) > 1 else None)
+        return Scores(scores, alone, human, clusters, systems if len(segments.systems) > 1 else None)
+    published = None
     if statistic == "pairwise_accuracy" and segments.judgements.primary in segments.judgements.systems:
         published = SystemLevel(setting, BASE, segments.judgements.primary).human
-    scores, alone = (np.where(of.named, setting.direction * values, np.nan) for values in (scores, alone))
-    return Scores(scores, alone, human, of.clusters, of.systems, of.items, published)
+    # Segments without a named system would make a system of their own.
+    scores = np.where(segment_codes.named, setting.direction * scores, np.nan)
+    alone = np.where(segment_codes.named, setting.direction * alone, np.nan)
+    return Scores(scores, alone, human, clusters, systems, segment_codes.items, published)
 
 
 def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
@@ -341,6 +348,7 @@ def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
         scores = _of_point(setting, point, statistic)
         turned = scores.x if statistic in AGREEMENTS else setting.direction * scores.x
         return replace(scores, x=turned, y=turned)
+    # A system is drawn as a whole: each is a cluster of its own.
     systems = SystemLevel(setting, point, setting.segments.judgements.primary)
     return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)
 
@@ -352,16 +360,21 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     the next rank, and so on. A metric has rank 0 where its value is undefined, or each of its p values. p_of: by two
     indices, in either order.
     """
-    tested = set().union(*(pair for pair, p in p_of.items() if np.isfinite(p)))
+    tested: set[int] = set()
+    for pair, p in p_of.items():
+        if np.isfinite(p):
+            tested.update(pair)
+    in_order = [place for place in tested if np.isfinite(values[place])]
+    in_order.sort(key=lambda place: (-values[place], place))
     ranks = [0] * len(values)
     group: list[int] = []
     rank = 1
-    for at in sorted((at for at in tested if np.isfinite(values[at])), key=lambda at: (-values[at], at)):
-        if any(p_of.get((other, at), p_of.get((at, other), np.nan)) < LEVEL for other in group):
+    for place in in_order:
+        if any(p_of.get((other, place), p_of.get((place, other), np.nan)) < LEVEL for other in group):
             rank = rank + 1
             group = []
-        group.append(at)
-        ranks[at] = rank
+        group.append(place)
+        ranks[place] = rank
     return ranks
 
 
@@ -371,9 +384,9 @@ def adjusted(rows: Iterable[TestRow]) -> list[TestRow]:
 
     rows = list(rows)
     p = pd.Series([row.p for row in rows], dtype=np.float64).groupby([row.family for row in rows])
-    return [
-        replace(row, family=f"{row.family}: {counted(size, 'comparison')}", p_holm=p_holm, p_bh=p_bh)
-        for row, size, p_holm, p_bh in zip(
-            rows, p.transform("count"), p.transform(holm), p.transform(benjamini_hochberg), strict=True
-        )
-    ]
+    sizes = p.transform("count")  # of defined p values: what could not be tested is no comparison
+    corrected = []
+    for row, size, p_holm, p_bh in zip(rows, sizes, p.transform(holm), p.transform(benjamini_hochberg), strict=True):
+        family = f"{row.family}: {counted(size, 'comparison')}"
+        corrected.append(replace(row, family=family, p_holm=p_holm, p_bh=p_bh))
+    return corrected

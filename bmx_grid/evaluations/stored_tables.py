@@ -76,13 +76,17 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 def rows_of(table: pa.Table, row: type[RowClass], origin: str) -> list[RowClass]:
     """The rows of a table as objects of their class. Raises DataError as `Tables.rows`."""
     cells = checked_columns(table, row, origin)
-    of_row = fields_of(row)
+    columns_of_field = fields_of(row)
     values: dict[str, Sequence[Any]] = {}
-    for name in (field.name for field in fields(cast(Any, row))):
-        kind, columns = of_row.get(name, (str, (name,)))
+    for field in fields(cast(Any, row)):
+        kind, columns = columns_of_field.get(field.name, (str, (field.name,)))
         parts = [cells[column] for column in columns]
-        values[name] = parts[0] if kind in COLUMN_KINDS else list(map(Estimate, *parts))
-    return [row(**dict(zip(values, cells_of_row, strict=True))) for cells_of_row in zip(*values.values(), strict=True)]
+        values[field.name] = parts[0] if kind in COLUMN_KINDS else list(map(Estimate, *parts))
+    # By keyword: the names of a setting, and all fields of some classes, are given in no other way.
+    rows = []
+    for values_of_row in zip(*values.values(), strict=True):
+        rows.append(row(**dict(zip(values, values_of_row, strict=True))))
+    return rows
 
 
 def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
@@ -94,9 +98,10 @@ def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[A
     for name, hint in get_type_hints(row, include_extras=True).items():
         if get_origin(hint) is Literal:
             _check_labels(cells[name], name, get_args(hint), origin)
-    of_setting = getattr(row, "KEY", None)
-    key = list(kinds) if of_setting is None else [*names, *of_setting]
-    _check_once(list(zip(*(cells[name] for name in key), strict=True)), origin)
+    key_of_setting = getattr(row, "KEY", None)
+    key = list(kinds) if key_of_setting is None else [*names, *key_of_setting]
+    keys = zip(*(cells[name] for name in key), strict=True)
+    _check_once(list(keys), origin)
     return cells
 
 
@@ -108,14 +113,14 @@ def check_columns(table: pa.Table, kinds: _ColumnKinds, origin: Path | str, empt
     import pyarrow as pa
 
     for name, kind in kinds.items():
-        found = [field for field in table.schema if field.name == name]
-        if len(found) != 1:
-            raise DataError(f"{origin}: {'no' if not found else 'more than one'} column {name}; {EDITED}.")
-        holds = found[0].type
-        if pa.types.is_dictionary(holds):
-            holds = holds.value_type
-        if not any(fits(holds) for fits in _types(kind)):
-            raise DataError(f"{origin}: the column {name} holds {found[0].type}, not {kind}s; {EDITED}.")
+        count = table.column_names.count(name)
+        if count != 1:
+            raise DataError(f"{origin}: {'no' if count == 0 else 'more than one'} column {name}; {EDITED}.")
+        stored_type = table.schema.field(name).type
+        value_type = stored_type.value_type if pa.types.is_dictionary(stored_type) else stored_type
+        if not any(fits(value_type) for fits in _types(kind)):
+            raise DataError(f"{origin}: the column {name} holds {stored_type}, not {kind}s; {EDITED}.")
+        # An empty number is undefined; an empty name or count is damage.
         if kind != "number" and name not in empty and table.column(name).null_count:
             raise DataError(f"{origin}: the column {name} has empty cells; {EDITED}.")
     _check_names(table, origin)
@@ -143,10 +148,9 @@ def _types(kind: ColumnKind) -> tuple[Callable[[Any], bool], ...]:
 def _values(table: pa.Table, name: str, kind: ColumnKind) -> list[Any]:
     """The values of a column; empty numbers are NaN."""
     column = table.column(name)
-    if kind == "number":
-        numbers: list[Any] = np.asarray(column.to_numpy(), dtype=np.float64).tolist()
-        return numbers
-    values: list[Any] = column.to_pylist()
+    # Not by `to_pylist`, which makes None of an empty number.
+    is_number = kind == "number"
+    values: list[Any] = np.asarray(column.to_numpy(), dtype=np.float64).tolist() if is_number else column.to_pylist()
     return values
 
 
@@ -160,13 +164,14 @@ def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origi
 
 def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
     """Raise DataError for a row that is there twice, or says of the same thing something else."""
+    # Mostly all differ: only a damaged table is gone through row by row.
     if len(set(keys)) == len(keys):
         return
     seen = set()
     for place, key in enumerate(keys):
         if key in seen:
-            of = " · ".join(visible(str(value))[:60] for value in key)
-            raise DataError(f"{origin}: row {place + 1} is of {of} again; {EDITED}.")
+            label = " · ".join(visible(str(value))[:60] for value in key)
+            raise DataError(f"{origin}: row {place + 1} is of {label} again; {EDITED}.")
         seen.add(key)
 
 
@@ -198,4 +203,5 @@ def as_frame(table: pa.Table, origin: Path | str = "the sweep") -> pd.DataFrame:
         frame: pd.DataFrame = table.to_pandas()
     except (pa.ArrowException, ValueError, OverflowError) as error:
         raise DataError(f"{origin}: cannot be read ({first_line(error)}); run the sweep again.") from error
+    # Categories of one table do not compare with those of another.
     return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))

@@ -151,8 +151,12 @@ class Verdict(SettingRow):
     @property
     def family(self) -> tuple[str, str]:
         """What is corrected together: verdicts on pairs, data sets or all of them, at points of one kind."""
-        level = "pair" if self.pairs == 1 else "all" if self.dataset == ALL else "data set"
-        return level, self.point if self.point in (PUBLISHED, OTHER_DATASETS) else "declared"
+        level = "pair"
+        if self.pairs != 1:
+            level = "all" if self.dataset == ALL else "data set"
+        # One question, "does it help", is asked once of each boost, wherever it was chosen.
+        question = self.point if self.point in (PUBLISHED, OTHER_DATASETS) else "declared"
+        return level, question
 
     @property
     def units(self) -> tuple[int, str]:
@@ -170,6 +174,7 @@ class Verdict(SettingRow):
         parts += [part for part in (self.over_shuffled, self.within_source) if not math.isnan(part.value)]
         if any(math.isnan(part.p) for part in parts):
             return math.nan
+        # All must hold, each at the level of one test: the largest p value is that of the conjunction.
         return max(part.p for part in parts) if min(part.value for part in parts) > TIE else 1.0
 
     def how(self) -> str:
@@ -198,6 +203,7 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
     if not evidence:
         return []
     p = pd.DataFrame({"helps": [row.p_helps for row in evidence], "gain": [row.gain.p for row in evidence]})
+    # Holm's correction within each question, of gain and of "helps" apart.
     families = p.groupby([" ".join(row.family) for row in evidence])
     corrected = families.transform(holm)
     sizes = families["gain"].transform("size")
@@ -205,6 +211,7 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
     for row, helps, gain, size in zip(evidence, corrected["helps"], corrected["gain"], sizes, strict=True):
         row = replace(row, p_helps_holm=helps, p_gain_holm=gain, tried=int(size))
         label, because = _labelled(row, smallest_gain)
+        # So few make a verdict, and a reader should know that they do.
         if FEWEST_UNITS <= row.units[0] < FEW:
             because += f"; it rests on {counted(*row.units)} only"
         verdicts.append(replace(row, verdict=label, because=because))
@@ -223,6 +230,7 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     if math.isnan(gain.low):
         return TOO_LITTLE, f"{shown}: its interval is undefined"
     corrected = row.p_gain_holm <= alpha
+    # A loss needs no cause to be believed.
     if gain.high < 0 and corrected:
         return HURTS, shown
     if gain.established and corrected:
@@ -287,22 +295,24 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
     scopes: dict[tuple[str, str, str], dict[Key, BoostRow]] = {}
     for line in lines:
         scopes.setdefault((line.dataset, line.language_pair, line.human), {})[line.key] = line
-    for (dataset, language_pair, human), found in scopes.items():
+    for (dataset, language_pair, human), by_key in scopes.items():
         for boost in boosts:
-            known = {line.point: line for line in found.values() if (line.boost, line.against) == (boost, METRIC)}
+            known = {line.point: line for line in by_key.values() if (line.boost, line.against) == (boost, METRIC)}
             pairs = max((line.pairs for line in known.values()), default=0)
-            everywhere = ELSEWHERE in known and known[ELSEWHERE].pairs == pairs
-            declared = ELSEWHERE if everywhere else FIXED if FIXED in known else CROSS_FITTED
+            declared = FIXED if FIXED in known else CROSS_FITTED
+            if ELSEWHERE in known and known[ELSEWHERE].pairs == pairs:
+                declared = ELSEWHERE
             for point in (declared, PUBLISHED, OTHER_DATASETS):
                 if point not in known or 1 < known[point].pairs < FEWEST_UNITS:
                     continue
                 line = known[point]
+                # Nothing else has a published point: length and curve beside it are those of the declared one.
                 beside = declared if point == PUBLISHED else point
                 keys = {column: (boost, against, point, human) for column, against in MEASURED.items()}
                 keys |= {column: (*names, beside, human) for column, names in BESIDE.items()}
-                estimates: dict[str, Any] = {
-                    column: found[key].gain if key in found else NOTHING for column, key in keys.items()
-                }
+                estimates: dict[str, Any] = {}
+                for column, key in keys.items():
+                    estimates[column] = by_key[key].gain if key in by_key else NOTHING
                 names = (dataset, language_pair, line.metric, line.explainer, boost, point)
                 estimates["reassigned_gain"] = estimates["gain"].value - estimates["over_reassigned"].value
                 yield Verdict(*names, **estimates, pairs=line.pairs, n=line.n, clusters=line.clusters, human=human)
@@ -317,7 +327,7 @@ def evidence_on(
     attributions are known.
     """
     held = {("", CROSS_FITTED): [scores, *reassigned]}
-    made = contrasts(kind, rated, held, [REASSIGNED] * len(reassigned))
-    lines = lines_of(("", "", "", ""), rated, made, resamples, seed)
+    gains = contrasts(kind, rated, held, [REASSIGNED] * len(reassigned))
+    lines = lines_of(("", "", "", ""), rated, gains, resamples, seed)
     (evidence,) = asked(lines, [""])
     return evidence if reassigned else replace(evidence, over_reassigned=None)

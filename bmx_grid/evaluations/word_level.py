@@ -120,26 +120,30 @@ def _carried(words: Rows, bad: bytes, scored: Rows) -> Carried:
     return carry_tags(WordTags(words, Labels(np.frombuffer(bad, dtype=np.bool_), offsets)), scored)
 
 
-def _of_words(tags: WordTags, given: WordScores, side: TaggedText) -> TaggedSide:
-    only_one = [not (_ends(row) and _ends(of_tags)) for row, of_tags in zip(given.words, tags.words, strict=True)]
-    words, values = _cut(given.words, given.values.rows(), only_one)
+def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> TaggedSide:
+    only_one = []
+    for words_of_text, tagged_words in zip(explained.words, tags.words, strict=True):
+        only_one.append(not (_ends(words_of_text) and _ends(tagged_words)))
+    words, values = _cut(explained.words, explained.values.rows(), only_one)
     tags = _without_end(tags, only_one)
-    pairs = zip(words, tags.words, strict=True)
-    alignments = [None if row == of_tags else align(row, of_tags) for row, of_tags in pairs]
     gold = []
     scores = []
     predicted = []
-    for row, alignment in enumerate(alignments):
+    n_untagged = 0
+    for row, (words_of_text, tagged_words) in enumerate(zip(words, tags.words, strict=True)):
+        # Most explanations are of the words that are tagged: aligning is slow.
+        alignment = None if words_of_text == tagged_words else align(words_of_text, tagged_words)
+        if alignment is not None:
+            n_untagged += len(alignment.tokens_without)
         known, on_tags, bad = _on_tagged(values[row], alignment)
         gold.append(tags.labels[row][known])
         scores.append(on_tags[known])
         predicted.append(bad[known])
     compared = Labels.from_rows(gold)
-    sums = _sums(given.values)
+    sums = _sums(explained.values)
     n_tags = len(tags.labels.bad)
-    n_untagged = sum(len(of.tokens_without) for of in alignments if of is not None)
     fit = TagsRow(side, n_tags, len(compared.bad), n_tags - len(compared.bad), n_untagged)
-    if given.are_labels:
+    if explained.are_labels:
         return TaggedSide(compared, None, Labels.from_rows(predicted), sums, fit)
     return TaggedSide(compared, Ragged.from_rows(scores), None, sums, fit)
 
@@ -160,10 +164,13 @@ def _without_end(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
 
 def _cut(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[Rows, list[Any]]:
     """The words and their values, those of a text that ends with `<EOS>` without it where it is dropped."""
-    ends = [len(row) - (drop and _ends(row)) for row, drop in zip(words, dropped, strict=True)]
-    cut = zip(words, values, ends, strict=True)
-    both = [(row[:end], of_words[:end]) for row, of_words, end in cut]
-    return tuple(row for row, _ in both), [of_words for _, of_words in both]
+    cut_words = []
+    cut_values = []
+    for words_of_text, values_of_text, drop in zip(words, values, dropped, strict=True):
+        end = len(words_of_text) - (drop and _ends(words_of_text))
+        cut_words.append(words_of_text[:end])
+        cut_values.append(values_of_text[:end])
+    return tuple(cut_words), cut_values
 
 
 def _ends(words: Sequence[str]) -> bool:
@@ -209,7 +216,7 @@ class WordsEvaluation(Evaluation):
         """The measures of each side with tags."""
         (setting,) = settings
         sides = tagged_sides(setting)
-        rows = []
+        rows: list[WordsRow] = []
         for tagged in sides:
             rows += self._of_scores(setting, tagged)
             rows += self._of_labels(setting, tagged)
@@ -240,6 +247,7 @@ class WordsEvaluation(Evaluation):
             labels, defined = cross_fitted_labels(
                 tagged.gold, tagged.scores, clusters, folds=self.folds, seed=self.seed
             )
+            # Counts of 0 leave a text out of every sum.
             counted = np.where(defined[:, None], statistics(tagged.gold, labels), 0.0)
         else:
             assert tagged.predicted is not None
@@ -248,5 +256,5 @@ class WordsEvaluation(Evaluation):
         return [_row(tagged.fit.side, name, measure) for name, measure in measures.items()]
 
 
-def _row(side: str, measure: str, found: WordMeasure) -> WordsRow:
-    return WordsRow(side, measure, Estimate(*found[:3]), *found[3:])
+def _row(side: str, name: str, measure: WordMeasure) -> WordsRow:
+    return WordsRow(side, name, Estimate(*measure[:3]), *measure[3:])

@@ -67,9 +67,9 @@ _MODULES = {
     "systems": ("outliers", "rank_ranges"),
     "word_measures": ("label_measures", "rank_words"),
 }
-_PLACES: dict[str, str] = {}  # the module of each name
+_PLACES: dict[str, str] = {}
 for _module, _names in _MODULES.items():
-    _PLACES |= dict.fromkeys(_names, _module)
+    _PLACES.update(dict.fromkeys(_names, _module))
 __all__ = sorted(_PLACES)
 
 

@@ -56,17 +56,18 @@ class PowerMean(Aggregation):
         order, ordered, lengths = _sorted_rows(values)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         step = even_step(p[np.isfinite(p)])
-        # The ends of a sorted row are its minimum and its maximum: the means for infinite p.
         low = int((p == -np.inf).sum())
         high = int((p < np.inf).sum())
         means = np.full((len(values), len(p)), np.nan)
         first = 0
-        while first < len(order):  # blocks of whole rows
+        # blocks of whole rows, whose tables of powers stay in a processor's cache
+        while first < len(order):
             last = int(np.searchsorted(offsets, offsets[first] + BLOCK_WORDS, side="right")) - 1
             last = max(last, first + 1)
             words = ordered[offsets[first] : offsets[last]]
             ends = offsets[first : last + 1] - offsets[first]
             rows = order[first:last]
+            # values ascend within a row: the first is the minimum, the last the maximum
             means[rows, :low] = words[ends[:-1], None]
             means[rows, high:] = words[ends[1:] - 1, None]
             means[rows, low:high] = _finite(words, lengths[first:last], p[low:high], step)
@@ -87,7 +88,7 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
             f"row {_row_of(rows, wrong[0])}: {rows.values[wrong[0]]:g} is not a finite number above zero, and means "
             "with p are defined for such numbers only; pass attributions through shift_positive first."
         )
-    # Rows of one length stand together: they are sorted, and later multiplied, as one matrix.
+    # Rows of one length stand together, and are sorted as one matrix.
     order = np.argsort(rows.lengths, kind="stable")
     order = order[rows.lengths[order] > 0]
     lengths = rows.lengths[order]
@@ -108,7 +109,7 @@ def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Fl
     ends = np.cumsum(lengths)
     least = ordered[ends - lengths]
     most = ordered[ends - 1]
-    # Rows whose values are so far apart that a power would overflow are taken from their ends.
+    # Relative to the middle no logarithm is above half of the range: such rows fit the tables of `even_power_sums`.
     narrow = (np.log(most) - np.log(least)) * np.abs(p).max(initial=0) <= 2 * SAFE_LOG
     if step is None or not narrow.any():
         return _from_ends(ordered, lengths, p)
@@ -137,6 +138,7 @@ def _from_ends(ordered: Floats, lengths: Ints, p: Floats) -> Floats:
     most = ordered[ends - 1]
     means = np.empty((len(lengths), len(p)))
     middle = int(np.searchsorted(p, 0, side="right"))
+    # for p up to 0 the smallest value has the largest power: rows are turned round, so that it comes last
     if middle > 0:
         # Towards the smallest value the terms of a sum grow with its inverse: they are added from the small ones on.
         descending = ordered[np.repeat(2 * ends - lengths - 1, lengths) - np.arange(len(ordered))]
@@ -209,6 +211,7 @@ def _means_near_zero(logs: Floats, lengths: Ints, p: Floats) -> Floats:
     means = np.tile(np.exp(centre)[:, None], len(p))
     spread = logs - np.repeat(centre, lengths)
     for column in np.flatnonzero(p):
+        # mean(x^p) is 1 + excess around the geometric mean: no digit is lost where p is near 0
         excess = np.add.reduceat(np.expm1(p[column] * spread), starts) / lengths
         means[:, column] = np.exp(centre + np.log1p(excess) / p[column])
     return means
@@ -274,6 +277,7 @@ def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float)
         for piece in range(PIECE_WORDS, length, PIECE_WORDS):
             reach = piece + PIECE_WORDS
             sums[first:last] += np.matmul(rows[:, :, piece:reach], columns[:, piece:reach])
+    # A mean multiplies the rounding of these sums by 1 / p: added anew, pairwise.
     skipped = left + below * width - nearest
     small = skipped + np.searchsorted(exponents, [-SMALL_EXPONENT, np.nextafter(SMALL_EXPONENT, np.inf)])
     for row in range(small[0] // width, -(-small[1] // width)):
@@ -305,6 +309,7 @@ def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
         np.multiply(rest[:more], factor, out=rest[done : done + more])
         done = done + more
         fresh = not fresh
+    # a division costs less than an exponential
     np.divide(1.0, rest[:short][::-1], out=table[:short])
 
 

@@ -85,16 +85,15 @@ class SegmentPairs:
         """
         if not len(self.first):
             return math.nan, False, np.empty(0, dtype=np.bool_)
-        one = metric[self.first]
-        other = metric[self.second]
-        distance = np.abs(one - other)
+        first = metric[self.first]
+        second = metric[self.second]
+        distance = np.abs(first - second)
         tied = self.by_human == 0
-        concordant = ~tied & (_order(one, other) == self.by_human)
+        concordant = ~tied & (_order(first, second) == self.by_human)
         # Raising the threshold past a pair makes it a tie: right if people tied it, wrong if it was concordant. So the
         # best ones are among 0 and the distances of what people tied.
-        thresholds, at = np.unique(np.append(0.0, distance[tied]), return_inverse=True)
-        gained = np.bincount(at[1:], self.weight[tied], len(thresholds))
-        # A concordant pair is lost from the first threshold on that reaches its distance.
+        thresholds, place = np.unique(np.append(0.0, distance[tied]), return_inverse=True)
+        gained = np.bincount(place[1:], self.weight[tied], len(thresholds))
         past = np.searchsorted(thresholds, distance[concordant])
         lost = np.bincount(past, self.weight[concordant], len(thresholds))[: len(thresholds)]
         right = float(self.weight[concordant].sum())
@@ -108,17 +107,19 @@ class SegmentPairs:
     def shares(self, agree: Flags) -> tuple[Floats, Floats]:
         """float64[n] the share of the pairs of each row that agree, and float64[G] that of each group; NaN of none."""
         of_group = np.bincount(self.group, minlength=self.n_groups)
-        of_row, agreed = (
-            np.bincount(self.first, weights, self.n_rows) + np.bincount(self.second, weights, self.n_rows)
-            for weights in (None, agree)
-        )
+        of_row = self._by_row(None)
+        agreed = self._by_row(agree)
         with np.errstate(invalid="ignore"):
             return agreed / of_row, np.bincount(self.group, agree, self.n_groups) / of_group
 
+    def _by_row(self, weights: Flags | None) -> Ints | Floats:
+        """Number or summed weights of the pairs that each row is in, as their first or their second."""
+        return np.bincount(self.first, weights, self.n_rows) + np.bincount(self.second, weights, self.n_rows)
 
-def _order(one: Floats, other: Floats) -> NDArray[np.int8]:
-    """The sign of one - other."""
-    return np.asarray((one > other).astype(np.int8) - (one < other).astype(np.int8))
+
+def _order(first: Floats, second: Floats) -> NDArray[np.int8]:
+    """The sign of first - second."""
+    return np.asarray((first > second).astype(np.int8) - (first < second).astype(np.int8))
 
 
 def members_of(groups: Ints) -> list[Ints]:
@@ -135,9 +136,9 @@ def _all_pairs(rows: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
     group = np.repeat(np.arange(len(sizes)), sizes)
     # Each row is paired with those after it, so that no pair occurs twice.
     later = ends[group] - 1 - np.arange(len(rows))  # rows of its group that come after each
-    one = np.repeat(np.arange(len(rows)), later)
-    other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
-    return rows[one], rows[other], group[one]
+    first = np.repeat(np.arange(len(rows)), later)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
+    return rows[first], rows[second], group[first]
 
 
 def _drawn_pairs(rows: Ints, sizes: Ints, count: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
@@ -146,10 +147,10 @@ def _drawn_pairs(rows: Ints, sizes: Ints, count: int, rng: np.random.Generator) 
     drawn = np.where(pairs_of > 0, np.maximum(np.rint(pairs_of * (count / pairs_of.sum())), 1), 0).astype(np.int64)
     group = np.repeat(np.arange(len(sizes)), drawn)
     starts = np.cumsum(sizes) - sizes
-    # The other row is at least one and at most size - 1 places further on, around the end of the group.
-    one = rng.integers(sizes[group])
-    other = (one + 1 + rng.integers(sizes[group] - 1)) % sizes[group]
-    return rows[starts[group] + one], rows[starts[group] + other], group
+    first = rng.integers(sizes[group])
+    # a step of 1 to size - 1 along the circle of the group: never the same row, and each other one as often
+    second = (first + 1 + rng.integers(sizes[group] - 1)) % sizes[group]
+    return rows[starts[group] + first], rows[starts[group] + second], group
 
 
 def spa(
@@ -173,14 +174,15 @@ def spa(
     used = used[shared]
     first, second = np.triu_indices(n_systems, 1)
     for some in ranges(len(first), min(PAIRS_AT_ONCE, fitting(CELLS, len(shared)))):
-        one = first[some]
-        other = second[some]
-        both = used[:, one] & used[:, other]
-        gaps = [np.where(both, scores[:, one] - scores[:, other], 0.0) for scores in (metric, human)]
+        left = first[some]
+        right = second[some]
+        both = used[:, left] & used[:, right]
+        # an item that lacks a score adds nothing, whichever way its systems are exchanged
+        gaps = [np.where(both, scores[:, left] - scores[:, right], 0.0) for scores in (metric, human)]
         of_bundles = sums_by(bundled(np.arange(len(shared))), np.concatenate(gaps, axis=1))
         p_values = np.split(_one_sided(of_bundles, resamples or 1000, seed), 2)
         far = np.where(both.any(axis=0), np.abs(p_values[0] - p_values[1]), np.nan)
-        apart[one, other] = apart[other, one] = far
+        apart[left, right] = apart[right, left] = far
     pairs = apart[first, second]
     known = pairs[np.isfinite(pairs)]
     if not len(known):
@@ -191,6 +193,7 @@ def spa(
 
 def _resampled_systems(apart: Floats, resamples: int, seed: int) -> Floats:
     """float64[R] soft pairwise accuracy of systems that are drawn; NaN of fewer than three different ones."""
+    # sums of differences and their numbers: a pair without a value adds to neither
     matrices = (np.nan_to_num(apart), np.isfinite(apart).astype(np.float64))
     rng = np.random.default_rng(seed)
     values = [np.empty(0)]

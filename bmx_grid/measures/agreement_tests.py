@@ -87,6 +87,7 @@ def drawn_agreement(
     assert scores.item is not None and scores.system is not None
     rated = np.isfinite(scores.human) if scores.of_systems is None else True
     used = np.flatnonzero(np.isfinite(scores.x + scores.y) & rated)
+    # by system, then by item: a full table of scores is then a reshape
     used = used[np.lexsort((scores.item[used], scores.system[used]))]
     x = unit_variance(scores.x[used])
     y = unit_variance(scores.y[used])
@@ -105,10 +106,9 @@ def drawn_agreement(
     none = np.zeros((1, len(x)))
     once = np.ones((1, count))
     first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
-    # So many resamples at once that the arrays stay in a cache.
     samples = [np.empty(0)]
     swapped = [np.empty(0)]
-    few = fitting(CACHED_CELLS, len(x))
+    few = fitting(CACHED_CELLS, len(x))  # resamples at a time, so that arrays stay in a cache
     if units >= FEWEST_CLUSTERS and np.isfinite(first - second):
         drawn = seeded_draws(count, resamples, seed, 2 * len(x))
         for times in drawn if bootstrap and count >= FEWEST_CLUSTERS else ():
@@ -128,8 +128,8 @@ def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Int
     """acc_eq of both metrics, each at its own best threshold, after swaps and draws."""
     pairs = SegmentPairs.of(human, items)
     untied = pairs.by_human != 0
-    one, other = (np.stack([x, y])[:, rows] for rows in (pairs.first, pairs.second))
-    gaps = (one[:, None] - other).reshape(4, -1)  # of x and x, x and y, y and x, y and y
+    both = np.stack([x, y])
+    gaps = (both[:, None, pairs.first] - both[:, pairs.second]).reshape(4, -1)  # of x and x, x and y, y and x, y and y
     distance = np.abs(gaps)
     thresholds = np.unique(np.append(0.0, distance[:, ~untied]))
     # Raising the threshold past a pair gains it where people tied it, else loses it: at once where it is ordered wrong.
@@ -173,11 +173,13 @@ def _most_gained(
     most = np.empty((resamples, 2))
     gained = np.zeros((n_thresholds, 2))
     for drawn in range(resamples):
+        # a single row of swaps, or of draws, is the same for all resamples
         swapped = swap[min(drawn, len(swap) - 1)]
         counted = times[min(drawn, len(times) - 1)]
         for pair in range(len(first)):
             worth = gain[pair] * counted[group[pair]]
             source = 2 * swapped[first[pair]] + swapped[second[pair]]
+            # the other metric has the other two scores: sources 0 and 3, 1 and 2 belong together
             gained[place[pair, source], 0] += worth
             gained[place[pair, 3 - source], 1] += worth
         of_x = 0.0
@@ -187,6 +189,7 @@ def _most_gained(
         for threshold in range(n_thresholds):
             of_x += gained[threshold, 0]
             of_y += gained[threshold, 1]
+            # empty again for the next resample
             gained[threshold] = 0.0
             most_x = max(most_x, of_x)
             most_y = max(most_y, of_y)
@@ -204,6 +207,7 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
     assert items is not None and system is not None
     n_systems = number_of(system) if of_systems is None else len(of_systems)
     first, second = np.triu_indices(n_systems, 1)
+    # Draws weigh clusters; an item lies in one cluster.
     at_item = np.zeros(number_of(items), dtype=np.int64)
     at_item[items] = scores.cluster
 

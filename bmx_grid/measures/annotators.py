@@ -54,12 +54,13 @@ def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 100
         raise ConfigError(unknown("level", str(level), get_args(Scale)))
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        # Alpha does not change with the scale of the ratings: small numbers around 0 lose no digits when squared.
+        # of range 1 around 0: squares of raw ratings would lose digits
         numbers = (values - values.mean()) / max(float(np.ptp(values)), np.finfo(np.float64).tiny)
         if level == "ordinal":
             of_values = counts.T @ weights
             numbers = np.cumsum(of_values, axis=0) - of_values / 2  # the middle of each value's places, less a constant
             numbers -= of_values.sum(axis=0) / 2
+        # The sum of (a - b)^2 over all pairs of m numbers is 2 (m sum(a^2) - sum(a)^2): no pair is formed.
         first = counts @ numbers
         second = counts @ numbers**2
         # The sum of squared differences of all ordered pairs of an item's m ratings, over m - 1.
@@ -114,7 +115,7 @@ def _agreement(
     kept = np.asarray(ratings, dtype=np.float64)
     if kept.ndim != 2:
         raise ValueError(f"ratings of shape {kept.shape}; expected items x annotators")
-    # An item with a single rating says nothing about agreement.
+    # an item with a single rating has no pair that could agree
     kept = kept[np.isfinite(kept).sum(axis=1) > 1]
     n = len(kept)
     rated = np.isfinite(kept)
@@ -166,6 +167,7 @@ def reliability(raters: ArrayLike) -> dict[str, float]:
         return undefined
     means = np.where(rated, ratings, 0.0).sum(axis=1) / counts
     grand = (counts * means).sum() / total
+    # the mean squares of a one-way analysis of variance
     within = float((np.where(rated, ratings - means[:, None], 0.0) ** 2).sum() / (total - n))
     between = float((counts * (means - grand) ** 2).sum() / (n - 1))
     # How many ratings a segment has, for the variance between them; the plain mean where all have as many.

@@ -111,24 +111,25 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     # One product with each vector: a product with both at once would copy all means first.
     with_human = human_unit @ means
     with_base = base_left @ means
-    own = np.einsum("np,np->p", means, means)
+    squares = np.einsum("np,np->p", means, means)
     level = len(base) * centre**2
-    own -= level
-    close = np.flatnonzero(~(own > CENTRED * level))  # means so close to each other lose digits unless centred first
+    squares -= level
+    # means so close to each other lose digits unless centred first
+    close = np.flatnonzero(~(squares > CENTRED * level))
     if len(close):
         some = slice(close[0], close[-1] + 1)  # all p between: a range is not copied
         left = means[:, some] - centre[some]
         with_human[some] = human_unit @ left
         with_base[some] = base_left @ left
-        own[some] = np.einsum("np,np->p", left, left)
-    # Arrays are [W, P] from here on, for long inner loops.
-    share = w[:, None]
-    rest = 1 - w[:, None]
-    parts = share**2 * float(base_left @ base_left) + rest**2 * own
+        squares[some] = np.einsum("np,np->p", left, left)
+    share = w[:, None]  # [W, P] from here on, for long inner loops
+    rest = 1 - share
+    parts = share**2 * float(base_left @ base_left) + rest**2 * squares
     variance = parts + 2 * share * rest * with_base
     # How large a blend is, for the rounding that it carries.
     size = share * abs(base_centre) + rest * np.abs(centre)
     enough = np.maximum(CANCELLED * parts, len(base) * (ROUNDED * size) ** 2)
+    # written so that a NaN is computed again, too
     direct = ~((variance > enough) & (variance < np.inf))
     variance[direct] = 1.0
     result: Floats = (share * float(base_left @ human_unit) + rest * with_human) / np.sqrt(variance)

@@ -82,7 +82,7 @@ def powers_of(p: Sequence[float] | PowerRange, max_points: int = MAX_POINTS) -> 
     return _ascending("p", p)
 
 
-# The grid of configs/grid/paper.yaml; a test compares both.
+# as configs/grid/paper.yaml, by a test
 PAPER_P = PowerRange(-30, 30, 0.1)
 PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -223,6 +223,7 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
     of_all = segment_means(spec, ground_truth, hypothesis)
     rated = np.isfinite(human)
     used = rated & np.isfinite(base) & of_all.defined
+    # copied only where a segment is left out: no other array is as large
     means = of_all.means if used.all() else of_all.means[used]
     n_rated = int(rated.sum())
     return GridInputs(means, base[used], human[used], of_all.lengths[used], used, of_all.shifted[used], n_rated)
@@ -260,12 +261,13 @@ def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> S
     defined = defined_rows(words)
     means = np.full((len(words), len(spec.p)), np.nan)
     means[defined] = spec.aggregation.aggregate(take_rows(positive, defined), np.array(spec.p))
-    made = SegmentMeans(means, defined, words.lengths, shifted)
+    aggregated = SegmentMeans(means, defined, words.lengths, shifted)
     if means.size <= KEPT_CELLS:
-        _kept_means[key] = made
+        _kept_means[key] = aggregated
+        # dictionaries keep their order: the oldest goes first
         while sum(kept.means.size for kept in _kept_means.values()) > KEPT_CELLS:
             del _kept_means[next(iter(_kept_means))]
-    return made
+    return aggregated
 
 
 def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple[int, int] | None:

@@ -50,7 +50,7 @@ from bmx_grid.measures.resampling import (
     swaps,
 )
 
-# Places in the seed.
+# places in the seed
 SELECTION = 1
 FOLDS = 3
 PART_CELLS = 2**26  # segments x p copied for a part at a time: 512 MiB

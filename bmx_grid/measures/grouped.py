@@ -70,29 +70,35 @@ def _resampled(
     """float64[K, R] the mean over the groups of each resample; those within one cluster come and go with it."""
     members = members_of(group)
     count = number_of(clusters)
+    # of each group the cluster of its first segment; `whole` are the groups without another one
     cluster = clusters[[rows[0] for rows in members]]
     # Groups whose segments are all of one cluster: a draw of the cluster is a draw of the group.
     whole = np.bincount(group, clusters != cluster[group], len(members)) == 0
-    summed = [
-        np.array([np.bincount(cluster[whole], row[whole], count) for row in rows])
-        for rows in (np.where(defined, values, 0.0), defined.astype(np.float64))
-    ]
-    # Groups that several clusters have a part of are computed anew in each resample.
+    known_values = np.where(defined, values, 0.0)
+    value_sums = _sums_by_cluster(known_values[:, whole], cluster[whole], count)
+    group_counts = _sums_by_cluster(defined[:, whole].astype(np.float64), cluster[whole], count)
     spread = np.flatnonzero(~whole & defined.any(axis=0)).tolist()
     largest = 0 if _is_large(len(clusters), resamples) else len(clusters)
     means = []
     for drawn in seeded_draws(count, resamples, seed, largest):
         # A product for each column: the same digits whatever is computed beside it.
-        total, number = (np.array([row @ drawn for row in of_cluster]) for of_cluster in summed)
+        total = np.array([row @ drawn for row in value_sums])
+        number = np.array([row @ drawn for row in group_counts])
         for place in spread:
             rows = members[place]
             value = again(rows, clusters[rows], drawn)
+            # a group may lose its variance in a resample: it is then left out, as among the values
             known = np.isfinite(value) & defined[:, place, None]
             total += np.where(known, value, 0.0)
             number += known
         with np.errstate(invalid="ignore", divide="ignore"):
             means.append(total / number)
     return np.concatenate(means, axis=1)
+
+
+def _sums_by_cluster(rows: Floats, cluster: Ints, count: int) -> Floats:
+    """float64[K, count] the sums of float64[K, G] values of groups over their clusters, int64[G]."""
+    return np.array([np.bincount(cluster, row, count) for row in rows])
 
 
 def grouped_correlations(
@@ -108,14 +114,10 @@ def grouped_correlations(
 
     human: float64[n]; groups, clusters: int64[n]. Segments with NaN in any column, or in human, are left out: columns
     that lack other segments are for another call. Clusters are drawn with replacement: a group that lies in one
-    cluster comes and goes with it, one that spans several is recomputed from what was drawn (`_resampled`). From
-    MOST_EXACT on large groups are taken as linear in the weights (`projection`).
+    cluster comes and goes with it, one that spans several is recomputed from what was drawn (`_resampled`). Of
+    more than MOST_EXACT resamples x segments large groups are taken as linear in the weights (`projection`).
     """
-    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
-    scores = scores[used]
-    human = human[used]
-    groups = groups[used]
-    clusters = clusters[used]
+    scores, human, groups, clusters = _scored(scores, human, groups, clusters)
     members = members_of(groups)
     values = np.concatenate([_within(kind, scores, human, members) for kind in kinds])
 
@@ -125,14 +127,20 @@ def grouped_correlations(
 
     def again(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
         if len(moves) and len(rows) >= FEWEST_PROJECTED:
-            whole = [correlate(kind, column, human[rows]) for kind in kinds for column in scores[rows].T]
-            return np.array(whole)[:, None] + _drawn_sums(moves[:, rows], cluster, drawn)
+            whole = np.concatenate([_within(kind, scores, human, [rows]) for kind in kinds])
+            return np.asarray(whole + _drawn_sums(moves[:, rows], cluster, drawn))
         times = drawn[cluster]
         return np.concatenate([weighted_correlations(kind, scores[rows], human[rows], times) for kind in kinds])
 
     columns = _means(values, again, groups, clusters, resamples, seed)
     width = scores.shape[1]
     return [dict(zip(kinds, columns[column::width], strict=True)) for column in range(width)]
+
+
+def _scored(scores: Floats, human: Floats, groups: Ints, clusters: Ints) -> tuple[Floats, Floats, Ints, Ints]:
+    """The segments that have all scores and a human one."""
+    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
+    return scores[used], human[used], groups[used], clusters[used]
 
 
 def _is_large(n: int, resamples: int) -> bool:
@@ -177,11 +185,8 @@ def grouped_acc_eq(
     The interval holds epsilon at its calibrated value, and takes the accuracy of a group that spans several clusters as
     linear in the weights (the projection of a U-statistic), since a resample of all pairs costs their number.
     """
-    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
-    scores = scores[used]
-    human = human[used]
-    groups = codes(groups[used])
-    clusters = clusters[used]
+    scores, human, groups, clusters = _scored(scores, human, groups, clusters)
+    groups = codes(groups)
     pairs = SegmentPairs.of(human, groups, seed=seed)
     calibrated = [pairs.calibrated(column) for column in scores.T]
     shares = [pairs.shares(agree) for _, _, agree in calibrated]
@@ -193,6 +198,7 @@ def grouped_acc_eq(
         value = agreements.mean(axis=1)[:, None]
         with np.errstate(invalid="ignore"):
             mean = _drawn_sums(agreements, cluster, drawn) / _drawn_sums(np.ones((1, len(rows))), cluster, drawn)
+        # Twice, as each pair has two segments through which a resample moves it.
         return np.asarray(value + 2 * (mean - value))
 
     drawn_pairs = len(pairs.first)
@@ -207,16 +213,14 @@ def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints
 
     As `grouped_acc_eq`; only pairs within a half count. NaN where a half has no pair.
     """
-    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
-    scores = scores[used]
-    human = human[used]
-    groups = groups[used]
-    half = dealt(codes(clusters[used]), 2, np.random.default_rng(seed))
+    scores, human, groups, clusters = _scored(scores, human, groups, clusters)
+    half = dealt(codes(clusters), 2, np.random.default_rng(seed))
     pairs = [SegmentPairs.of(human[half == part], groups[half == part], seed=seed) for part in range(2)]
     means = []
     for column in scores.T:
-        epsilon = [of.calibrated(column[half == part])[0] for part, of in enumerate(pairs)]
-        judged = [of.agreement(column[half == part], epsilon[1 - part]) for part, of in enumerate(pairs)]
+        halves = [column[half == part] for part in range(2)]
+        epsilon = [pairs[part].calibrated(halves[part])[0] for part in range(2)]
+        judged = [pairs[part].agreement(halves[part], epsilon[1 - part]) for part in range(2)]
         means.append(sum(judged) / 2)
     return np.array(means)
 
@@ -232,6 +236,7 @@ def _within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> F
                 rows = members[group]
                 correlations[:, group] = [correlate(kind, column, human[rows]) for column in scores[rows].T]
             continue
+        # The signs of all pairs of a group are held at once: as many groups at a time as fit into the memory for them.
         for part in ranges(len(of_size), fitting(CELLS, size**2)):
             some = of_size[part]
             rows = np.stack([members[group] for group in some])

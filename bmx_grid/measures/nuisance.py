@@ -18,9 +18,9 @@ Every fit is therefore made on most segments and on half of them, and the gain i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -71,8 +71,9 @@ class CurveTerms:
         """float64[n, k] the terms, k at most `size`."""
         score, *words = ((np.column_stack([score, log_words]) - self.means) / self.sds).T
         linear = [score, *words]
-        products = [one * other for one, other in combinations_with_replacement(linear, 2)]
-        terms = [*linear, *products, *(one**3 for one in linear), *self._spline(score)]
+        products = [first * second for first, second in itertools.combinations_with_replacement(linear, 2)]
+        cubes = [column**3 for column in linear]
+        terms = [*linear, *products, *cubes, *self._spline(score)]
         return np.column_stack(terms[: self.size])
 
     def _spline(self, score: Floats) -> list[Floats]:
@@ -131,7 +132,7 @@ def beyond_nuisance(
     # The ratio of lengths is a direction of its own to a learner that sees distances along the axes.
     inputs = [score, *log_words.T]
     if log_words.shape[1] == 2:
-        inputs.append(log_words[:, 1] - log_words[:, 0])
+        inputs.append(log_words[:, 1] - log_words[:, 0])  # the ratio of the lengths, which people judge by
     linear = _linear(terms, wanted, fold_of)
     divisions = [fold_of, *_halves(fold_of)]
     # rounding must not decide which of two equal inputs is larger
@@ -180,6 +181,7 @@ def _linear(terms: Floats, values: Floats, fold_of: Ints) -> Floats:
         weights = np.linalg.lstsq(columns[~judged], values[~judged], rcond=COLLINEAR)[0]
         fitted = columns[~judged] @ weights
         ahead = columns[judged] @ weights
+        # Scores: what is left of them is cut. Human scores: the prediction itself.
         left = _within(values[judged] - ahead, values[~judged] - fitted)
         predicted[judged] = values[judged] - left
         predicted[judged, 0] = _within(ahead[:, 0], fitted[:, 0])
@@ -227,7 +229,7 @@ def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
     two equally near ones the smaller. Segments of one number stand in a random circle, and each takes the next one of
     another cluster.
     """
-    # By length, and at random within a length: the circle that donors are taken from.
+    # by number of words, those of one number at random
     order = np.lexsort((rng.random(len(n_words)), n_words))
     donor = np.full(len(n_words), NO_DONOR, dtype=np.int64)
     for group in np.split(order, np.flatnonzero(np.diff(n_words[order])) + 1):
@@ -283,6 +285,7 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
     for base, term, human in usable:
         target = human if kind == "pearson" else average_ranks(human)
         both = np.column_stack([base, term])
+        # divided by the square root of n, so that a long part counts no more than a short one
         columns.append((both - both.mean(axis=0)) / np.sqrt(len(target)))
         targets.append((target - target.mean()) / target.std() / np.sqrt(len(target)))
     stacked = np.concatenate(columns)
@@ -294,13 +297,15 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
     of_base = np.sqrt(np.sum(stacked[:, 0] ** 2))
     if not (spread > 0 and of_base > 0):
         return alone
-    own = float(weights[0] * of_base / spread)
-    of_terms = weights[1:] * of_base / spread
-    gains = [
-        correlate(kind, own * base + term @ of_terms, human) - correlate(kind, base, human)
-        for base, term, human in usable
-    ]
-    return (own, of_terms) if beats(np.array(gains).mean(keepdims=True))[0] else alone
+    # Correlations do not depend on the scale of a score; the grid that blends it with attributions does.
+    base_weight = float(weights[0] * of_base / spread)
+    term_weights = weights[1:] * of_base / spread
+    gains = []
+    for base, term, human in usable:
+        score = base_weight * base + term @ term_weights
+        gains.append(correlate(kind, score, human) - correlate(kind, base, human))
+    gain = np.array(gains).mean(keepdims=True)
+    return (base_weight, term_weights) if beats(gain)[0] else alone
 
 
 def _least_squares(columns: Floats, wanted: Floats) -> Floats:

@@ -29,14 +29,16 @@ def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: F
     counts = np.bincount(dense)
     middle = (2 * np.cumsum(counts) - counts - len(human))[dense]  # twice the average rank less the mean
     by_human = np.argsort(dense, kind="stable")
-    found: Floats = compiled(_grid)(kendall, np.ascontiguousarray(means.T), base, dense, middle, by_human, w)
-    return found
+    # by p: the kernel reads all segments of one p in a row
+    correlations: Floats = compiled(_grid)(kendall, np.ascontiguousarray(means.T), base, dense, middle, by_human, w)
+    return correlations
 
 
 def without_rounding(means: Floats) -> Floats:
     """float64[N, P] means, where those of one p that differ by PRECISION of their size, or less, are the smallest."""
     if not len(means):
         return means
+    # a copy, as the kernel writes into it
     by_p = np.array(means.T, order="C")
     compiled(_join_near)(by_p, PRECISION)
     return by_p.T
@@ -60,6 +62,7 @@ def _join_near(means: Floats, precision: float) -> None:
     From the smallest on: a group ends where a value is farther from the group's first, so that groups do not drift.
     """
     n = means.shape[1]
+    # carried from one p to the next, between which few segments change places
     order = np.argsort(means[0], kind="mergesort")
     ordered = np.empty(n)
     for row in range(len(means)):
@@ -111,6 +114,7 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
     human_ties = 0
     squares = 0.0
     run = 0
+    # in a run of equal scores each one ties with all that came before it
     for place in range(n):
         run = run + 1 if place and dense[by_human[place]] == dense[by_human[place - 1]] else 0
         human_ties += run
@@ -158,20 +162,20 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
                     ranks[place] = dense[order[place]]
                     cross += place * middle[order[place]]
                     below = 0
-                    at = ranks[place]
-                    while at > 0:
-                        below += tree[at]
-                        at -= at & -at
+                    node = ranks[place]
+                    while node > 0:
+                        below += tree[node]
+                        node -= node & -node  # its lowest bit: how many ranks the node adds up
                     upto = 0
-                    at = ranks[place] + 1
-                    while at > 0:
-                        upto += tree[at]
-                        at -= at & -at
+                    node = ranks[place] + 1
+                    while node > 0:
+                        upto += tree[node]
+                        node -= node & -node
                     net += below - (place - upto)
-                    at = ranks[place] + 1
-                    while at <= n:
-                        tree[at] += 1
-                        at += at & -at
+                    node = ranks[place] + 1
+                    while node <= n:
+                        tree[node] += 1
+                        node += node & -node
             if ordered[0] == ordered[n - 1]:
                 continue
             equal = 0
@@ -193,17 +197,17 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
                         ties += size * (size - 1) // 2
                         cubes += size * (size * size - 1)
                         same = 0
-                        for at in range(first, place):
-                            moved += (first + place - 1 - 2 * at) * middle[order[at]]
-                            same = same + 1 if at > first and ranks[at] == ranks[at - 1] else 0
+                        for tied in range(first, place):
+                            moved += (first + place - 1 - 2 * tied) * middle[order[tied]]
+                            same = same + 1 if tied > first and ranks[tied] == ranks[tied - 1] else 0
                             ascending -= same
                         ascending += size * (size - 1) // 2
                     first = place
             if kendall:
                 value = (net - ascending) / math.sqrt(pairs - ties) / math.sqrt(pairs - human_ties)
             else:
-                own = (float(n) * (float(n) * n - 1) - cubes) / 3  # the sum of squares of doubled, centred ranks
-                value = float(2 * cross + moved) / math.sqrt(own) / math.sqrt(squares)
+                score_squares = (float(n) * (float(n) * n - 1) - cubes) / 3  # of doubled, centred ranks
+                value = float(2 * cross + moved) / math.sqrt(score_squares) / math.sqrt(squares)
             result[row, column] = min(1.0, max(-1.0, value))
     return result
 
@@ -216,8 +220,8 @@ def weighted_kendall(x: Floats, human: Floats, weights: Floats) -> Floats:
     by_x = np.argsort(x, kind="stable")
     dense_x = np.unique(x, return_inverse=True)[1][by_x].astype(np.int64)
     dense_human = np.unique(human, return_inverse=True)[1][by_x].astype(np.int64)
-    found: Floats = compiled(_tau_b)(dense_x, dense_human, np.ascontiguousarray(weights[:, by_x]))
-    return found
+    taus: Floats = compiled(_tau_b)(dense_x, dense_human, np.ascontiguousarray(weights[:, by_x]))
+    return taus
 
 
 def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
@@ -243,10 +247,10 @@ def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
                 weight = weights[row, last]
                 if weight > 0:
                     below = 0.0
-                    at = y[last]
-                    while at > 0:
-                        below += tree[at]
-                        at -= at & -at
+                    node = y[last]
+                    while node > 0:
+                        below += tree[node]
+                        node -= node & -node
                     net += weight * (below - (seen - below - of_y[y[last]]))
                     level += weight
                 last += 1
@@ -254,10 +258,10 @@ def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
                 weight = weights[row, place]
                 if weight > 0:
                     of_y[y[place]] += weight
-                    at = y[place] + 1
-                    while at <= levels:
-                        tree[at] += weight
-                        at += at & -at
+                    node = y[place] + 1
+                    while node <= levels:
+                        tree[node] += weight
+                        node += node & -node
             seen += level
             ties_x += level * level
             first = last

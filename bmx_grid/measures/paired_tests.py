@@ -276,10 +276,11 @@ def _after_swaps(
     lost = np.flatnonzero(np.isnan(differences))
     if len(lost):
         kept = np.concatenate([1 - swap[:, lost], swap[:, lost]])
+        # each unit twice, with its rows of x and with those of y: a metric takes one of the two
         pooled = np.append(x, y)[:, None], np.tile(human, 2), np.append(unit, unit + number_of(unit))
         of_both = [np.append(rows, rows + len(x)) for rows in members]
-        one, other = (_resampled(kind, *pooled, times, of_both)[0] for times in (kept, 1 - kept))
-        differences[lost] = one - other
+        first, second = (_resampled(kind, *pooled, times, of_both)[0] for times in (kept, 1 - kept))
+        differences[lost] = first - second
     return differences
 
 

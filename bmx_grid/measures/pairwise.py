@@ -38,6 +38,7 @@ class PairedSources:
         most = np.full(len(sizes), -1)
         np.minimum.at(least, items, clusters)
         np.maximum.at(most, items, clusters)
+        # all in one cluster: the least and the most of its segments' clusters are the same
         rows = np.flatnonzero((sizes[items] > 1) & (least[items] == most[items]))
         _, first = np.unique(items[rows], return_index=True)
         return cls(kind, human, rows, codes(items[rows]), rows[first])

@@ -25,10 +25,13 @@ def projected(kind: Kind, scores: Floats, human: Floats) -> Floats:
         return np.full(len(scores), np.nan)
     of_both, of_scores, of_human, degree = _moments(kind, scores, human)
     # sums of moves are the moments times their degree in the weights
-    both, own, other = (float(moves.sum()) / degree for moves in (of_both, of_scores, of_human))
-    value = both / np.sqrt(own) / np.sqrt(other)
-    relative = of_scores / own + of_human / other
-    return np.asarray(of_both / np.sqrt(own) / np.sqrt(other) - value * relative / 2)
+    xy = float(of_both.sum()) / degree
+    xx = float(of_scores.sum()) / degree
+    yy = float(of_human.sum()) / degree
+    value = xy / np.sqrt(xx) / np.sqrt(yy)
+    # the derivative of xy / sqrt(xx yy) along each pair's weight
+    relative = of_scores / xx + of_human / yy
+    return np.asarray(of_both / np.sqrt(xx) / np.sqrt(yy) - value * relative / 2)
 
 
 def _moments(kind: Kind, scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats, int]:
@@ -95,21 +98,21 @@ def _count_lower(x: Ints, y: Ints) -> Any:
         last = first
         while last < n and x[last] == x[first]:
             less = 0
-            at = y[last]
-            while at > 0:
-                less += tree[at]
-                at -= at & -at
+            node = y[last]
+            while node > 0:
+                less += tree[node]
+                node -= node & -node
             upto = 0
-            at = y[last] + 1
-            while at > 0:
-                upto += tree[at]
-                at -= at & -at
+            node = y[last] + 1
+            while node > 0:
+                upto += tree[node]
+                node -= node & -node
             net[last] = less - (first - upto)
             last += 1
         for place in range(first, last):
-            at = y[place] + 1
-            while at <= levels:
-                tree[at] += 1
-                at += at & -at
+            node = y[place] + 1
+            while node <= levels:
+                tree[node] += 1
+                node += node & -node
         first = last
     return net

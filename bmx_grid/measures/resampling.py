@@ -35,11 +35,12 @@ LEAST_VARIANCE = 1e-6  # share of the second moment that must be left as varianc
 
 def codes(labels: ArrayLike) -> Ints:
     """int64[N] numbers from 0 on of N labels of any type, in the order of the labels, equal labels sharing one."""
-    found = labels.tolist() if isinstance(labels, np.ndarray) and labels.dtype == object else labels
-    if isinstance(found, list):  # of texts, of which sorting an array takes ten times as long
-        numbers = {label: number for number, label in enumerate(sorted(set(found)))}
-        return np.fromiter(map(numbers.__getitem__, found), dtype=np.int64, count=len(found))
-    return np.unique(np.asarray(found), return_inverse=True)[1].astype(np.int64).ravel()
+    if isinstance(labels, np.ndarray) and labels.dtype == object:
+        labels = labels.tolist()
+    if isinstance(labels, list):  # of texts, of which sorting an array takes ten times as long
+        numbers = {label: number for number, label in enumerate(sorted(set(labels)))}
+        return np.fromiter(map(numbers.__getitem__, labels), dtype=np.int64, count=len(labels))
+    return np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.int64).ravel()
 
 
 def number_of(codes: Ints) -> int:
@@ -59,6 +60,7 @@ def bundled(codes: Ints) -> Ints:
 def draws(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     """float64[R, U] how often each of U units is drawn when U are drawn with replacement, R times."""
     picked = rng.integers(0, units, size=(resamples, units))
+    # each resample in a range of numbers of its own, so that one count serves all of them
     picked += units * np.arange(resamples)[:, None]
     # One count over all resamples, in which each has its own range of numbers, is quicker than one of each.
     counts = np.bincount(picked.ravel(), minlength=resamples * units)
@@ -106,7 +108,7 @@ def dealt(unit: Ints, folds: int, rng: np.random.Generator) -> Ints:
     """
     count = number_of(unit)
     shuffled = rng.permutation(count)
-    # The largest first, so that folds differ little in size; shuffled before, so that equal ones are dealt at random.
+    # a stable order: units of one size stay at random among themselves
     largest = shuffled[np.argsort(-np.bincount(unit, minlength=count)[shuffled], kind="stable")]
     fold = np.empty(count, dtype=np.int64)
     fold[largest] = np.arange(count) % folds
@@ -140,6 +142,7 @@ def resampled_sums(compute: Combine, sums: Floats, resamples: int, seed: int) ->
     sums: float64[U, K] of each unit. None (R = 0) with fewer than FEWEST_CLUSTERS units.
     """
     if len(sums) < FEWEST_CLUSTERS or resamples < 1:
+        # of no resamples: the shape that their results would have
         return compute(sums[:0])
     return np.concatenate([compute(drawn.T @ sums) for drawn in seeded_draws(len(sums), resamples, seed)])
 
@@ -222,6 +225,7 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
     if FEWEST_CLUSTERS <= clusters < BOOTSTRAPPED:
         # The error of a ratio of sums: of all values, and of how many there are in each cluster.
         left = sums - mean * sizes
+        # the standard error of a ratio of sums over clusters, from what each cluster departs from it
         error = math.sqrt(clusters / (clusters - 1) * float(left @ left)) / int(sizes.sum())
         reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * error
         low = mean - reach
@@ -230,6 +234,7 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
         samples = resampled_sums(lambda of: of[:, 0] / of[:, 1], np.stack([sums, sizes], axis=1), resamples, seed)
         low, high = interval(samples, clusters)
     means = sums / sizes if clusters else sums
+    # the sign test: a mean within rounding of 0 is no toss
     positive = int((means > TIE).sum())
     # A cluster whose mean is 0 but for rounding is no toss.
     tosses = int((np.abs(means) > TIE).sum())
@@ -315,12 +320,14 @@ def pearson_two_pass(x: Floats, y: Floats, times: Floats) -> Floats:
     """float64[R] Pearson's r of the columns of float64[M, R] under weights, in two passes; NaN where constant."""
     drawn = times > 0
     varies = drawn.any(axis=0)
+    # a resample that draws nothing is divided by this instead of 0, and is NaN in the end
     total = np.maximum(times.sum(axis=0), np.finfo(np.float64).tiny)
     left = []
     # The second pass is over values less their weighted mean: no digits cancel.
     for values in (x, y):
-        least, most = (np.where(drawn, values, missing) for missing in (np.inf, -np.inf))
-        varies &= most.max(axis=0, initial=-np.inf) > least.min(axis=0, initial=np.inf)
+        least = np.where(drawn, values, np.inf).min(axis=0, initial=np.inf)
+        most = np.where(drawn, values, -np.inf).max(axis=0, initial=-np.inf)
+        varies &= most > least
         centred = np.where(drawn, values - (times * values).sum(axis=0) / total, 0.0)
         size = np.abs(centred).max(axis=0, initial=0.0)
         left.append(centred / np.where(size > 0, size, 1.0))  # so that tiny or huge numbers keep their squares
@@ -340,11 +347,13 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
         pairs = pair_columns(unit(columns[:, column]), other)
         for part in ranges(times.shape[1], max(fitting(CACHED_CELLS, len(times)), TOGETHER)):
             correlations[column, part] = pearson_of_sums(times[:, part].T @ pairs)
+        # where sums lost digits: anew from the pairs, and the undefined stay so
         again = np.flatnonzero(np.isnan(correlations[column]))
         for part in ranges(len(again), fitting(CELLS, len(human))):
             some = again[part]
             weights = times[:, some]
-            x, y = (np.broadcast_to(values[:, None], weights.shape) for values in (columns[:, column], human))
+            x = np.broadcast_to(columns[:, column, None], weights.shape)
+            y = np.broadcast_to(human[:, None], weights.shape)
             correlations[column, some] = pearson_two_pass(x, y, weights)
     return correlations
 

@@ -7,6 +7,8 @@ error, 0 for a minor one. Spans without extent have no characters, and count in 
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,7 +37,7 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
 
 def _covered(length: int, spans: Ints) -> Floats:
     """float64[2, length] how many minor and major spans cover each character."""
-    # A span adds one where it starts and takes it off where it ends; the running sum is how many cover a character.
+    # +1 where a span starts and -1 behind its end: the running sum counts the spans that are open
     changes = np.zeros((2, length + 1))
     np.add.at(changes, (spans[:, 2], spans[:, 0]), 1.0)
     np.add.at(changes, (spans[:, 2], spans[:, 1]), -1.0)
@@ -71,7 +73,7 @@ def _best_matching(of_predicted: Floats, of_gold: Floats) -> Credits:
     matchings: dict[frozenset[int], list[Credits]] = {frozenset(): [(0.0, 0.0)]}
     for row in range(m):
         extended: dict[frozenset[int], list[Credits]] = {}
-        # Only true spans that later predicted spans touch can be in their way: the others need not be told apart.
+        # true spans that a later predicted span overlaps: whether another one is taken makes no difference any more
         needed = frozenset(np.flatnonzero((of_predicted[row + 1 :] > 0).any(axis=0)).tolist())
         partners = np.flatnonzero(of_predicted[row]).tolist()
         for used, credits in matchings.items():
@@ -82,15 +84,17 @@ def _best_matching(of_predicted: Floats, of_gold: Floats) -> Credits:
                     matched = [(first + pair[0], second + pair[1]) for first, second in credits]
                     extended.setdefault((used | {column}) & needed, []).extend(matched)
         matchings = _kept({used: _undominated(credits) for used, credits in extended.items()}, m, n)
-    return max((one for credits in matchings.values() for one in credits), key=lambda one: _worth(one, m, n))
+    complete = itertools.chain.from_iterable(matchings.values())
+    return max(complete, key=lambda credits: _worth(credits, m, n))
 
 
 def _undominated(credits: list[Credits]) -> list[Credits]:
     # From the highest first credit down, each one must be higher in the second.
     kept: list[Credits] = []
-    for one in sorted(credits, reverse=True):
-        if not kept or one[1] > kept[-1][1]:
-            kept.append(one)
+    # From the highest credit of predicted spans on, only a higher credit of true spans than any so far can win.
+    for candidate in sorted(credits, reverse=True):
+        if not kept or candidate[1] > kept[-1][1]:
+            kept.append(candidate)
     return kept
 
 
@@ -98,11 +102,14 @@ def _kept(matchings: dict[frozenset[int], list[Credits]], m: int, n: int) -> dic
     """The matchings; those of the highest F1 so far where there are too many."""
     if sum(map(len, matchings.values())) <= MOST_MATCHINGS:
         return matchings
-    flat = [(one, used) for used, credits in matchings.items() for one in credits]
-    flat.sort(key=lambda pair: (_worth(pair[0], m, n), sorted(pair[1])), reverse=True)
+    ranked: list[tuple[Credits, frozenset[int]]] = []
+    for used, of_used in matchings.items():
+        ranked += [(credits, used) for credits in of_used]
+    # by the true spans as well, so that the order of a dictionary of sets decides nothing
+    ranked.sort(key=lambda pair: (_worth(pair[0], m, n), sorted(pair[1])), reverse=True)
     kept: dict[frozenset[int], list[Credits]] = {}
-    for one, used in flat[:MOST_MATCHINGS]:
-        kept.setdefault(used, []).append(one)
+    for credits, used in ranked[:MOST_MATCHINGS]:
+        kept.setdefault(used, []).append(credits)
     return kept
 
 

@@ -126,9 +126,10 @@ def system_samples(
     values: dict[Statistic, list[Floats]] = {statistic: [] for statistic in statistics}
     for weights in seeded_draws(n_clusters, resamples, seed, n_systems**2):
         times = draws(of_systems, n_systems, weights.shape[1])
-        for statistic, found in weighted_statistics(statistics, metric(weights), human(weights), times).items():
-            values[statistic].append(found)
-    return {statistic: np.concatenate(found) for statistic, found in values.items()}
+        drawn = weighted_statistics(statistics, metric(weights), human(weights), times)
+        for statistic in statistics:
+            values[statistic].append(drawn[statistic])
+    return {statistic: np.concatenate(blocks) for statistic, blocks in values.items()}
 
 
 def weighted_statistics(
@@ -142,22 +143,23 @@ def weighted_statistics(
     """
     some = ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2))
     parts = [_statistics_of(statistics, metric[part], human[part], times[part], fewest) for part in some]
-    samples = {}
+    values: dict[Statistic, Floats] = {}
     for statistic in statistics:
-        samples[statistic] = np.concatenate([part[statistic] for part in parts])
-    return samples
+        values[statistic] = np.concatenate([part[statistic] for part in parts])
+    return values
 
 
 def _statistics_of(
     statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats, fewest: int
 ) -> dict[Statistic, Floats]:
-    # From here on a column is a resample, and a system without a score counts zero times.
+    # systems by resamples from here on: sums over systems add up long rows
     times = np.where(np.isfinite(metric) & np.isfinite(human), times, 0.0).T.copy()
     metric = np.where(times > 0, metric.T, 0.0)
     human = np.where(times > 0, human.T, 0.0)
     first, second = np.triu_indices(len(times), 1)
-    one, other = (np.sign(scores[first] - scores[second]) for scores in (metric, human))
-    # A pair occurs as often as the product of the draws of its systems.
+    gaps = metric[first] - metric[second]
+    by_metric = np.sign(gaps)
+    by_human = np.sign(human[first] - human[second])
     pairs = times[first] * times[second]
     values: dict[Statistic, Floats] = {}
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -166,19 +168,20 @@ def _statistics_of(
                 values[statistic] = pearson_two_pass(metric, human, times)
             elif statistic == "spearman":
                 # the mean rank of the drawn list is the same for all: a rank less it is half the net number below
-                ranks = [_net_below(signs, times, first, second) for signs in (one, other)]
+                ranks = [_net_below(signs, times, first, second) for signs in (by_metric, by_human)]
                 values[statistic] = pearson_two_pass(ranks[0], ranks[1], times)
             elif statistic == "kendall":
-                untied = [(pairs * np.abs(signs)).sum(axis=0) for signs in (one, other)]
-                values[statistic] = (pairs * one * other).sum(axis=0) / np.sqrt(untied[0] * untied[1])
+                untied = [(pairs * np.abs(signs)).sum(axis=0) for signs in (by_metric, by_human)]
+                values[statistic] = (pairs * by_metric * by_human).sum(axis=0) / np.sqrt(untied[0] * untied[1])
             elif statistic == "agreement_slope":
-                values[statistic] = agreement_slopes(metric[first] - metric[second], other, pairs)
+                values[statistic] = agreement_slopes(gaps, by_human, pairs)
             else:
-                values[statistic] = (pairs * (one == other)).sum(axis=0) / pairs.sum(axis=0)
+                values[statistic] = (pairs * (by_metric == by_human)).sum(axis=0) / pairs.sum(axis=0)
     enough = np.count_nonzero(times, axis=0) >= fewest
-    # Rounding may carry a correlation past 1.
-    bound = {statistic: np.inf if statistic == "agreement_slope" else 1.0 for statistic in values}
-    return {name: np.where(enough, np.clip(values[name], -bound[name], bound[name]), np.nan) for name in values}
+    for statistic in statistics:
+        bound = np.inf if statistic == "agreement_slope" else 1.0  # a correlation is above 1 by rounding only
+        values[statistic] = np.where(enough, np.clip(values[statistic], -bound, bound), np.nan)
+    return values
 
 
 STEEPEST = 2.0**10  # slope for differences of mean square 1
@@ -214,6 +217,7 @@ def expit(values: Floats) -> Floats:
 def _net_below(signs: Floats, times: Floats, first: Ints, second: Ints) -> Floats:
     """float64[S, B] drawn systems below each less those above; signs: float64[P, B] of the pairs first - second."""
     of_pairs = np.arange(len(times))[:, None]
+    # Products with 0 and 1 add up the pairs of each system, of all resamples at once.
     net: Floats = (of_pairs == first).astype(np.float64) @ (signs * times[second])
     net -= (of_pairs == second).astype(np.float64) @ (signs * times[first])
     return net
@@ -236,17 +240,19 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
     if scores.ndim != 1 or samples.shape[1:] != scores.shape:
         raise ValueError(f"scores of shape {scores.shape} and resamples of shape {samples.shape}")
     known = np.flatnonzero(np.isfinite(scores))
-    found = np.zeros((4, len(scores)), dtype=np.int64)
-    found[0, known] = 1 + (scores[known][:, None] < scores[known]).sum(axis=1)
+    table = np.zeros((4, len(scores)), dtype=np.int64)
+    table[0, known] = 1 + (scores[known][:, None] < scores[known]).sum(axis=1)
     drawn = samples[:, known][np.isfinite(samples[:, known]).all(axis=1)]
     if not len(drawn) or not len(known):
-        return found
-    best, worst = (rankdata(-drawn, ties, axis=1).astype(np.int64) for ties in ("min", "max"))
+        return table
+    # Of systems that are equal in a resample the lower end counts the best rank that they share, the upper the worst.
+    best = rankdata(-drawn, "min", axis=1).astype(np.int64)
+    worst = rankdata(-drawn, "max", axis=1).astype(np.int64)
     left_out = int(TAIL * len(drawn))
     low = np.sort(best, axis=0)[left_out]
     high = np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
-    found[1:, known] = low, high, _clusters(low, high)
-    return found
+    table[1:, known] = low, high, _clusters(low, high)
+    return table
 
 
 LEVEL = 0.05  # of a win
@@ -265,15 +271,17 @@ def ranges_by_wins(scores: Floats) -> Ints:
     shared = scores[np.isfinite(scores).sum(axis=1) > 1]
     known = np.flatnonzero(np.isfinite(shared).any(axis=0))
     table = np.zeros((5, scores.shape[1]), dtype=np.int64)
-    for one, other in itertools.permutations(known.tolist(), 2):
-        gaps = shared[:, one] - shared[:, other]
+    for winner, loser in itertools.permutations(known.tolist(), 2):
+        gaps = shared[:, winner] - shared[:, loser]
         gaps = gaps[np.isfinite(gaps) & (np.abs(gaps) > TIE)]  # ties say nothing, as Wilcoxon left them out
         if len(gaps) and wilcoxon(gaps, alternative="greater").pvalue < LEVEL:
-            table[0, one] += 1
-            table[1, other] += 1
+            table[0, winner] += 1
+            table[1, loser] += 1
     if len(known):
         wins, losses = table[:2, known]
-        table[2:, known] = losses + 1, len(known) - wins, _clusters(losses + 1, len(known) - wins)
+        best = losses + 1
+        worst = len(known) - wins
+        table[2:, known] = best, worst, _clusters(best, worst)
     return table
 
 

@@ -33,6 +33,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged, sums_by_text
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import Combine, codes, dealt, interval, number_of, resampled_sums, sums_by
+from bmx_grid.measures.span_agreement import agreement
 from bmx_grid.measures.systems import by_mean, mean
 
 Ties = Literal["expected", "argsort"]
@@ -73,22 +74,29 @@ def statistics(gold: Labels, predicted: Labels) -> Floats:
     row = gold.row_of_word()
     count = len(gold)
     agrees = gold.bad == predicted.bad
-    spans = of_predicted, of_gold = [_spans(labels, row) for labels in (predicted, gold)]
+    of_predicted = _spans(predicted, row)
+    of_gold = _spans(gold, row)
+    spans = (of_predicted, of_gold)
     columns = []
     for bad in (False, True):
-        true = gold.bad == bad
-        given = predicted.bad == bad
-        columns += [sums_by_text(words, row, count) for words in (true & given, given, true)]
+        in_gold = gold.bad == bad
+        in_predicted = predicted.bad == bad
+        columns += [sums_by_text(words, row, count) for words in (in_gold & in_predicted, in_predicted, in_gold)]
         for span, label, text in spans:
             share = np.bincount(span, agrees, len(text)) / np.bincount(span, minlength=len(text))  # that agrees
-            columns += [sums_by_text(part, text, count) for part in (np.where(label == bad, share, 0.0), label == bad)]
+            of_label = label == bad
+            columns.append(sums_by_text(np.where(of_label, share, 0.0), text, count))
+            columns.append(sums_by_text(of_label, text, count))
+    # of the true labelling, OK and BAD: the third column of either label
     words = np.stack([columns[2], columns[PER_LABEL + 2]])
     numbers = np.stack([np.bincount(text, minlength=count) for _, _, text in spans])
     sequences = (_matched(of_gold, of_predicted, agrees, count) / np.maximum(2 * words, 1)).sum(axis=0)
-    columns.append(sequences * (numbers.min(axis=0) / np.maximum(numbers.max(axis=0), 1)))
-    columns.append((words > 0).sum(axis=0) / 2)
-    columns.append((gold.lengths > 0).astype(np.float64))
-    columns.append(gold.lengths.astype(np.float64))
+    columns += [
+        sequences * (numbers.min(axis=0) / np.maximum(numbers.max(axis=0), 1)),
+        (words > 0).sum(axis=0) / 2,
+        (gold.lengths > 0).astype(np.float64),
+        gold.lengths.astype(np.float64),
+    ]
     return np.stack(columns, axis=1)
 
 
@@ -105,8 +113,9 @@ def _matched(of_gold: Spans, of_predicted: Spans, agrees: Flags, count: int) -> 
     Of equally large intersections the one of the earlier gold span counts first, then of the earlier predicted span, as
     the arg-max of the WMT15 scorer takes them.
     """
-    (gold, label, text) = of_gold
-    (predicted, *_) = of_predicted
+    gold, label, text = of_gold
+    predicted = of_predicted[0]
+    # a pair of spans as one number, so that its words are counted by sorting
     width = int(predicted.max(initial=0)) + 1
     pairs, shared = np.unique(gold[agrees] * width + predicted[agrees], return_counts=True)
     order = np.lexsort((pairs, -shared))
@@ -145,12 +154,8 @@ def _f1(label: Floats) -> Floats:
 
 
 def _phrase_f1(label: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precision = label[..., 3] / label[..., 4]
-        recall = label[..., 5] / label[..., 6]
-        f1 = 2 * precision * recall / (precision + recall)
-    none_right = (label[..., 4] + label[..., 6] > 0) & ~(label[..., 3] + label[..., 5] > 0)
-    return np.where(none_right, 0.0, f1)
+    # credits and numbers of predicted and true spans, as of error spans in a text
+    return np.asarray(agreement(label[..., 3:])[..., 2])
 
 
 def _mcc(ok: Floats, bad: Floats) -> Floats:
@@ -266,11 +271,10 @@ def _ranked(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
     segment = rows[first]
     size = np.diff(np.append(first, len(rows))).astype(np.float64)
     wrong = np.add.reduceat(bad[order].astype(np.float64), first)
-    words, all_bad = (sums_by_text(part, segment, count) for part in (size, wrong))
-    before, bad_before = (  # in the earlier groups of the segment
-        np.cumsum(part) - part - (np.cumsum(total) - total)[segment]
-        for part, total in ((size, words), (wrong, all_bad))
-    )
+    words = sums_by_text(size, segment, count)
+    all_bad = sums_by_text(wrong, segment, count)
+    before = _before(size, words, segment)
+    bad_before = _before(wrong, all_bad, segment)
     ok_after = (words - all_bad)[segment] - (before - bad_before) - (size - wrong)
     won = sums_by_text(wrong * (ok_after + (size - wrong) / 2), segment, count)
     precision = sums_by_text(wrong * ((bad_before + wrong) / (before + size)), segment, count)
@@ -278,6 +282,11 @@ def _ranked(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
     hit = sums_by_text(wrong * places / size, segment, count)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.stack([won / (all_bad * (words - all_bad)), precision / all_bad, hit / all_bad])
+
+
+def _before(part: Floats, total: Floats, segment: Ints) -> Floats:
+    """float64[G] the sum over the earlier groups of its segment; part: of each group; total: of each segment."""
+    return np.asarray(np.cumsum(part) - part - (np.cumsum(total) - total)[segment])
 
 
 def _argsorted(gold: Labels, attributions: Ragged, used: Flags) -> Floats:

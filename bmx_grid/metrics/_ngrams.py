@@ -167,14 +167,15 @@ class NgramTrie:
         fixed: list[int] = []
         owner = [0]
         column = [0]
-        for index, (own, theirs) in enumerate(sides):
-            shared = set(own).intersection(theirs)
+        for index, (text, opposite) in enumerate(sides):
+            # no other token can be part of a match: all others are node 0, which ends n-grams
+            shared = set(text).intersection(opposite)
             nodes = dict(zip(shared, range(len(owner), len(owner) + len(shared)), strict=True))
             owner += [index] * len(shared)
             column += range(1, len(shared) + 1)
-            tokens += [nodes.get(token, 0) for token in own]
+            tokens += [nodes.get(token, 0) for token in text]
             tokens.append(STOP)
-            fixed += [nodes.get(token, 0) for token in theirs]
+            fixed += [nodes.get(token, 0) for token in opposite]
             fixed.append(0)
         return cls(*(np.array(values, np.intp) for values in (tokens, fixed, owner, column)))
 
@@ -273,14 +274,12 @@ def _blocks(sides: Iterable[MaskedSide | ChangedSide]) -> Iterator[Sequence[Mask
 def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Indices, Indices]:
     """int[orders, P] clipped matches and int[P] lengths of the P masked texts of one block."""
     trie = NgramTrie.of_sides([(side.tokens, side.fixed) for side in sides])
-    side_of_text = np.repeat(np.arange(len(sides)), [len(side.visible) for side in sides])
+    n_texts = [len(side.visible) for side in sides]
+    side_of_text = np.repeat(np.arange(len(sides)), n_texts)
     ends = np.cumsum([side.visible.shape[1] for side in sides])
-    nodes_of_side = [
-        trie.tokens[end - side.visible.shape[1] : end] for side, end in zip(sides, ends.tolist(), strict=True)
-    ]
     shown = np.concatenate([side.visible.ravel() for side in sides])
-    walk = np.concatenate([np.tile(nodes, len(side.visible)) for nodes, side in zip(nodes_of_side, sides, strict=True)])
-    walk = walk[shown]
+    # the nodes of a side once for each of its texts, of which the visible ones are kept
+    walk = np.concatenate(list(map(np.tile, np.split(trie.tokens, ends[:-1]), n_texts)))[shown]
     stops = (walk == STOP).nonzero()[0]
     walk[stops] = 0
     lengths = np.diff(stops, prepend=-1) - 1

@@ -7,8 +7,8 @@ diagonal. Which of equally good shifts is made, and when the search gives up, de
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 
@@ -34,23 +34,23 @@ def edits(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str
     numbers: dict[str, int] = {}
     sides = []
     for texts in (hypotheses, references):
-        flat = [numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(texts)]
+        flat = [numbers.setdefault(word, len(numbers)) for word in itertools.chain.from_iterable(texts)]
         ends = np.cumsum([0, *map(len, texts)])
         sides += [np.array(flat, dtype=np.int64), ends.astype(np.int64)]
-    found = np.empty(len(hypotheses), dtype=np.int64)
-    compiled(_edits)(*sides, found)
-    return found
+    counts = np.empty(len(hypotheses), dtype=np.int64)
+    compiled(_edits)(*sides, counts)
+    return counts
 
 
-def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: Ints) -> None:
-    """`edits` of all pairs, whose words are numbers, into `found`; one function, as it is compiled."""
-    for pair in range(len(found)):
+def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, counts: Ints) -> None:
+    """`edits` of all pairs, whose words are numbers, into `counts`; one function, as it is compiled."""
+    for pair in range(len(counts)):
         truth = truths[truth_ends[pair] : truth_ends[pair + 1]]
         text = words[word_ends[pair] : word_ends[pair + 1]].copy()
         m = len(truth)
         n = len(text)
         if m == 0:
-            found[pair] = n
+            counts[pair] = n
             continue
         ratio = m / n if n else 1.0
         width = int(np.ceil(ratio / 2 + BEAM)) if ratio / 2 > BEAM else BEAM
@@ -92,6 +92,7 @@ def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: 
                     if cost[i, j - 1] + 1 < cost[i, j]:
                         cost[i, j] = cost[i, j - 1] + 1
                         done[i, j] = ADDED
+            # back from the last cell: which words are paired, and which are wrong
             i = n
             j = m
             while i > 0 or j > 0:
@@ -115,20 +116,21 @@ def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: 
             best_start = 0
             best_target = 0
             for start in range(n):
-                for at in range(max(0, start - FARTHEST_SHIFT), min(m, start + FARTHEST_SHIFT + 1)):
+                for goal in range(max(0, start - FARTHEST_SHIFT), min(m, start + FARTHEST_SHIFT + 1)):
                     if n_tried >= MOST_SHIFTS:
                         break
                     length = 0
-                    while length < LONGEST_SHIFT and text[start + length] == truth[at + length]:
+                    while length < LONGEST_SHIFT and text[start + length] == truth[goal + length]:
                         length += 1
                         # only what is wrong here goes where something is wrong, and not to a place within itself
-                        is_wrong = text_wrong[start : start + length].any() and truth_wrong[at : at + length].any()
-                        if is_wrong and not start <= partner[at] < start + length:
+                        is_wrong = text_wrong[start : start + length].any()
+                        is_wrong = is_wrong and truth_wrong[goal : goal + length].any()
+                        if is_wrong and not start <= partner[goal] < start + length:
                             before = -1
                             for offset in range(-1, length):
-                                if at + offset >= m:
+                                if goal + offset >= m:
                                     break
-                                target = 0 if at + offset == -1 else partner[at + offset] + 1
+                                target = 0 if goal + offset == -1 else partner[goal + offset] + 1
                                 if target == before:
                                     continue
                                 before = target
@@ -144,6 +146,7 @@ def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: 
                                         shifted[k] = text[left if left < start else left + length]
                                         k += 1
                                 unchanged = min(start, place)
+                                # the rows up to the first moved word stay as they are: only the rest is computed
                                 above[:] = cost[unchanged]
                                 for i in range(unchanged + 1, n + 1):
                                     row[:] = UNREACHED
@@ -174,10 +177,10 @@ def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, found: 
                                     known = unchanged
                             if n_tried >= MOST_SHIFTS:
                                 break
-                        if start + length == n or at + length == m:
+                        if start + length == n or goal + length == m:
                             break
             if failed or n_tried >= MOST_SHIFTS or best_saved <= 0:
                 break
             n_shifts += 1
             text[:] = best_text
-        found[pair] = -1 if failed else n_shifts + cost[n, m]
+        counts[pair] = -1 if failed else n_shifts + cost[n, m]

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from bmx_grid.core.identity import Component, identity, runtime
+from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.core.ragged import Floats
+from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import Item, Request, Role
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ class GivenScores:
 
     segments: Floats
     systems: Mapping[str, float] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """What the identity of a metric says of these scores."""
+        systems = [[name, repr(score)] for name, score in sorted(self.systems.items())]
+        return digest([repr(self.segments.tolist()), systems])[:16]
 
 
 @dataclass(frozen=True)
@@ -134,8 +140,7 @@ class Metric(Component):
 
         By default the score and a 1, so that the score of a system is the mean of its segments.
         """
-        scores = self.score(items)
-        return np.stack([scores, np.ones(len(scores))], axis=1)
+        return by_mean(self.score(items))
 
     def combine(self, sums: Floats) -> Floats:
         """float64[...] scores of systems from float64[..., k] sums of their segments' statistics; NaN without segments.
@@ -143,8 +148,7 @@ class Metric(Component):
         BLEU, chrF, TER and WER of a system are no means of segment scores: their statistics are counts, and a
         resample of segments is a matrix product.
         """
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
+        return mean(sums)
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts that `copies` versions of `item` need: above `copies` only for a metric built on another.
@@ -196,6 +200,7 @@ class OfReferences(Metric):
         if self.references == "first":
             return fitted
         counts = {1 + len(segment.further_references) for segment in segments.segments}
+        # where no segment has further references, all are the first: one identity for the same scores
         if counts <= {1}:
             return dataclasses.replace(fitted, references="first")
         return dataclasses.replace(fitted, nrefs=str(counts.pop()) if len(counts) == 1 else "var")
@@ -218,13 +223,16 @@ class OfReferences(Metric):
         if not self.reads_several(items):
             return count(items)
         each = [self.references_of(item) for item in items]
-        single = []
+        # All references of all items are counted in one call, which is what makes counting quick.
+        single: list[Item] = []
         for item, texts in zip(items, each, strict=True):
             single += [item._replace(reference=text, further_references=()) for text in texts]
         rows = count(single)
+        # the highest is the best, whatever the metric's direction
         scores = score(rows) if self.higher_is_better else -score(rows)
         starts = np.cumsum([0, *map(len, each)])
-        return rows[[start + int(scores[start:end].argmax()) for start, end in itertools.pairwise(starts)]]
+        best = [start + int(scores[start:end].argmax()) for start, end in itertools.pairwise(starts)]
+        return rows[best]
 
     def library_settings(self) -> dict[str, Any]:
         """The identity fields that sacreBLEU knows."""

@@ -85,6 +85,7 @@ class Chrf(Counted):
         factor = float(self.beta**2)
         below = factor * mean_precision + mean_recall
         above = (1 + factor) * mean_precision * mean_recall
+        # the library's score is in percent: times 100 and back may change the last bit
         return np.asarray(100 * np.divide(above, below, out=np.zeros(below.shape), where=below > 0) / 100)
 
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
@@ -99,16 +100,19 @@ class Chrf(Counted):
 
     def _statistics(self, sides: Callable[[Tokenizer, int], Iterator[MaskedSide | ChangedSide]]) -> Floats:
         """`statistics` of the texts of `sides`, given a tokenizer and the longest n-grams."""
-        longest = ((_characters, self.char_order), (_words, self.word_order))
-        tokenizers = [(tokenizer(self.lowercase), orders) for tokenizer, orders in longest if orders > 0]
-        kinds = [(count_ngrams(sides(tokenizer, orders), orders), orders) for tokenizer, orders in tokenizers]
-        matches = np.concatenate([counts[2:] for counts, _ in kinds])
-        hypothesis, reference = (
-            np.concatenate([ngrams_of(counts[side], orders) for counts, orders in kinds]) for side in (0, 1)
-        )
+        matches = []
+        hypotheses = []
+        references = []
+        for tokenizer, orders in ((_characters, self.char_order), (_words, self.word_order)):
+            if orders > 0:
+                counts = count_ngrams(sides(tokenizer(self.lowercase), orders), orders)
+                matches.append(counts[2:])
+                hypotheses.append(ngrams_of(counts[0], orders))
+                references.append(ngrams_of(counts[1], orders))
+        reference = np.concatenate(references)
         # as sacreBLEU: where the reference has no n-gram of an order, those of the hypothesis do not count
-        hypothesis = np.where(reference > 0, hypothesis, 0)
-        return np.concatenate([matches, reference, hypothesis]).T.astype(np.float64)
+        hypothesis = np.where(reference > 0, np.concatenate(hypotheses), 0)
+        return np.concatenate([*matches, reference, hypothesis]).T.astype(np.float64)
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

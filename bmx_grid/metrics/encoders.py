@@ -62,6 +62,7 @@ def for_token_pairs(
     uses = np.bincount(sides.ravel(), minlength=len(ids))
     shared = np.where(uses[sides[1]] > uses[sides[0]], sides[1], sides[0])  # the text of a pair that more pairs have
     lengths = lengths_of(ids)[sides].sum(axis=0)
+    # A shared text is held once for all its pairs: its tokens count for the first of them alone.
     again = np.ones(len(shared), dtype=np.bool_)
     again[np.unique(shared, return_index=True)[1]] = False
     held_lengths = lengths - again * lengths_of(ids)[shared]
@@ -114,7 +115,8 @@ def best_matches(
     import torch
 
     specials = torch.tensor(special, device=truth[2].device)
-    of_truth, of_hypothesis = (~torch.isin(ids, specials) for _, _, ids in (truth, hypothesis))
+    of_truth = ~torch.isin(truth[2], specials)
+    of_hypothesis = ~torch.isin(hypothesis[2], specials)
     rows, columns = (truth[1], hypothesis[1]) if match_specials else (of_truth, of_hypothesis)
     similar = truth[0] @ hypothesis[0].transpose(1, 2)
     # below every cosine, so that padding is never the best match
@@ -125,8 +127,12 @@ def best_matches(
 def distinct_texts(pairs: Iterable[Pair]) -> tuple[list[str], list[int], list[int]]:
     """The different texts of all pairs, and the positions in them of each ground truth and each hypothesis."""
     rows: dict[str, int] = {}
-    places = [tuple(rows.setdefault(text, len(rows)) for text in pair) for pair in pairs]
-    return list(rows), [truth for truth, _ in places], [hypothesis for _, hypothesis in places]
+    truths = []
+    hypotheses = []
+    for truth, hypothesis in pairs:
+        truths.append(rows.setdefault(truth, len(rows)))
+        hypotheses.append(rows.setdefault(hypothesis, len(rows)))
+    return list(rows), truths, hypotheses
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataMissingError
-from bmx_grid.core.identity import digest, identity
+from bmx_grid.core.identity import identity
 from bmx_grid.metrics.base import GivenScores, Metric
 from bmx_grid.words.perturbation import Item, Role
 
@@ -43,14 +42,14 @@ class Human(Metric):
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """One for each further human score of any set, as `human_esa`."""
-        further = dict.fromkeys(chain.from_iterable(segments.judgements.aspects[1:] for segments in sets))
+        further: dict[str, None] = {}  # in the order of the sets, each aspect once
+        for segments in sets:
+            further.update(dict.fromkeys(segments.judgements.aspects[1:]))
         return {f"{name}_{aspect}": dataclasses.replace(self, aspect=aspect) for aspect in further}
 
     def fitted(self, segments: SegmentSet) -> Self:
         """This human score with a digest of its values on these segments as its identity. Raises as `given`."""
-        given = self.given(segments)
-        systems = [[name, repr(score)] for name, score in sorted(given.systems.items())]
-        return dataclasses.replace(self, scores=digest([repr(given.segments.tolist()), systems])[:16])
+        return dataclasses.replace(self, scores=self.given(segments).digest())
 
     def given(self, segments: SegmentSet) -> GivenScores:
         """What these people said of the segments, NaN where they rated none, and of whole systems.

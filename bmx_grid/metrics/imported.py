@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.identity import digest, identity
+from bmx_grid.core.identity import identity
 from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
 from bmx_grid.datasets.scores_of_files import FromFile, file_rows, file_system_scores
 from bmx_grid.metrics.base import GivenScores, Metric
@@ -48,9 +48,7 @@ class Imported(FromFile, Metric):
 
     def fitted(self, segments: SegmentSet) -> Imported:
         """This metric with the digest of its scores of these segments as its identity. Raises as `given`."""
-        given = self.given(segments)
-        systems = [[name, repr(score)] for name, score in sorted(given.systems.items())]
-        return dataclasses.replace(self, scores=digest([repr(given.segments.tolist()), systems])[:16])
+        return dataclasses.replace(self, scores=self.given(segments).digest())
 
     def given(self, segments: SegmentSet) -> GivenScores:
         """The scores of these segments, NaN where the file says that there is none, and of their systems.

@@ -72,6 +72,7 @@ class Likelihood(NeuralMetric):
         if self.minus_prior:
             alone = [np.concatenate([text[:1], text[start:]]) for text, start in zip(ids, first, strict=True)]
             likely -= log_likelihoods(loaded, alone, np.ones_like(first), self.batch_tokens)
+        # a hypothesis without tokens has no mean: log(1 / size) in its place
         size = loaded.network.get_input_embeddings().num_embeddings
         scores = np.full(len(items), 0.0 if self.minus_prior else -np.log(size))
         np.divide(likely, counts, out=scores, where=counts > 0)
@@ -82,6 +83,7 @@ class Likelihood(NeuralMetric):
         begin = _begin(loaded)
         before, _, after = self.prompt.partition(TEXT)
         prompts = {truth: f"{before}{truth}{after}" for truth, _ in pairs}
+        # without its last blanks, which are part of the hypothesis' first token where there is one
         bare = {truth: prompt.rstrip(" ") for truth, prompt in prompts.items()}
         ids_of_prompts = dict(zip(bare, token_ids(loaded, list(bare.values()), specials=False), strict=True))
         limit = loaded.max_length if self.max_length is None else min(self.max_length, loaded.max_length)

@@ -108,8 +108,7 @@ def _program(java: str, jar: str, memory: str, process: int) -> subprocess.Popen
     """The running program, which answers line by line; one per process, and it ends with it."""
     command = [java, f"-Xmx{memory}", "-Dfile.encoding=UTF-8", "-jar", jar, "-", "-", "-stdio", "-l", "en", "-norm"]
     pipe = subprocess.PIPE
-    null = subprocess.DEVNULL
-    program = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, encoding="utf-8")
+    program = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8")
     atexit.register(_end, program, process)
     return program
 

@@ -246,9 +246,13 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     keep = plan.keep
     first = (1 << len(tokens)) - 1
     if any(len(of_word) != 1 for of_word in of_words):
-        word_of_token = [word for word, of_word in enumerate(of_words) for _ in of_word]
+        word_of_token: list[int] = []
+        first = 0
+        for word, of_word in enumerate(of_words):
+            if of_word:
+                first |= 1 << len(word_of_token)
+            word_of_token += [word] * len(of_word)
         keep = keep.take(np.array(word_of_token, np.intp), axis=1)
-        first = sum(1 << word_of_token.index(word) for word, of_word in enumerate(of_words) if of_word)
     return _BitSide(tokens, fixed, keep, first, len(instead), request.role == "hypothesis")
 
 

@@ -90,11 +90,9 @@ class Sentinel(SentenceEmbedding):
             return self.embedded([item.text(roles[self.sees == "hypothesis"]) for item in items])
         counts = []
         for item in items:
-            of_item: list[int] = []
-            for role in roles:
-                text = item.text(role)
-                of_item += [len(text.split()), len(text)]
-            counts.append(of_item)
+            truth = item.text(self.ground_truth)
+            hypothesis = item.text("hypothesis")
+            counts.append((len(truth.split()), len(truth), len(hypothesis.split()), len(hypothesis)))
         logs = np.log1p(np.array(counts, dtype=np.float64))
         return np.column_stack([logs, logs**2])
 
@@ -119,6 +117,7 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
     """
     means = columns.mean(axis=0)
     sds = columns.std(axis=0)
+    # of one variance, so that the penalty weighs all columns alike; a constant column stays 0
     standard = np.divide(columns - means, sds, out=np.zeros_like(columns), where=sds > 0)
     rated = np.isfinite(human)
     of_fold = [rated & (fold == number) for number in range(fold.max() + 1)]
@@ -129,12 +128,14 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
     inverse = np.divide(1, sds, out=np.zeros_like(sds), where=sds > 0)
     for number, rows in enumerate(of_fold):
         errors = np.zeros(len(PENALTIES))
+        # the penalty is chosen without the fold that is predicted in the end, or its error would be too small
         for left_out in (of_fold[other] for other in known if other != number):
             weights = _ridge(standard, human, rated & ~rows & ~left_out, PENALTIES)
             predicted = weights[:, :1] + weights[:, 1:] @ standard[left_out].T
             errors += np.square(predicted - human[left_out]).sum(axis=1)
         penalty = PENALTIES[[errors.argmin()]]
         ((intercept, *weights),) = _ridge(standard, human, rated & ~rows, penalty)
+        # in terms of the columns as they are: the intercept takes up what was subtracted
         regressions[number] = intercept - means @ (weights * inverse), *(weights * inverse)
     return regressions
 
@@ -144,6 +145,7 @@ def _ridge(columns: Floats, human: Floats, rows: np.ndarray, penalties: Floats) 
     chosen = columns[rows]
     target = human[rows]
     means = chosen.mean(axis=0)
+    # one decomposition of the second moments serves all penalties
     values, vectors = np.linalg.eigh((chosen - means).T @ (chosen - means) / len(chosen))
     along = vectors.T @ ((chosen - means).T @ (target - target.mean())) / len(chosen)
     weights = (along / (values + penalties[:, None])) @ vectors.T

@@ -112,16 +112,17 @@ class WordMatch(_OfWords):
         shared = sums[..., 0]
         hypothesis = sums[..., 1]
         reference = sums[..., 2]
-        of = {"precision": hypothesis, "recall": reference, "f1": (hypothesis + reference) / 2}[self.measure]
+        # F1 = 2 PR / (P + R) is what both sides share, over the mean of their numbers
+        possible = {"precision": hypothesis, "recall": reference, "f1": (hypothesis + reference) / 2}[self.measure]
         nothing = np.asarray((hypothesis == 0) & (reference == 0), dtype=np.float64)
-        return np.asarray(np.divide(shared, of, out=nothing, where=of > 0))
+        return np.asarray(np.divide(shared, possible, out=nothing, where=possible > 0))
 
     def _counts(self, hypothesis: list[str], reference: list[str]) -> tuple[int, ...]:
         return _shared(hypothesis, reference), len(hypothesis), len(reference)
 
 
-def _shared(one: list[str], other: list[str]) -> int:
-    return sum((Counter(one) & Counter(other)).values())
+def _shared(hypothesis: list[str], reference: list[str]) -> int:
+    return sum((Counter(hypothesis) & Counter(reference)).values())
 
 
 def _edit_rate(sums: Floats) -> Floats:
@@ -184,6 +185,7 @@ class Ter(Counted):
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.TER's corpus score of summed statistics, divided by 100."""
+        # the library's score is in percent: times 100 and back may change the last bit
         return np.asarray(100 * _edit_rate(sums) / 100)
 
 
@@ -192,6 +194,7 @@ def _tercom_words(*settings: bool) -> Callable[[str], list[str]]:
     from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
     tokenizer = TercomTokenizer(*settings)
+    # as sacreBLEU hands texts to it
     return lambda text: tokenizer(text.rstrip()).split()
 
 
@@ -218,8 +221,8 @@ class Rouge(OfReferences):
 
     def score(self, items: Sequence[Item]) -> Floats:
         scorer = _scorer(self.variant, self.stemmed)
-        found = [scorer.score_multi(self.references_of(item), item.text("hypothesis")) for item in items]
-        return np.array([scores[self.variant].fmeasure for scores in found], dtype=np.float64)
+        of_items = [scorer.score_multi(self.references_of(item), item.text("hypothesis")) for item in items]
+        return np.array([scores[self.variant].fmeasure for scores in of_items], dtype=np.float64)
 
 
 @functools.cache

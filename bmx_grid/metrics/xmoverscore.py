@@ -69,11 +69,11 @@ class XMoverScore(NeuralMetric):
 
     def fingerprint(self) -> dict[str, object]:
         """Settings, with the commits of hub models and the contents of local ones."""
-        found = super().fingerprint()
+        facts = super().fingerprint()
         if self.language_model is not None:
             named = model_identity(self.language_model, self.language_model_revision)
-            found |= {f"language_model_{key}": value for key, value in named.items()}
-        return found
+            facts |= {f"language_model_{key}": value for key, value in named.items()}
+        return facts
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
         if self.language_model is None:
@@ -231,11 +231,14 @@ class AuthorsXMoverScore(XMoverScore):
         return item.with_text(self.ground_truth, truth).with_text("hypothesis", hypothesis)
 
     def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> Floats:
-        left, right = (
-            [vectors[mask].double().cpu().numpy() for vectors, mask in zip(texts, masks, strict=True)]
-            for texts, masks, _ in (truth, hypothesis)
-        )
-        return np.array([1 - rounded_distance(*pair, self.flow_dropout) for pair in zip(left, right, strict=True)])
+        pairs = zip(_without_padding(truth), _without_padding(hypothesis), strict=True)
+        return np.array([1 - rounded_distance(left, right, self.flow_dropout) for left, right in pairs])
+
+
+def _without_padding(side: TokenVectors) -> list[Floats]:
+    """float64[L, D] vectors of the tokens of each text."""
+    texts, masks, _ = side
+    return [vectors[mask].double().cpu().numpy() for vectors, mask in zip(texts, masks, strict=True)]
 
 
 def rounded_distance(left: Floats, right: Floats, dropout: float) -> float:

@@ -38,6 +38,7 @@ def tokenize(
     """
     limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
     tokens = token_ids(loaded, texts, specials=specials, target=target, truncation=True, max_length=limit)
+    # Only a text that fills the limit can be longer: these alone are tokenized once more, as a whole.
     full = [text for text, ids in zip(texts, tokens, strict=True) if len(ids) == limit]
     too_long = sum(len(ids) > limit for ids in token_ids(loaded, full, specials=specials, target=target))
     if note_truncated(too_long, loaded.name):
@@ -53,10 +54,11 @@ def token_ids(
     loaded: LoadedModel, texts: Sequence[str], *, specials: bool, target: bool = False, **options: Any
 ) -> TokenIds:
     """int32[L] token ids of each whole text; `options` are further ones of its tokenizer."""
-    found: TokenIds = []
+    side = "text_target" if target else "text"
+    tokens: TokenIds = []
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         encoded = loaded.tokenizer(
-            **{"text_target" if target else "text": list(texts[start : start + _TEXTS_AT_ONCE])},
+            **{side: list(texts[start : start + _TEXTS_AT_ONCE])},
             add_special_tokens=specials,
             padding=False,
             return_attention_mask=False,
@@ -64,8 +66,8 @@ def token_ids(
             verbose=False,
             **options,
         )
-        found += [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
-    return found
+        tokens += [np.array(ids, dtype=np.int32) for ids in encoded["input_ids"]]
+    return tokens
 
 
 def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel, batch_tokens: int | None) -> None:
@@ -193,6 +195,7 @@ class HeldStates:
     def take(self, rows: Ints) -> tuple[Any, Any]:
         """Tensors [B, L, D] and bool[B, L] of some of the texts, padded to one length."""
         there = self._there(rows)
+        # where a text has no token any vector will do, as the mask leaves it out: the first one
         places = np.where(there, self._starts[rows][:, None] + np.arange(there.shape[1]), 0)
         return self.flat[on_device(self._loaded, places)], on_device(self._loaded, there)
 

@@ -159,6 +159,7 @@ def content_digest(folder: Path) -> str | None:
         parts_of_weights = [folder / name for name in _indexed(str(folder), folder / _INDEX)]
         files += [path for path in parts_of_weights if path.parent != folder and path.is_file()]
     states = [(path, path.stat()) for path in files]
+    # by their paths within the folder, so that a copy elsewhere is the same model
     parts = [
         (path.relative_to(folder).as_posix(), file_digest(path, state.st_size, state.st_mtime_ns))
         for path, state in states
@@ -269,9 +270,9 @@ def check_revision(model: str, revision: str | None) -> None:
     if revision is None or not _COMMIT.fullmatch(revision):
         return
     pinned = re.compile(rf"^ *(\w*)model: (\S+).*\n *\1(?:model_)?revision: {revision}\b", re.MULTILINE)
-    models = set()
+    models: set[str] = set()
     for file in CONFIGS.glob("*/*.yaml"):
-        models |= {named for _, named in pinned.findall(file.read_text("utf-8"))}
+        models.update(named for _, named in pinned.findall(file.read_text("utf-8")))
     repositories = {named.rpartition("/")[2] for named in models}  # gpt2 is openai-community/gpt2, too
     if models and model.rpartition("/")[2] not in repositories:
         raise UnavailableError(

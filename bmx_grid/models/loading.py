@@ -140,6 +140,7 @@ def _torch_knows_cuda() -> bool:
 def _chosen_device(device: Device) -> str:
     import torch
 
+    # in the order in which auto takes them
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     of_worker = assigned()
     if of_worker is not None and device in ("auto", of_worker.partition(":")[0]):
@@ -175,12 +176,12 @@ def _load(
         unpack(path)
     folder = model_folder(model)
     if folder is None:
-        # The place of the model, whose identity is part of the results.
         place = model
-        revision = commit(model, revision)
+        revision = commit(model, revision)  # of the model whose identity is part of the results
     else:
         place = str(folder)
         revision = None
+    # from the disk first, so that what is there needs no network
     try:
         tokenizer, network = _read(kind, model, place, revision, dtype, offline=True)
     except UnavailableError:
@@ -295,6 +296,7 @@ def _shuffle(network: Any, seed: int) -> None:
 
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
+        # by name, so that a seed means the same whatever order the library lists them in
         for _, weights in sorted(network.named_parameters()):
             order = torch.randperm(weights.numel(), generator=generator)
             weights.copy_(weights.flatten()[order].view_as(weights))

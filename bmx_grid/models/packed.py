@@ -241,22 +241,24 @@ def _tokenizer(model: PackedModel) -> Tokenizer:
     """XLM-R's tokenizer: a unigram model over pieces, between <s> and </s>."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-    made = Tokenizer(models.Unigram(model.pieces, unk_id=model.special_ids["unk"], byte_fallback=False))
+    tokenizer = Tokenizer(models.Unigram(model.pieces, unk_id=model.special_ids["unk"], byte_fallback=False))
     # the rules of XLM-R's time made a blank of U+200D (in Sinhala and Nepali), which SentencePiece keeps today
     joiner = normalizers.Replace("\u200d", " ")
     blanks = normalizers.Replace(Regex(" {2,}"), " ")
-    made.normalizer = normalizers.Sequence([joiner, normalizers.Precompiled(_character_rules()), blanks])
+    tokenizer.normalizer = normalizers.Sequence([joiner, normalizers.Precompiled(_character_rules()), blanks])
     # blanks at both ends make no token, as in SentencePiece: explainers leave them where they take words out
     words = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", prepend_scheme="always")]
-    made.pre_tokenizer = pre_tokenizers.Sequence(words)
-    made.decoder = decoders.Metaspace("▁", prepend_scheme="always")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(words)
+    tokenizer.decoder = decoders.Metaspace("▁", prepend_scheme="always")
     begin = _SPECIALS["bos"]
     end = _SPECIALS["eos"]
     ids = [(begin, model.special_ids["bos"]), (end, model.special_ids["eos"])]
-    made.post_processor = processors.TemplateProcessing(f"{begin} $A {end}", f"{begin} $A {end} {end} $B {end}", ids)
+    alone = f"{begin} $A {end}"
+    pair = f"{begin} $A {end} {end} $B {end}"
+    tokenizer.post_processor = processors.TemplateProcessing(alone, pair, ids)
     specials = [AddedToken(_SPECIALS[name], normalized=False) for name in ("bos", "pad", "eos", "unk")]
-    made.add_special_tokens([*specials, AddedToken(_SPECIALS["mask"], lstrip=True, normalized=False)])
-    return made
+    tokenizer.add_special_tokens([*specials, AddedToken(_SPECIALS["mask"], lstrip=True, normalized=False)])
+    return tokenizer
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis import correlations, placebos
-from bmx_grid.analysis.base import CONTROLS, FACTORS, Given
+from bmx_grid.analysis.base import CONTROLS, FACTORS, Given, Table
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.headline import not_evidence
 from bmx_grid.analysis.load import of_results
@@ -69,6 +69,7 @@ def analyse_sweep(
         table = of_results(results, origin=str(folder.path))
     except DataError as error:
         return (None, [], f"no analysis: {error}")
+    # Options may give points of explainers that this sweep does not have.
     points = {name: point for name, point in fixed.items() if name in explainers}
     analysis = analyse_table(table, Tables(tables), with_others(questions), fixed=points, seed=seed)
     signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
@@ -94,8 +95,9 @@ def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
     )
     paths = [folder.path / TABLES / f"{name}.parquet" for name in OF_ANALYSIS]
     folder.begin(paths)
-    for path, (row, of_table) in zip(paths, rows, strict=True):
-        frame = pd.DataFrame(of_table, columns=[field.name for field in fields(row)])
+    for path, (row_class, rows_of_table) in zip(paths, rows, strict=True):
+        # Named columns, so that a table without rows has them, too.
+        frame = pd.DataFrame(rows_of_table, columns=[field.name for field in fields(row_class)])
         write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path)
     return paths
 
@@ -103,14 +105,16 @@ def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
 def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:
     """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
     given = Given(Tables(tables))
-    shown = []
+    shown: list[Table] = []
     for question in of_metrics():
         shown += question.tables(given.ask(question.compute))
     if not shown:
         return (None, [], "")
+    # Any of the tables names the data sets: not every sweep has correlations.
     frame = given.frames.get("correlations", next(iter(given.frames.values())))
     datasets = ", ".join(sorted(set(frame["dataset"])))
-    what = f"{counted(frame['metric'].nunique(), 'metric')} on {datasets}, without an explainer."
+    n_metrics = counted(frame["metric"].nunique(), "metric")
+    introduction = f"{n_metrics} on {datasets}, without an explainer."
     remarks = [*given.ask(placebos.compute).unbeaten, *not_evidence(given)]
     path = folder.path / REPORT
     drawings = list(metrics_and_people(given.ask(correlations.compute).correlations or ()))
@@ -118,12 +122,14 @@ def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAn
     folder.begin([*(figure_file(drawing, figures) for drawing in drawings), path])
     drawn = [(drawing, save(drawing, figures)) for drawing in drawings]
     title = f"Metrics on {datasets}"
-    write_metrics_report(path, title=title, introduction=[what, *remarks], tables=shown, figures=drawn)
+    write_metrics_report(path, title=title, introduction=[introduction, *remarks], tables=shown, figures=drawn)
     brief = next((replace(table, notes=()) for table in shown if table.brief), None)
     lines = [] if brief is None else as_text(brief, terminal_width()).rstrip().splitlines()
-    more = [f"… {counted(len(lines) - MOST_LINES, 'more line')} in {REPORT}"] if len(lines) > MOST_LINES else []
+    if len(lines) > MOST_LINES:
+        more = counted(len(lines) - MOST_LINES, "more line")
+        lines[MOST_LINES:] = [f"… {more} in {REPORT}"]
     files = [*(file for _, file in drawn), path]
-    return None, files, "\n".join([*lines[:MOST_LINES], *more, *map(fitted, remarks)])
+    return None, files, "\n".join([*lines, *map(fitted, remarks)])
 
 
 def write_analysis(
@@ -144,9 +150,11 @@ def write_analysis(
     figures = folder / "figures"
     of_page = page_figures(analysis)
     others = further_figures(analysis) if every_figure else []
+    # All files are claimed before one is written: a refusal leaves no half of an analysis.
     claim([*(figure_file(drawing, figures) for drawing in (*of_page, *others)), folder / REPORT])
     shown = [(drawing, save(drawing, figures)) for drawing in of_page]
     further = [save(drawing, figures) for drawing in others]
+    # Too long for a page: they are written as CSV alone.
     tables = [table for table in analysis.tables() if not table.data]
     date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     facts = [*facts, ("date", date)]

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Inches: a column, and the text width of a two-column page.
-COLUMN = 3.3
-PAGE = 6.9
+COLUMN = 3.3  # inches: a column of a two-column page
+PAGE = 6.9  # inches: its text width
 DPI = 200  # of figures that a notebook shows
 SMALL = 7.0  # points
 
@@ -32,7 +31,7 @@ INK = "#000000"
 QUIET = "#555555"
 FAINT = "#dddddd"
 PAPER = "#ffffff"
-CONTROL = "#777777"
+GREY = "#777777"
 NEUTRAL = "#bbbbbb"
 PALE = "#9cc7e3"
 # Okabe and Ito's colours, distinguishable for colour-blind readers; without colour, dashes and markers are.
@@ -102,8 +101,9 @@ def _imported() -> Any:
         backend = os.environ.pop("MPLBACKEND", None)
         if backend is None:
             raise
-        for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-            del sys.modules[name]  # half of it was imported
+        for name in list(sys.modules):
+            if name.partition(".")[0] == "matplotlib":
+                del sys.modules[name]  # half of it was imported
         try:
             return importlib.import_module("matplotlib")
         finally:

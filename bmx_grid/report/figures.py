@@ -33,9 +33,9 @@ from bmx_grid.measures.correlation import NO_CHANGE
 from bmx_grid.report.canvas import (
     BLUE,
     COLUMN,
-    CONTROL,
     DASHES,
     DPI,
+    GREY,
     INK,
     LINES,
     MARKERS,
@@ -61,14 +61,13 @@ ROW = 0.28  # inches, of a gain
 MOST_GAINS = 48  # of one figure; more go on in further ones
 LENGTH = "length alone"
 REASSIGNED = "attributions of another segment"
-# Columns of the metrics alone.
-POOLED = "segment r"
-WITHIN = "PDP"
+POOLED = "segment r"  # a column of the metrics alone, as is the next
+WITHIN_SOURCES = "PDP"
 MARKS = {
     "gain": ("o", 4.5, BLUE),
     LENGTH: ("^", 3.8, ORANGE),
-    REASSIGNED: ("x", 3.8, CONTROL),
-    WITHIN: ("^", 3.8, ORANGE),
+    REASSIGNED: ("x", 3.8, GREY),
+    WITHIN_SOURCES: ("^", 3.8, ORANGE),
 }
 HEIGHT = 2.5  # inches, of the curves of a setting
 LEAST_REACH = 0.005  # of their second frame, above and below the metric alone
@@ -86,10 +85,11 @@ class Bar:
 
 def boosts(analysis: Analysis) -> Iterator[Drawing]:
     """All boosts, those of the metric with the largest gain first; none without a table of boosts."""
-    verdicts = [row for row in analysis.ask(shown_verdicts) if row.question == DECLARED]
-    verdicts = [row for row in verdicts if math.isfinite(row.gain.value)]
+    every = analysis.ask(shown_verdicts)
+    verdicts = [row for row in every if row.question == DECLARED and math.isfinite(row.gain.value)]
     if not verdicts:
         return
+    # The rows of a metric stay together, in the order of what each metric can gain.
     largest: dict[str, float] = {}
     for row in verdicts:
         largest[row.metric] = max(row.gain.value, largest.get(row.metric, -math.inf))
@@ -99,8 +99,9 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     for row in verdicts:
         boost = row.boost.replace("_", " ") if several else ""
         pair = f"{row.dataset} {row.language_pair}" if row.pairs == 1 else ""
+        names = (row.metric, row.explainer, boost, pair, row.human)
         marks = {LENGTH: row.length_gain.value, REASSIGNED: row.reassigned_gain}
-        rows.append(Bar((row.metric, row.explainer, boost, pair, row.human), row.gain, row.verdict == HELPS, marks))
+        rows.append(Bar(names, row.gain, row.verdict == HELPS, marks))
     helping = sum(row.filled for row in rows)
     caption = (
         f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {correlation_of(analysis)}, "
@@ -113,9 +114,11 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
 def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
     """For each explainer its gains at its declared point, best first, where they were tested."""
     every = analysis.ask(declared)
+    # Gains without intervals are shown by the figures of the paper.
     if all(row.test is None for row in every):
         return
-    defined = sorted([row for row in every if not math.isnan(row.gain)], key=lambda row: (-row.gain, row.setting))
+    defined = [row for row in every if not math.isnan(row.gain)]
+    defined.sort(key=lambda row: (-row.gain, row.setting))
     for explainer, gains in sorted(rows_by(defined, lambda row: row.explainer).items()):
         caption = (
             f"Gain of {label(explainer)} at the declared point ({correlation_of(analysis)}, boosted minus metric "
@@ -123,10 +126,10 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
         )
         stem = f"gains_with_intervals_{file_stem(explainer)}"
         title = f"Gains of {label(explainer)} at the declared point"
-        rows = [
-            Bar((row.dataset, row.language_pair, row.metric), Estimate(row.gain, row.low, row.high), row.survives)
-            for row in gains
-        ]
+        rows = []
+        for row in gains:
+            gain = Estimate(row.gain, row.low, row.high)
+            rows.append(Bar((row.dataset, row.language_pair, row.metric), gain, row.survives))
         yield from _drawings(analysis, rows, stem, title, caption)
 
 
@@ -139,8 +142,10 @@ def metrics_and_people(every: Sequence[MetricRow]) -> Iterator[Drawing]:
         ceiling = max(row.correlations[POOLED].value for row in people)
         bars = []
         for row in sorted(rows, key=lambda row: -abs(row.correlations[POOLED].value)):
-            within = abs(row.correlations.get(WITHIN, NOTHING).value)
-            bars.append(Bar((row.metric,), _without_sign(row.correlations[POOLED]), row.is_human, {WITHIN: within}))
+            pooled = _without_sign(row.correlations[POOLED])
+            within = abs(row.correlations.get(WITHIN_SOURCES, NOTHING).value)
+            # Without signs: a metric of errors stands beside those that it agrees with.
+            bars.append(Bar((row.metric,), pooled, row.is_human, {WITHIN_SOURCES: within}))
         caption = (
             "Correlation with the primary human score: Pearson's r of segments with its 95 % interval, and r of "
             "differences within sources (PDP). Filled: other human scores of the same segments; the dashed line is "
@@ -160,9 +165,11 @@ def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, ca
     """One figure, or several of MOST_GAINS rows each."""
     for start in range(0, len(rows), MOST_GAINS):
         number = start // MOST_GAINS + 1
-        part = ("", "") if number == 1 else (f"_{number}", f", part {number}")
         draw = partial(_draw, rows[start : start + MOST_GAINS], f"gain in {correlation_of(analysis)}")
-        yield signed(analysis, f"{stem}{part[0]}", f"{title}{part[1]}", caption, draw)
+        if number == 1:
+            yield signed(analysis, stem, title, caption, draw)
+        else:
+            yield signed(analysis, f"{stem}_{number}", f"{title}, part {number}", caption, draw)
 
 
 def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
@@ -180,6 +187,7 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6},
             in_layout=False,
         )
+        # Below the name, which stands above its row.
         height = -place - 0.16
         # nothing is drawn for NaN
         axes.plot(
@@ -236,8 +244,8 @@ def _caption(analysis: Analysis, row: int) -> str:
         words.append("Best of all points: the metric alone.")
     if math.isfinite(setting.fixed):
         origin = analysis.ask(chosen_points)[setting.explainer].origin
-        there = setting.fixed_gain
         gain = ""
+        there = setting.fixed_gain
         if math.isfinite(there.low):
             gain = f", gain there {with_interval(there.value, there.low, there.high, minus=MINUS)}, the vertical line"
         words.append(f"Fixed point: {_point(setting.fixed, setting.fixed_w, setting.fixed_p)}{gain}, {origin}.")
@@ -259,6 +267,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
     # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
     whole, near = (figure.add_axes((left, 0.165, 0.315, 0.735)) for left in (0.088, 0.49))
+    # The same lines twice: the second frame shows a part of them only.
     for axes in (whole, near):
         _draw_lines(axes, analysis, row, setting)
         thin_grid(axes)
@@ -268,9 +277,8 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     if np.isnan(analysis.table.correlation[row]).all():
         empty(whole, "no defined correlation")
     baseline = setting.baseline
-    gain = setting.gain
     if math.isfinite(baseline):
-        reach = max(gain, LEAST_REACH) if math.isfinite(gain) else LEAST_REACH
+        reach = max(LEAST_REACH, setting.gain)  # an undefined gain is not above it
         low, high = whole.get_ylim()
         near.set_ylim(max(baseline - 2 * reach, low), min(baseline + 1.5 * reach, high))
     kind = correlation_of(analysis)
@@ -295,6 +303,7 @@ def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: SettingAtPoin
             linestyle="-" if alone else DASHES[column % len(DASHES)],
             linewidth=1.3 if alone else 1.1,
             marker=None if alone and len(table.p) > 1 else MARKERS[column % len(MARKERS)],
+            # Markers of different lines start at different powers: where lines meet they do not cover each other.
             markevery=((column * every) // len(table.w), every),
             markersize=3.2,
             label="metric alone" if alone else f"w = {weight:g}",

@@ -6,7 +6,6 @@ The answer stands first; everything else is folded, and made by the page's scrip
 from __future__ import annotations
 
 import base64
-import itertools
 import math
 import re
 import sys
@@ -71,7 +70,10 @@ def write_report(
     pictures = [_picture(drawing, file) for drawing, file in figures]
     first = next((picture for picture in pictures if picture["name"] == OPEN_FIGURE), None)
     parts = {table.stem: _table(table, signed) for table in tables}
-    of_verdicts = [table for table in tables if table.stem == "verdicts"]
+    parts_of_verdicts: list[Table] = []
+    for table in tables:
+        if table.stem == "verdicts":
+            parts_of_verdicts += _parts_of_verdicts(table)
     _write(
         path,
         title=f"BMX analysis of {visible('/'.join(Path(analysis.table.origin).parts[-2:]))}",
@@ -80,7 +82,7 @@ def write_report(
         figure=first,
         counts=[_with_minus(line) for line in analysis.ask(headline.compute).headline],
         overview=[parts[table.stem] for table in tables if table.brief],
-        verdicts=[_table(part, signed) for part in itertools.chain.from_iterable(map(_parts_of_verdicts, of_verdicts))],
+        verdicts=[_table(part, signed) for part in parts_of_verdicts],
         settings=parts.get("settings"),
         tables=[parts[table.stem] for table in tables if not table.brief and table.stem not in OWN_PARTS],
         rule=RULE,
@@ -120,8 +122,10 @@ def write_metrics_report(
 def _write(path: Path, **parts: Any) -> None:
     from jinja2 import Environment, FileSystemLoader
 
+    # Names come from data: everything that is not marked as safe is escaped.
     environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    style = (HERE / "report.css").read_text(encoding="utf-8")
+    script = (HERE / "report.js").read_text(encoding="utf-8")
     environment.filters["typeset"] = typeset
     template = environment.get_template("report.html.jinja")
     page = template.render(style=style, script=script, most_answers=MOST_ANSWERS, **parts)
@@ -142,6 +146,7 @@ def _with_minus(sentence: str) -> str:
 
 def _picture(drawing: Drawing, file: Path) -> Mapping[str, str]:
     """A figure as an image in the page: scripts in it never run there, it can load nothing."""
+    # Inside the page, which is one file that can be sent and opened without a server.
     source = f"data:image/svg+xml;base64,{base64.b64encode(file.read_bytes()).decode('ascii')}"
     return {"name": drawing.stem, "title": drawing.title, "caption": drawing.caption, "source": source}
 
@@ -179,20 +184,15 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _table(table: Table, signed: str = "") -> Mapping[str, Any]:
     """Cells are (text, whether it is bold); columns are numeric where no cell is a text. signed: the last note."""
-    texts = []
-    for column in zip(*table.rows, strict=True):
-        texts.append(any(isinstance(cell.value, str) for cell in column))
-    groups = []
-    for group in table.groups:
-        rows = []
-        for row in group:
-            rows.append([(_shown(cell), cell.marked) for cell in row])
-        groups.append(rows)
+    are_texts = [not table.rows] * len(table.header)
+    for row in table.rows:
+        for column, cell in enumerate(row):
+            are_texts[column] |= isinstance(cell.value, str)
     return {
         "title": table.title,
         "name": f"table-{table.stem}",
-        "header": list(zip(table.header, texts or [True] * len(table.header), strict=True)),
-        "groups": groups,
+        "header": list(zip(table.header, are_texts, strict=True)),
+        "groups": [list(map(_shown_row, group)) for group in table.groups],
         "notes": [_with_minus(note) for note in table.notes if note != signed],
     }
 
@@ -201,6 +201,7 @@ def _parts_of_verdicts(table: Table) -> Iterator[Table]:
     """The table of verdicts as several that fit a page: one for each kind of point, and what else was computed."""
     boost = table.header[: table.header.index("verdict")]
     chosen_on = table.header.index("chosen on")
+    # The first keeps the name of the table, so that links to it stay.
     for place, group in enumerate(table.groups):
         points = dict.fromkeys(row[chosen_on].shown for row in group)
         title = "At the fixed points (grid.fixed)" if PUBLISHED in points else f"Chosen on {named(list(points))}"
@@ -219,27 +220,35 @@ def _has(table: Table, header: str) -> bool:
     return any(value is not None and value == value for value in values)
 
 
+def _shown_row(row: Sequence[Cell]) -> list[tuple[str, bool]]:
+    return [(_shown(cell), cell.marked) for cell in row]
+
+
 def _shown(cell: Cell) -> str:
     return visible(written(cell.shown)) if isinstance(cell.value, str) else cell.shown.replace("-", MINUS)
 
 
 def _example(example: Example) -> Mapping[str, Any]:
     moved = example.metric.rank - example.boosted.rank
-    before, after = (abs(scored.rank - example.human.rank) for scored in (example.metric, example.boosted))
-    where = "nearer to" if after < before else "farther from" if after > before else "as far as before from"
+    before = abs(example.metric.rank - example.human.rank)
+    after = abs(example.boosted.rank - example.human.rank)
+    where = "as far as before from"
+    if after != before:
+        where = "nearer to" if after < before else "farther from"
     scores = {"metric": example.metric, "boosted": example.boosted, "human": example.human}
     ranked = [f"{name} {typeset(scored.score, '.4g')} (rank {scored.rank:g})" for name, scored in scores.items()]
     shares = strengths([side.attributions for side in example.sides])
+    sides = []
+    for side, shares_of_side in zip(example.sides, shares, strict=True):
+        words = zip(side.words, side.attributions.tolist(), shares_of_side, side.marked, strict=True)
+        sides.append({"name": side.role, "words": words})
     return {
         "title": f"{setting_in_words(example.names)}: segment {visible(example.segment)}",
         "words": (
             f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example.n} ranks at w = "
             f"{typeset(example.w)}, p = {typeset(example.p)}, {where} its rank by human score: {', '.join(ranked)}."
         ),
-        "sides": [
-            {"name": side.role, "words": zip(side.words, side.attributions.tolist(), of_side, side.marked, strict=True)}
-            for side, of_side in zip(example.sides, shares, strict=True)
-        ],
+        "sides": sides,
     }
 
 
@@ -269,6 +278,7 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
                 "gains": gains,
             }
         )
+    # A control gains by chance: it is not what a reader should see first.
     largest = [-math.inf if setting.control else np.nan_to_num(setting.gain) for setting in settings]
     first = largest.index(max(largest))
     return {"p": table.p.tolist(), "w": table.w.tolist(), "first": first, "settings": grids}
@@ -278,6 +288,7 @@ def _quantised(table: GridTable, row: int) -> tuple[str, float]:
     gains = table.gains[row][:, table.boosted].T
     defined = np.isfinite(gains)
     largest = float(np.abs(gains[defined]).max(initial=0.0))
+    # By setting: small gains of one are not rounded by the large ones of another.
     step = largest / LEVELS if largest > 0 else 1.0
     whole = np.where(defined, np.rint(np.where(defined, gains, 0.0) / step), NO_GAIN_HERE).astype(np.int64)
     changes = np.diff(whole, axis=1, prepend=0).astype("<u2")  # wraps, and so does the sum that undoes it

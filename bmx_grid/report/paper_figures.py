@@ -42,6 +42,7 @@ from bmx_grid.report.canvas import (
     COLUMN,
     DASHES,
     GREEN,
+    GREY,
     INK,
     LINES,
     NEUTRAL,
@@ -66,18 +67,16 @@ from bmx_grid.report.canvas import (
     thin_grid,
     undefined_in_words,
 )
-from bmx_grid.report.canvas import CONTROL as GREY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Bins of a histogram, and the quantiles where its frame ends.
-BINS = 80
-KEPT = (0.005, 0.995)
+HISTOGRAM_BINS = 80
+FRAMED = (0.005, 0.995)  # the quantiles where the frame of a histogram ends
 # Inches of a row.
-STRIP = 0.3
-BAR = 0.27
-COEFFICIENT = 0.17
+STRIP_HEIGHT = 0.3
+BAR_HEIGHT = 0.27
+COEFFICIENT_HEIGHT = 0.17
 COUNTS = {"better": ("better", SKY), "unchanged": ("within 1e-5", NEUTRAL), "worse": ("equal or worse", ORANGE)}
 FACTOR_LOOKS = dict(zip(FACTORS, ((BLUE, "////"), (GREEN, ""), (ORANGE, ".."), (PINK, "xx")), strict=True))
 
@@ -96,9 +95,10 @@ def gains_of_all_points(analysis: Analysis) -> Drawing:
         if len(values)
     )
     kind = correlation_of(analysis)
+    framed = FRAMED[1] - FRAMED[0]
     caption = (
         f"Histogram of the gain ({kind}, boosted minus metric alone) over every (p, w) with w other than 1 of every "
-        f"setting, those of the random metric included; the frame holds the middle {KEPT[1] - KEPT[0]:.0%}. {each}. "
+        f"setting, those of the random metric included; the frame holds the middle {framed:.0%}. {each}. "
         "The points of a grid share their segments: no intervals. "
     )
     draw = partial(_histograms, gains, f"gain in {kind}")
@@ -107,11 +107,13 @@ def gains_of_all_points(analysis: Analysis) -> Drawing:
 
 def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
     figure, (axes,) = canvas(COLUMN, 2.1 + 0.14 * len(gains))
+    # With a zero: of no gains at all there are no quantiles.
     known = np.concatenate([np.zeros(1), *gains.values()])
-    edges = np.histogram_bin_edges(known, BINS, tuple(np.quantile(known, KEPT)))
+    edges = np.histogram_bin_edges(known, HISTOGRAM_BINS, tuple(np.quantile(known, FRAMED)))
     for place, (name, values) in enumerate(gains.items()):
         control = name in CONTROLS
         share = (values > 0).mean() if len(values) else math.nan
+        # Densities of all values, those outside the frame among them: areas add up to less than 1.
         heights = np.histogram(values, edges)[0] / max(len(values), 1) / np.diff(edges)
         axes.stairs(
             heights,
@@ -153,10 +155,10 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
         f"{points_in_words({explainer: analysis.ask(chosen_points)[explainer]})}"
         f"{undefined_in_words(undefined, 'gain')}"
     )
-    by_names = rows_by(settings, lambda row: getattr(row.setting, factor))
-    values = {}
-    for name, rows in by_names.items():
-        values[name] = [row.gain for row in rows if not math.isnan(row.gain)]
+    values: dict[str, list[float]] = {name: [] for name in means}
+    for row in settings:
+        if not math.isnan(row.gain):
+            values[getattr(row.setting, factor)].append(row.gain)
     stem = f"gain_by_{factor}_{file_stem(explainer)}"
     title = f"Gain of {label(explainer)} by {factor_in_words(factor)}"
     return signed(analysis, stem, title, caption, partial(_strips, values, means, f"gain in {kind}"))
@@ -164,7 +166,7 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
 
 def _strips(values: Mapping[str, Sequence[float]], means: Mapping[str, Summary], axis: str) -> Figure:
     """A row per name, the highest mean gain on top."""
-    figure, (axes,) = canvas(COLUMN, 0.55 + STRIP * len(means))
+    figure, (axes,) = canvas(COLUMN, 0.55 + STRIP_HEIGHT * len(means))
     for place, (name, mean) in enumerate(means.items()):
         marks = values[name]
         axes.scatter(marks, np.full(len(marks), -place), s=60, marker="|", color=BLUE, linewidth=0.8, zorder=3)
@@ -199,11 +201,10 @@ def best_boxes(analysis: Analysis) -> Drawing:
 def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
     groups = dict(sorted(rows_by(best, lambda row: row.explainer).items()))
     figure, frames = canvas(PAGE, 0.5 + 0.36 * max(len(groups), 2), columns=2)
-    points = {
-        "w": [[row.best_w for row in rows] for rows in groups.values()],
-        "p": [[row.best_p for row in rows] for rows in groups.values()],
-    }
-    for axes, (symbol, values) in zip(frames, points.items(), strict=True):
+    for axes, symbol in zip(frames, "wp", strict=True):
+        values = []
+        for rows in groups.values():
+            values.append([getattr(row, f"best_{symbol}") for row in rows])
         axes.boxplot(
             values,
             positions=[-place for place in range(len(groups))],
@@ -219,8 +220,8 @@ def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
         axes.tick_params(axis="y", labelleft=symbol == "w")
         axes.set_xlabel(f"best {symbol}")
         thin_grid(axes, "x")
-        for place, of_explainer in enumerate(values):
-            words = f"Md {typeset(float(np.median(of_explainer)))}"
+        for place, values_of_explainer in enumerate(values):
+            words = f"Md {typeset(float(np.median(values_of_explainer)))}"
             axes.annotate(words, (1.01, -place), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
     return figure
 
@@ -242,7 +243,7 @@ def better_and_worse(analysis: Analysis) -> Drawing:
 
 def _bars(by_name: Mapping[str, FixedSummary]) -> Figure:
     """One bar per name, of settings that got better, stayed, and got worse, with their numbers."""
-    figure, (axes,) = canvas(COLUMN, BAR * max(len(by_name), 1) + 0.75)
+    figure, (axes,) = canvas(COLUMN, BAR_HEIGHT * max(len(by_name), 1) + 0.75)
     widest = max(row.n for row in by_name.values())
     places = [-place for place in range(len(by_name))]
     start = np.zeros(len(by_name))
@@ -250,6 +251,7 @@ def _bars(by_name: Mapping[str, FixedSummary]) -> Figure:
         widths = [getattr(row, kind) for row in by_name.values()]
         look: dict[str, Any] = {"color": colour, "edgecolor": INK, "linewidth": 0.5, "height": 0.7}
         bars = axes.barh(places, widths, left=start, label=name, **look)
+        # A number that does not fit its part of the bar is left out.
         words = [str(width) if width > 0 and width >= 0.06 * widest else "" for width in widths]
         axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK)
         start = start + widths
@@ -277,7 +279,7 @@ def ridge_bars(analysis: Analysis) -> Drawing:
 
 
 def _ridge(coefficients: Sequence[Coefficient]) -> Figure:
-    figure, (axes,) = canvas(COLUMN, 0.75 + COEFFICIENT * max(len(coefficients), 4))
+    figure, (axes,) = canvas(COLUMN, 0.75 + COEFFICIENT_HEIGHT * max(len(coefficients), 4))
     by_factor = rows_by(enumerate(coefficients), lambda placed: placed[1].factor)
     for factor, placed in sorted(by_factor.items()):
         colour, hatch = FACTOR_LOOKS[factor]
@@ -286,6 +288,7 @@ def _ridge(coefficients: Sequence[Coefficient]) -> Figure:
         heights = [-place for place, _ in placed]
         axes.barh(heights, [row.coefficient for _, row in placed], label=factor_in_words(factor), **look)
     for place, row in enumerate(coefficients):
+        # The number stands beyond the end of its bar and of its line.
         sign = 1 if row.coefficient >= 0 else -1
         end = row.coefficient + sign * 2 * (0.0 if math.isnan(row.error) else row.error)
         where: dict[str, Any] = {"textcoords": "offset points", "ha": "left" if sign > 0 else "right", "va": "center"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import math
 import textwrap
 import unicodedata
@@ -52,28 +51,32 @@ def as_text(table: Table, width: int | None = None) -> str:
     width: characters per line; a wider table is written in blocks of columns, the names repeated in each.
     """
     header = [visible(name) for name in table.header]
-    marked = []
-    for column in range(len(header)):
-        marked.append(any(row[column].marked for row in table.rows))
+    has_marks = [False] * len(header)
+    for row in table.rows:
+        for column, cell in enumerate(row):
+            has_marks[column] |= cell.marked
+    # Widths over all groups: their columns stand below each other.
+    widths = list(map(width_of, header))
     groups = []
     for group in table.groups:
-        rows = []
-        for row in group:
-            rows.append([_marked(*cell) for cell in zip(row, marked, strict=True)])
+        rows = [list(map(_marked, row, has_marks)) for row in group]
         groups.append(rows)
-    every = [header, *itertools.chain.from_iterable(groups)]
-    widths = []
-    for column in range(len(header)):
-        widths.append(max(width_of(row[column]) for row in every))
+        for cells in rows:
+            widths = list(map(max, widths, map(width_of, cells)))
     lines = [visible(table.title)]
     blocks = _blocks(widths, table.names, width)
     for block in blocks:
         rule = "-" * (sum(widths[column] for column in block) + len(GAP) * (len(block) - 1))
         lines += [_text_row(header, block, widths, table.names), rule]
         for rows in groups:
-            shown = [row for row in rows if len(blocks) == 1 or any(row[column] for column in block[table.names :])]
-            lines += [_text_row(row, block, widths, table.names) for row in shown] + [rule] * bool(shown)
-    return "\n".join([*lines, *(wrapped(note, width or WIDTH) for note in table.notes)]) + "\n"
+            for cells in rows:
+                # A row without anything else in this block would be its names alone.
+                if len(blocks) == 1 or any(cells[column] for column in block[table.names :]):
+                    lines.append(_text_row(cells, block, widths, table.names))
+            if lines[-1] != rule:
+                lines.append(rule)
+    lines += [wrapped(note, width or WIDTH) for note in table.notes]
+    return "\n".join(lines) + "\n"
 
 
 def as_markdown(table: Table) -> str:
@@ -115,9 +118,11 @@ def as_csv(table: Table) -> str:
     A name that a spreadsheet would run as a formula has a ' before it.
     """
     out = io.StringIO()
+    # One ending on every system: the same table gives the same bytes.
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([_full(name) for name in table.header])
-    writer.writerows([_full(cell.value) for cell in row] for row in table.rows)
+    for row in table.rows:
+        writer.writerow([_full(cell.value) for cell in row])
     return out.getvalue()
 
 
@@ -161,9 +166,11 @@ def width_of(text: str) -> int:
     """Columns of a terminal that a text takes: two for wide East Asian signs, none for combining ones."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text
-    )
+    width = 0
+    for sign in text:
+        if not unicodedata.combining(sign):
+            width += 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+    return width
 
 
 def filled_up(text: str, width: int, *, left: bool) -> str:
@@ -178,6 +185,7 @@ def _blocks(widths: Sequence[int], names: int, width: int | None) -> list[list[i
     others = list(range(names, len(widths)))
     if width is None or not others:
         return [[*first, *others]]
+    # What the names leave, which every block repeats.
     room = width - sum(widths[column] for column in first) - len(GAP) * (names - 1)
     blocks: list[list[int]] = []
     left = -1
@@ -199,9 +207,12 @@ def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _marked(cell: Cell, some: bool) -> str:
+def _marked(cell: Cell, has_marks: bool) -> str:
     """A cell in plain text; in a column that has marks, others have a blank in their place, so that numbers line up."""
-    return f"{visible(cell.shown)}{MARK if cell.marked else ' ' if some and cell.shown else ''}"
+    text = visible(cell.shown)
+    if cell.marked:
+        return f"{text}{MARK}"
+    return f"{text} " if has_marks and cell.shown else text
 
 
 def _markdown(cell: Cell) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bmx_grid.analysis.base import Given, first_by
+from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.points import point_name
 from bmx_grid.core.wording import correlation_in_words, counted, named, number, setting_label, shortened
 from bmx_grid.evaluations.base import Evaluation
@@ -57,21 +57,23 @@ def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
     """
     labels: dict[str, list[str]] = {}
     reasons: dict[str, dict[str, str]] = {}  # by sentence without its model: the whole sentence of each model
-    for one in refused:
-        about = OF_MODEL.match(one.reason)
-        key = one.reason
+    for part in refused:
+        key = part.reason
         model = ""
+        # Models that are not there are refused for one reason, but for their names.
+        about = OF_MODEL.match(part.reason)
         if about is not None:
             model = f"{about['model']} {about['revision']}"
             key = key.replace(about["model"], "MODEL").replace(about["revision"], "REVISION")
-        labels.setdefault(key, []).append(one.label)
-        reasons.setdefault(key, {})[model] = one.reason
+        labels.setdefault(key, []).append(part.label)
+        reasons.setdefault(key, {})[model] = part.reason
     causes: list[tuple[list[str], str]] = []
-    for key, of_models in reasons.items():
-        if len(of_models) == 1:
-            reason = next(iter(of_models.values()))
+    for key, reason_of_model in reasons.items():
+        # A sentence on one model stays as it was.
+        if len(reason_of_model) == 1:
+            (reason,) = reason_of_model.values()
         else:
-            reason = f"{key} MODEL and REVISION are: {', '.join(of_models)}"
+            reason = f"{key} MODEL and REVISION are: {', '.join(reason_of_model)}"
         causes.append((labels[key], reason))
     return causes
 
@@ -109,8 +111,10 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
         point = result.published
         name = point_name(result.explainer, point.w, point.p)
         parts.append(f"{name.removeprefix('the ')} {number(point.correlation, '.4f')}")
-    took = [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
-    parts += ["cached"] if result.cached else took
+    if result.cached:
+        parts.append("cached")
+    else:
+        parts += [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
     return head + ", ".join(parts)
 
 
@@ -118,6 +122,7 @@ def announcement(
     name: str, plan: SweepPlan, spec: GridSpec | None, left_out: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """What a sweep runs and what it leaves out, and warnings. left_out: evaluations and why. spec: as in plan_table."""
+    # Metrics alone have no words to aggregate, and so no grid.
     has_grid = spec is not None and any(setting.explainer is not None for setting in plan.settings)
     grid = f", {len(spec.p) * len(spec.w):,} grid points each" if spec is not None and has_grid else ""
     lines = [f"{name}: {_settings(plan)}{grid}, at most {counted(plan.n_texts_here, 'text')} to score"]
@@ -134,8 +139,8 @@ def _settings(plan: SweepPlan) -> str:
     return f"{counted(len(plan.settings), 'setting')} ({n_cached} cached)"
 
 
-def _each(what: str, refused: Sequence[Refused]) -> list[str]:
-    return [f"{what}: {named(labels)}: {reason}" for labels, reason in _by_cause(refused)]
+def _each(title: str, refused: Sequence[Refused]) -> list[str]:
+    return [f"{title}: {named(labels)}: {reason}" for labels, reason in _by_cause(refused)]
 
 
 def cautions(plan: SweepPlan) -> list[str]:
@@ -144,13 +149,24 @@ def cautions(plan: SweepPlan) -> list[str]:
     Too few human scores, constant ones, too few clusters for intervals, and texts of hardly any words.
     """
     settings = plan.settings
-    spaced = ": for text written without spaces set words=unicode" if all(one.words.plain for one in settings) else ""
+    spaced = ""
+    if all(setting.words.plain for setting in settings):
+        spaced = ": for text written without spaces set words=unicode"
     few_rated: list[str] = []
     constant: list[str] = []
     few_clusters: list[str] = []
-    # All settings of a language pair have the same segments: the first one speaks for them.
-    for setting in first_by(settings, lambda setting: setting.names[:2]).values():
-        part = setting_label(*setting.names[:2])
+    warnings = {
+        f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores": few_rated,
+        "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
+        "differ": constant,
+        " (those that share a source, a reference or a document count as one); intervals and tests need "
+        f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents": few_clusters,
+        f"; attributions to fewer than {FEWEST_WORDS} say little{spaced}": _few_words(settings),
+    }
+    # Reversed twice: of each language pair the first setting, and these in their order.
+    first = {setting.names[:2]: setting for setting in reversed(settings)}
+    for names, setting in reversed(first.items()):
+        part = setting_label(*names)
         segments = setting.segments
         rated = np.isfinite(segments.human_scores)
         scores = segments.human_scores[rated]
@@ -164,21 +180,7 @@ def cautions(plan: SweepPlan) -> list[str]:
         count = len(set(np.asarray(setting.clusters, dtype=np.str_)[rated].tolist()))
         if count < FEWEST_CLUSTERS:
             few_clusters.append(f"the rated segments of {part} are {counted(count, 'cluster')}")
-    advice = (
-        (few_rated, f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores"),
-        (
-            constant,
-            "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
-            "differ",
-        ),
-        (
-            few_clusters,
-            " (those that share a source, a reference or a document count as one); intervals and tests need "
-            f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents",
-        ),
-        (_few_words(settings), f"; attributions to fewer than {FEWEST_WORDS} say little{spaced}"),
-    )
-    return [f"warning: {named(parts, 5)}{words}." for parts, words in advice if parts]
+    return [f"warning: {named(parts, 5)}{advice}." for advice, parts in warnings.items() if parts]
 
 
 def _few_words(settings: Sequence[Setting]) -> list[str]:
@@ -187,9 +189,11 @@ def _few_words(settings: Sequence[Setting]) -> list[str]:
     for setting in settings:
         for role in setting.metric.reads if setting.to_ask is not None else ():
             side = f"the {role} of {setting_label(*setting.names[:2])}"
+            # Settings of one language pair read the same texts.
             if side not in means:
                 texts = setting.segments.texts(role)
-                means[side] = sum(len(setting.words.words(role, text)) for text in texts) / max(len(texts), 1)
+                n_words = sum(len(setting.words.words(role, text)) for text in texts)
+                means[side] = n_words / max(len(texts), 1)
     return [f"{side} has {mean:.1f} words per text" for side, mean in means.items() if mean < FEWEST_WORDS]
 
 
@@ -212,11 +216,14 @@ def plan_table(
     for name, evaluation in evaluations.items():
         seconds = sum(map(evaluation.cost, sizes))
         lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
-    p, w = ((), ()) if spec is None else (spec.p, spec.w)
-    per_w = len(p) * sum(setting.explainer is not None for setting in plan.settings)
+    n_correlations = n_boosted = 0
+    if spec is not None:
+        n_curves = len(spec.p) * sum(setting.explainer is not None for setting in plan.settings)
+        n_correlations = n_curves * len(spec.w)
+        n_boosted = n_curves * sum(weight != 1 for weight in spec.w)
     total = (
-        f"{_settings(plan)}, {counted(per_w * len(w), 'correlation')}, "
-        f"{per_w * sum(weight != 1 for weight in w):,} of them with w other than 1; at most "
+        f"{_settings(plan)}, {counted(n_correlations, 'correlation')}, "
+        f"{n_boosted:,} of them with w other than 1; at most "
         f"{counted(plan.n_texts, 'text')} to score before repeats are taken out"
     )
     lines.append(fitted(total))

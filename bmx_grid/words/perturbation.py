@@ -49,10 +49,10 @@ class Item(NamedTuple):
 
     def text(self, role: Role) -> str:
         """The text of a role. Raises ValueError when the item lacks it."""
-        found: str | None = getattr(self, role)
-        if found is None:
+        text: str | None = getattr(self, role)
+        if text is None:
             raise ValueError(f"an item without a {role} was handed to something that reads it")
-        return found
+        return text
 
     def texts(self) -> dict[Role, str]:
         """The texts that are not None, by role, in the order of ROLES."""
@@ -119,7 +119,8 @@ class Plan:
             shown = [word if stays else self.replacement for word, stays in zip(self.words, kept, strict=True)]
             return gaps[0] + "".join(word + gap for word, gap in zip(shown, gaps[1:], strict=True))
         places = [place for place, stays in enumerate(kept) if stays]
-        inner = "".join((gaps[place] if at > 0 else "") + self.words[place] for at, place in enumerate(places))
+        # A word that goes takes the gap before it along; the first one that stays has the first gap before it.
+        inner = "".join((gaps[place] if rank > 0 else "") + self.words[place] for rank, place in enumerate(places))
         return gaps[0] + inner + gaps[-1]
 
 

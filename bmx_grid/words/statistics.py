@@ -35,6 +35,7 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     for place, (words, elsewhere) in enumerate(zip(rows, _other_counts(rows, clusters), strict=True)):
         if not words:
             continue
+        # frequencies spread over powers of ten; a word that occurs nowhere else has 0
         frequency = np.log1p(elsewhere)
         text = " ".join(words)
         length = max(len(text), 1)
@@ -60,6 +61,7 @@ def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints) -> list[Ints]:
             words.append(seen[word])
     number = np.array(words, dtype=np.int64)
     lengths = [len(row) for row in rows]
+    # cluster and word as one number, so that one sort counts the words of all clusters
     in_cluster = np.repeat(clusters, lengths) * len(numbers) + number
     _, place, of_cluster = np.unique(in_cluster, return_inverse=True, return_counts=True)
     elsewhere = np.bincount(number)[number] - of_cluster[place]

@@ -65,9 +65,11 @@ class WordTags:
     def take(self, rows: Iterable[int]) -> WordTags:
         """The tags of these texts, in their order."""
         chosen = list(rows)
-        texts = (self.words, self.category, self.severity)
-        words, *errors = (None if part is None else tuple(part[row] for row in chosen) for part in texts)
-        return WordTags(words or (), Labels.from_rows(self.labels[row] for row in chosen), *errors)
+        words = tuple(self.words[row] for row in chosen)
+        labels = Labels.from_rows(self.labels[row] for row in chosen)
+        category = None if self.category is None else tuple(self.category[row] for row in chosen)
+        severity = None if self.severity is None else tuple(self.severity[row] for row in chosen)
+        return WordTags(words, labels, category, severity)
 
     def fingerprint(self) -> dict[str, object]:
         """SHA-256 of words, tags, categories and severities."""
@@ -120,6 +122,9 @@ class ErrorSpan:
     category: str = ""
 
 
+UNTOUCHED = ErrorSpan(0, 0, severity="")  # in place of the span of a word that none touches
+
+
 def tags_of_spans(
     texts: Sequence[str], spans: Sequence[Sequence[ErrorSpan]], words: Sequence[Sequence[str]]
 ) -> tuple[WordTags, Ragged]:
@@ -129,16 +134,19 @@ def tags_of_spans(
     (empty ones, which mark an omission, and blanks) say nothing. words: of each text, in order.
     Raises KeyError for a severity without a weight, ValueError for words that are not in their text.
     """
-    heaviest = [_heaviest(*parts) for parts in zip(texts, spans, words, strict=True)]
-    marked = []
+    bad = []
     categories = []
     severities = []
-    for row in heaviest:
-        marked.append([span is not None for span in row])
-        categories.append(tuple("" if span is None else span.category for span in row))
-        severities.append(tuple("" if span is None else span.severity for span in row))
-    tags = WordTags(tuple(map(tuple, words)), Labels.from_rows(marked), tuple(categories), tuple(severities))
-    return tags, Ragged.from_rows([0.0 - WEIGHTS[span.severity] if span else 0.0 for span in row] for row in heaviest)
+    scores = []
+    for parts in zip(texts, spans, words, strict=True):
+        heaviest = _heaviest(*parts)
+        bad.append([span is not UNTOUCHED for span in heaviest])
+        categories.append(tuple(span.category for span in heaviest))
+        severities.append(tuple(span.severity for span in heaviest))
+        # 0.0 minus, so that an error without weight scores 0.0 and not -0.0
+        scores.append([0.0 - WEIGHTS[span.severity] if span is not UNTOUCHED else 0.0 for span in heaviest])
+    tags = WordTags(tuple(map(tuple, words)), Labels.from_rows(bad), tuple(categories), tuple(severities))
+    return tags, Ragged.from_rows(scores)
 
 
 def shares_of_spans(
@@ -167,16 +175,17 @@ def shares_of_spans(
     return shares
 
 
-def _heaviest(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> list[ErrorSpan | None]:
-    """The heaviest span that touches each word. Raises ValueError for a word that is not in its text, in order."""
-    heaviest: list[ErrorSpan | None] = []
+def _heaviest(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> list[ErrorSpan]:
+    """The heaviest span that touches each word, or UNTOUCHED. Raises ValueError for a word that is not in its text."""
+    heaviest: list[ErrorSpan] = []
     end = 0
+    # from the end of the word before: a word that comes twice is found at its own place
     for word in words if spans else ():
         start = text.index(word, end)
         end = start + len(word)
         touching = [span for span in spans if max(start, span.start) < min(end, span.end)]
-        heaviest.append(max(touching, key=lambda span: WEIGHTS[span.severity], default=None))
-    return heaviest or [None] * len(words)
+        heaviest.append(max(touching, key=lambda span: WEIGHTS[span.severity], default=UNTOUCHED))
+    return heaviest or [UNTOUCHED] * len(words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,10 +230,10 @@ def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
     equal compatibility form (NFKC) match.
     Characters that one side lacks are found as by `difflib`, the longest common run first.
     """
-    for escaped in ((False, False), (True, False), (False, True), (True, True)):  # a text may hold "&amp;" itself
-        left, right = (
-            [_folded(word, how) for word in side] for side, how in zip((tokens, words), escaped, strict=True)
-        )
+    # a text may hold "&amp;" itself: as they are first, then the entities of one side, of the other, of both
+    for of_tokens, of_words in ((False, False), (True, False), (False, True), (True, True)):
+        left = [_folded(token, of_tokens) for token in tokens]
+        right = [_folded(word, of_words) for word in words]
         if "".join(left) == "".join(right):
             break
     shared, replaced = _matched(left, right)
@@ -251,13 +260,15 @@ def _folded(word: str, unescape: bool) -> str:
 
 def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
     """By token and word how many characters were matched, and how many pairs of them were replaced one by one."""
-    token_of, word_of = ([place for place, word in enumerate(side) for _ in word] for side in (left, right))
+    token_of = _places_of_characters(left)
+    word_of = _places_of_characters(right)
     first_text = "".join(left)
     second_text = "".join(right)
     if first_text == second_text:
         return Counter(zip(token_of, word_of, strict=True)), 0
     shared: Counter[tuple[int, int]] = Counter()
     replaced = 0
+    # autojunk would take the frequent characters of a text of 200 or more for noise, and match none of them
     matcher = difflib.SequenceMatcher(None, first_text, second_text, autojunk=False)
     for kind, first, last, start, end in matcher.get_opcodes():
         signs = first_text[first:last] + second_text[start:end]
@@ -266,6 +277,14 @@ def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int,
             shared.update(zip(token_of[first:last], word_of[start:end], strict=True))
             replaced += last - first if kind == "replace" else 0
     return shared, replaced
+
+
+def _places_of_characters(words: Sequence[str]) -> list[int]:
+    """The word that each character of the words is in."""
+    places: list[int] = []
+    for place, word in enumerate(words):
+        places += [place] * len(word)
+    return places
 
 
 def carry_labels(alignment: Alignment, bad: Flags) -> tuple[Flags, Flags]:
@@ -289,6 +308,7 @@ def carry_scores(alignment: Alignment, scores: Floats, how: How = "mean") -> Flo
         raise ValueError(f"{len(scores)} values for {alignment.tokens} tokens")
     if how not in get_args(How):
         raise ConfigError("scores of several tokens: " + unknown("way", how, get_args(How)))
+    # one value per linked pair: a token of several words stands there several times
     values = np.asarray(scores, dtype=np.float64)[alignment.token]
     word = alignment.word
     known = np.bincount(word, minlength=alignment.words) > 0
@@ -322,6 +342,7 @@ class Carried:
 
     def only_known(self, attributions: Ragged) -> tuple[Labels, Ragged]:
         """Labels, and attributions of the scored words, without the words whose label is not known."""
+        # how many known words come before each word: the new offsets are those at the old ones
         before = np.concatenate([[0], np.cumsum(self.known)]).astype(np.int64)
         offsets = before[self.labels.offsets]
         return Labels(self.labels.bad[self.known], offsets), Ragged(attributions.values[self.known], offsets)
