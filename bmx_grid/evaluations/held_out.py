@@ -84,14 +84,15 @@ def terms_of(
     groups: N names each, of systems, raters or domains; texts: of each side N rows of words; clusters: N labels.
     Each PER_TERM clusters allow one term of the texts, those of all sides in turn.
     """
-    of_groups = [levels(names) for names in groups]
-    of_sides = [text_statistics(rows, codes(clusters)) for rows in texts]
+    numbers = codes(clusters)
+    columns_of_groups = [levels(names) for names in groups]
+    columns_of_sides = [text_statistics(rows, numbers).T for rows in texts]
     # In turn, so that few clusters leave terms of every side.
     in_turn: list[Floats] = []
-    for columns in zip(*(side.T for side in of_sides), strict=True):
+    for columns in zip(*columns_of_sides, strict=True):
         in_turn += columns
-    of_texts = in_turn[: number_of(codes(clusters)) // PER_TERM]
-    return np.column_stack([np.empty((len(clusters), 0)), *of_groups, *of_texts])
+    columns_of_texts = in_turn[: number_of(numbers) // PER_TERM]
+    return np.column_stack([np.empty((len(clusters), 0)), *columns_of_groups, *columns_of_texts])
 
 
 def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Rated, Flags]:

@@ -171,9 +171,9 @@ def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Fl
     G: groups of codes 0 to max(groups), of which those without variance or with fewer than three used segments are NaN.
     Segments with NaN in human or in any column are left out.
     """
-    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
     correlations = np.full((scores.shape[1], number_of(groups)), np.nan)
-    correlations[:, np.unique(groups[used])] = _within(kind, scores[used], human[used], members_of(groups[used]))
+    scores, human, groups, _ = _scored(scores, human, groups, groups)
+    correlations[:, np.unique(groups)] = _within(kind, scores, human, members_of(groups))
     return correlations
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.core.ragged import Floats
-from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import Item, Request, Role
 
 if TYPE_CHECKING:
@@ -140,7 +139,8 @@ class Metric(Component):
 
         By default the score and a 1, so that the score of a system is the mean of its segments.
         """
-        return by_mean(self.score(items))
+        scores = self.score(items)
+        return np.stack([scores, np.ones(len(scores))], axis=1)
 
     def combine(self, sums: Floats) -> Floats:
         """float64[...] scores of systems from float64[..., k] sums of their segments' statistics; NaN without segments.
@@ -148,7 +148,8 @@ class Metric(Component):
         BLEU, chrF, TER and WER of a system are no means of segment scores: their statistics are counts, and a
         resample of segments is a matrix product.
         """
-        return mean(sums)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts that `copies` versions of `item` need: above `copies` only for a metric built on another.

@@ -85,9 +85,9 @@ class Sentinel(SentenceEmbedding):
 
     def columns(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] what it sees: a sentence vector, or logarithms of lengths and their squares."""
-        roles: tuple[Role, ...] = (self.ground_truth, "hypothesis")
         if self.sees != "lengths":
-            return self.embedded([item.text(roles[self.sees == "hypothesis"]) for item in items])
+            role: Role = "hypothesis" if self.sees == "hypothesis" else self.ground_truth
+            return self.embedded([item.text(role) for item in items])
         counts = []
         for item in items:
             truth = item.text(self.ground_truth)

@@ -108,10 +108,7 @@ class WordMatch(_OfWords):
 
     def combine(self, sums: Floats) -> Floats:
         """From summed counts (shared words, hypothesis words, reference words)."""
-        sums = np.asarray(sums, dtype=np.float64)
-        shared = sums[..., 0]
-        hypothesis = sums[..., 1]
-        reference = sums[..., 2]
+        shared, hypothesis, reference = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
         # F1 = 2 PR / (P + R) is what both sides share, over the mean of their numbers
         possible = {"precision": hypothesis, "recall": reference, "f1": (hypothesis + reference) / 2}[self.measure]
         nothing = np.asarray((hypothesis == 0) & (reference == 0), dtype=np.float64)
@@ -127,9 +124,7 @@ def _shared(hypothesis: list[str], reference: list[str]) -> int:
 
 def _edit_rate(sums: Floats) -> Floats:
     """float64[...] edits per word from float64[..., 2] sums; without words 1 for any edits, and 0 for none."""
-    sums = np.asarray(sums, dtype=np.float64)
-    edits = sums[..., 0]
-    words = sums[..., 1]
+    edits, words = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     return np.asarray(np.divide(edits, words, out=np.asarray(edits > 0, dtype=np.float64), where=words > 0))
 
 

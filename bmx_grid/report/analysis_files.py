@@ -148,11 +148,11 @@ def write_analysis(
     Raises StoreError when a file cannot be written, ConfigError for one that is somebody else's.
     """
     figures = folder / "figures"
-    of_page = page_figures(analysis)
+    drawings = page_figures(analysis)
     others = further_figures(analysis) if every_figure else []
     # All files are claimed before one is written: a refusal leaves no half of an analysis.
-    claim([*(figure_file(drawing, figures) for drawing in (*of_page, *others)), folder / REPORT])
-    shown = [(drawing, save(drawing, figures)) for drawing in of_page]
+    claim([*(figure_file(drawing, figures) for drawing in (*drawings, *others)), folder / REPORT])
+    shown = [(drawing, save(drawing, figures)) for drawing in drawings]
     further = [save(drawing, figures) for drawing in others]
     # Too long for a page: they are written as CSV alone.
     tables = [table for table in analysis.tables() if not table.data]

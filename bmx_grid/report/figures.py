@@ -176,10 +176,11 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
     """Names stand above their rows, so that the figure fits a column and a phone. ceiling: is a dashed line."""
     figure, (axes,) = canvas(COLUMN, 0.7 + ROW * max(len(rows), 3))
     for place, row in enumerate(rows):
+        names = [label(part, SHORT_LABEL) for part in row.names if part]
         axes.text(
             0.01,
             -place + 0.3,
-            " · ".join(label(part, SHORT_LABEL) for part in row.names if part),
+            " · ".join(names),
             transform=axes.get_yaxis_transform(),
             fontsize=6.5,
             va="center",
@@ -196,17 +197,19 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
         values = {"gain": row.gain.value, **row.marks}
         for kind, value in values.items():
             marker, size, colour = MARKS[kind]
+            is_gain = kind == "gain"
+            entry = POOLED if is_gain and ceiling is not None else kind
             axes.plot(
                 [value],
                 [height],
                 linestyle="none",
                 marker=marker,
                 markersize=size,
-                color=PAPER if kind == "gain" and not row.filled else colour,
+                color=PAPER if is_gain and not row.filled else colour,
                 markeredgecolor=colour,
                 markeredgewidth=1.0,
-                zorder=4 if kind == "gain" else 3,
-                label=(POOLED if ceiling is not None and kind == "gain" else kind) if place == 0 else None,
+                zorder=4 if is_gain else 3,
+                label=entry if place == 0 else None,  # once, for the legend
             )
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
