@@ -56,7 +56,7 @@ CLUSTERED = (
     f"{BOOTSTRAPPED} pairs on by a bootstrap of them (none with fewer than 3)."
 )
 SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of these counts."
-SUMMARY = (
+SUMMARY_COLUMNS = (
     "n",
     "better",
     Column("worse", "equal or worse"),
@@ -405,7 +405,7 @@ def tables(result: Gains) -> Iterator[Table]:
     by_factor = with_keys(result.fixed_by, "factor", "explainer", "name")
     controls = with_keys(result.controls, "control", "explainer")
     if by_factor and not result.judged:
-        columns = ("factor", "name", "explainer", *SUMMARY, Column("mean_baseline", "mean baseline", ".4f"))
+        columns = ("factor", "name", "explainer", *SUMMARY_COLUMNS, Column("mean_baseline", "mean baseline", ".4f"))
         title = "Gains at the fixed points by data set, language pair and metric"
         yield Table.of("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
     if controls:
@@ -415,6 +415,6 @@ def tables(result: Gains) -> Iterator[Table]:
             "best point of each setting, chosen where it is judged, the metric alone among them; what random "
             "attributions reach there is found by looking at the whole grid, not by an explanation."
         )
-        of_controls = ("control", "explainer", *SUMMARY)
+        of_controls = ("control", "explainer", *SUMMARY_COLUMNS)
         notes = (note, *notes[:2])
         yield Table.of("controls", "Control settings", controls, of_controls, notes, by=["control"], names=2)

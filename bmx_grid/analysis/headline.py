@@ -16,7 +16,7 @@ from bmx_grid.analysis.gains import (
     COUNTED,
     MARKED,
     SIGN_TEST,
-    SUMMARY,
+    SUMMARY_COLUMNS,
     DeclaredGain,
     FixedSummary,
     SettingAtPoints,
@@ -127,7 +127,7 @@ def not_evidence(given: Given) -> list[str]:
 def tables(result: Headline) -> Iterator[Table]:
     """Per explainer its point and what it gains there, without verdicts; every setting; gains that were tested."""
     notes = [COUNTED, f"{CLUSTERED} {SIGN_TEST}", result.points]
-    columns: tuple[Any, ...] = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY)
+    columns: tuple[Any, ...] = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY_COLUMNS)
     if result.headline and result.overview:
         rows = [{"explainer": name, **vars(row), "total": name == ALL} for name, row in result.overview.items()]
         title = "Gains at one (w, p) per explainer"

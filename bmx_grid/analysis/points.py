@@ -22,7 +22,7 @@ from bmx_grid.measures.correlation import TIE, beats, first_within_rounding, pla
 from bmx_grid.measures.grid import Point, nearest_point
 
 # Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of these data sets together.
-PUBLISHED = {name: Point(**point) for name, point in load_option("grid", "paper")["fixed"].items()}
+PUBLISHED_POINTS = {name: Point(**point) for name, point in load_option("grid", "paper")["fixed"].items()}
 PAPERS_DATASETS = frozenset(("wmt17", "eval4nlp21", "mlqe_pe"))
 NOWHERE = Point(float("nan"), float("nan"))
 NO_BOOST = Point(p=float("nan"), w=1.0)
@@ -291,7 +291,7 @@ def _elsewhere(table: GridTable, other: GridTable) -> str:
 def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -> str:
     """How a point may be described that was given: the paper's own is in-sample on the paper's data sets."""
     is_there = used in (point, NO_BOOST, NOWHERE)  # else its nearest neighbour is used
-    if PUBLISHED.get(explainer) != point:
+    if PUBLISHED_POINTS.get(explainer) != point:
         origin = "given" if is_there else "nearest to the given one"
         return f"{origin} (what it was chosen on is not known here)"
     papers = [name for name in datasets if name in PAPERS_DATASETS]
@@ -302,4 +302,4 @@ def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -
 
 def point_name(explainer: str, w: float, p: float) -> str:
     """The point at which an explainer was evaluated: "the published point", or "w 0.3, p -1" for any other."""
-    return "the published point" if PUBLISHED.get(explainer) == Point(p=p, w=w) else point_in_words(w, p)
+    return "the published point" if PUBLISHED_POINTS.get(explainer) == Point(p=p, w=w) else point_in_words(w, p)

@@ -41,7 +41,7 @@ from bmx_grid.core.wording import first_line
 from bmx_grid.words.perturbation import Role
 
 STORE_VERSION = 4  # that is written and read
-ATTEMPTS = 100  # listings of a folder whose files other processes replace meanwhile
+LISTINGS = 100  # listings of a folder whose files other processes replace meanwhile
 GROUP_ROWS = 2**16
 STATISTICS_COLUMN = "statistics"
 
@@ -194,7 +194,7 @@ class Slot:
     def _tables(self) -> Iterator[Any]:
         """All rows that are kept, in tables; some may be there twice."""
         seen: set[Place] = set()
-        for _ in range(ATTEMPTS):
+        for _ in range(LISTINGS):
             gone = 0
             for file in [file for file in files_of(self.parts, ".parquet") if file not in seen]:
                 try:

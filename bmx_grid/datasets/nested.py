@@ -26,7 +26,7 @@ from bmx_grid.core.wording import visible
 OUTPUTS = {"hyps": "_###_", "tgt_text": "_#_"}  # the field of the outputs, and what parts the id
 IDS = {"hyps": "item_id", "tgt_text": "doc_id"}
 SOURCES = {"hyps": "src", "tgt_text": "src_text"}
-REFERENCE = "refA"  # of WMT25, among the outputs
+REFERENCE_SYSTEM = "refA"  # of WMT25, among the outputs
 NO_JUDGEMENTS = (*OUTPUTS, "src", "ref", "refs", "resources")
 ROUND = "human"  # how the scores of WMT25 begin; their mean is the score
 
@@ -104,10 +104,10 @@ def _outputs(record: Mapping[str, Any], line: int, where: str) -> Iterator[Outpu
     source = _text(record.get(SOURCES[layout]), f"{where}, {SOURCES[layout]}")
     if given is not None and source is None:
         raise DataError(f"{where}: no source, the field {SOURCES[layout]}; write a text.")
-    judgements = _judgements(record, None if given is None else {*texts, REFERENCE}, where)
+    judgements = _judgements(record, None if given is None else {*texts, REFERENCE_SYSTEM}, where)
     reference = _reference(record, where)
     if layout == "tgt_text" and reference is None:
-        reference = texts.pop(REFERENCE, None)
+        reference = texts.pop(REFERENCE_SYSTEM, None)
     systems = [system for system, text in texts.items() if text is not None]
     if given is None:
         systems = list(dict.fromkeys(chain.from_iterable(judgements.values())))

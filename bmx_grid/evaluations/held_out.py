@@ -18,8 +18,7 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec
-from bmx_grid.measures.grid_resampling import FOLDS as FOLDS_PLACE
-from bmx_grid.measures.grid_resampling import to_scale
+from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
 from bmx_grid.measures.nuisance import NO_DONOR, PER_TERM, donors, levels, log_words
 from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of

@@ -52,7 +52,7 @@ from bmx_grid.measures.resampling import (
 
 # places in the seed
 SELECTION = 1
-FOLDS = 3
+FOLDS_PLACE = 3
 PART_CELLS = 2**26  # segments x p copied for a part at a time: 512 MiB
 MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
 BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a processor's cache
@@ -125,7 +125,7 @@ def cross_fit(sample: GridSample, folds: int = 10, seed: int = 0) -> Floats:
     scores = np.full(len(sample.base), np.nan)
     if not sample.enough:
         return scores
-    fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS]))
+    fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS_PLACE]))
     best = first_within_rounding(sample.grids_on([fold != number for number in range(number_of(fold))]))
     for number in np.flatnonzero(best >= 0):
         row, column = divmod(int(best[number]), len(sample.w))

@@ -59,14 +59,14 @@ if TYPE_CHECKING:
 
 ROW = 0.28  # inches, of a gain
 MOST_GAINS = 48  # of one figure; more go on in further ones
-LENGTH = "length alone"
-REASSIGNED = "attributions of another segment"
+LENGTH_MARK = "length alone"
+REASSIGNED_MARK = "attributions of another segment"
 POOLED = "segment r"  # a column of the metrics alone, as is the next
 WITHIN_SOURCES = "PDP"
 MARKS = {
     "gain": ("o", 4.5, BLUE),
-    LENGTH: ("^", 3.8, ORANGE),
-    REASSIGNED: ("x", 3.8, GREY),
+    LENGTH_MARK: ("^", 3.8, ORANGE),
+    REASSIGNED_MARK: ("x", 3.8, GREY),
     WITHIN_SOURCES: ("^", 3.8, ORANGE),
 }
 HEIGHT = 2.5  # inches, of the curves of a setting
@@ -100,7 +100,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         boost = row.boost.replace("_", " ") if several else ""
         pair = f"{row.dataset} {row.language_pair}" if row.pairs == 1 else ""
         names = (row.metric, row.explainer, boost, pair, row.human)
-        marks = {LENGTH: row.length_gain.value, REASSIGNED: row.reassigned_gain}
+        marks = {LENGTH_MARK: row.length_gain.value, REASSIGNED_MARK: row.reassigned_gain}
         rows.append(Bar(names, row.gain, row.verdict == HELPS, marks))
     helping = sum(row.filled for row in rows)
     caption = (

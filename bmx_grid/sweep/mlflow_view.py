@@ -22,7 +22,7 @@ COLUMNS = {
     **{"tags.`verdict`": 180},
 }
 TAG = "mlflow.sharedViewState."
-LONGEST_NAME = 60  # characters of a view's
+LONGEST_TITLE = 60  # characters of a view's
 
 
 def view(sweep: str, name: str, created: int) -> tuple[str, str]:
@@ -40,7 +40,7 @@ def view(sweep: str, name: str, created: int) -> tuple[str, str]:
         "columnWidths": COLUMNS,
         "runsHiddenMode": "FIRST_20_RUNS",
     }
-    title = f"{shortened(name, LONGEST_NAME)} {sweep[:6]}"
+    title = f"{shortened(name, LONGEST_TITLE)} {sweep[:6]}"
     named = {"name": title, "createdAt": created, "updatedAt": created, "state": json.dumps(state)}
     return f"{TAG}{_key(sweep)}", json.dumps(named)
 

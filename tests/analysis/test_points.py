@@ -9,7 +9,7 @@ from some_tables import P, W, flat, lime, peaked, table
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.points import (
-    PUBLISHED,
+    PUBLISHED_POINTS,
     best_points,
     check_selection,
     chosen_points,
@@ -28,7 +28,7 @@ def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):
     return {(dataset, pair, metric, explainer): peaked(p, gain=gain)}
 
 
-AS_PUBLISHED = {"fixed": {"lime": PUBLISHED["lime"]}}
+AS_PUBLISHED = {"fixed": {"lime": PUBLISHED_POINTS["lime"]}}
 OUTSIDE = {"fixed": {"lime": Point(p=-13.1, w=0.4)}}
 GIVEN = "given (what it was chosen on is not known here)"
 NEAREST, OTHER = "nearest to the published one", "nearest to the given one (what it was chosen on is not known here)"
@@ -45,7 +45,7 @@ NEAREST, OTHER = "nearest to the published one", "nearest to the given one (what
         pytest.param({**one("mine"), **one("wmt17")}, AS_PUBLISHED, f"{NEAREST} (in-sample on wmt17)", id="both"),
         pytest.param(one("mqm21"), AS_PUBLISHED, f"{NEAREST} (chosen on other data)", id="on other data"),
         pytest.param(one("wmt17"), {"fixed": {"lime": Point(p=-1.4, w=0.5)}}, GIVEN, id="of the user"),
-        pytest.param(one("wmt17"), {"fixed": {"lime": PUBLISHED["erasure"]}}, OTHER, id="of another explainer"),
+        pytest.param(one("wmt17"), {"fixed": {"lime": PUBLISHED_POINTS["erasure"]}}, OTHER, id="of another explainer"),
         *[
             pytest.param(one("wmt17"), {"select_from": table(one(name, **other, p=0.3))}, told, id=why)
             for name, other, told, why in (
@@ -133,7 +133,7 @@ def test_the_selection_has_the_medians_and_the_point_that_is_used():
     assert (row.explainer, row.n, row.strict_n) == ("lime", 2, 1), "nothing improves the second setting"
     assert (row.p, row.w) == median(table(surfaces))[:2]
     assert (row.strict_p, row.strict_w) == (-1.0, 0.5)
-    used = grid_point(table(surfaces), PUBLISHED["lime"])
+    used = grid_point(table(surfaces), PUBLISHED_POINTS["lime"])
     assert (row.used_p, row.used_w) == pytest.approx((used.p, used.w), nan_ok=True)
     assert row.origin.startswith(NEAREST)
 

@@ -28,7 +28,7 @@ def rows():
 
 
 def asked(**frames):
-    given = Given({name: completed(found, best_systems.TABLES[name]) for name, found in frames.items()})
+    given = Given({name: completed(found, best_systems.ROW_TYPES[name]) for name, found in frames.items()})
     return list(best_systems.tables(best_systems.compute(given)))
 
 

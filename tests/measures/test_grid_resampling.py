@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid_resampling import FOLDS, GridSample, cross_fit, largest_gains, selection_adjusted
+from bmx_grid.measures.grid_resampling import FOLDS_PLACE, GridSample, cross_fit, largest_gains, selection_adjusted
 from bmx_grid.measures.resampling import dealt
 
 W = np.array([0.0, 0.4, 0.8, 1.0])
@@ -56,7 +56,7 @@ def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
 @pytest.mark.parametrize("clusters", [None, 30])
 def test_each_fold_has_the_point_that_is_best_on_the_others_in_units_of_the_base_score(clusters):
     sample = sample_of(n=100, added=0.6, clusters=clusters)
-    fold = dealt(sample.cluster, 10, np.random.default_rng([3, FOLDS]))
+    fold = dealt(sample.cluster, 10, np.random.default_rng([3, FOLDS_PLACE]))
     expected, points = np.empty(100), set()
     for number in range(10):
         others = fold != number

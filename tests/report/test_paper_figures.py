@@ -19,7 +19,7 @@ from bmx_grid.core.wording import WRITTEN, label, written
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.canvas import BLUE, COLUMN, PAGE, save, style
-from bmx_grid.report.figures import LENGTH, MOST_GAINS, REASSIGNED, boosts, declared_gains, setting_drawing
+from bmx_grid.report.figures import LENGTH_MARK, MOST_GAINS, REASSIGNED_MARK, boosts, declared_gains, setting_drawing
 from bmx_grid.report.paper_figures import better_and_worse, gains_by
 
 HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"
@@ -217,7 +217,7 @@ def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_t
     names = ["m1 · LIME · share negative", "m1 · LIME · learned", "m2 · LIME · learned · d de-en"]
     assert [text.get_text() for text in axes.texts] == names
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH, REASSIGNED]
+    assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH_MARK, REASSIGNED_MARK]
     assert "correlation, boosted minus metric alone" in drawing.caption and "it helps, 1 of 3" in drawing.caption
 
 

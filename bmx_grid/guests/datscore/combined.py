@@ -30,7 +30,7 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
-COMBINED = "metric.combined"  # its key, for messages
+KEY = "metric.combined"  # its key, for messages
 VALUES_OF_A_PART = 256  # of a store
 Make = Callable[[Any], Sequence[Any]]
 
@@ -202,13 +202,13 @@ class Combined(Mixed):
 
     def __post_init__(self) -> None:
         if not self.metrics:
-            raise ConfigError(f"{COMBINED}.metrics is empty: name at least one metric, as {COMBINED}.metrics=[chrf].")
+            raise ConfigError(f"{KEY}.metrics is empty: name at least one metric, as {KEY}.metrics=[chrf].")
         members = tuple(_member(entry, row, self.seed) for row, entry in enumerate(self.metrics))
         object.__setattr__(self, "metrics", members)
         twice = next((name for name, count in Counter(self.part_names).items() if count > 1), None)
         if twice is not None:
-            raise ConfigError(f"{COMBINED}.metrics: there are two metrics '{twice}'; give one of them another `name`.")
-        self.check_weights(COMBINED)
+            raise ConfigError(f"{KEY}.metrics: there are two metrics '{twice}'; give one of them another `name`.")
+        self.check_weights(KEY)
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -284,9 +284,7 @@ class Combined(Mixed):
         whole = self._whole()
         used = whole[np.isfinite(whole).all(axis=1)]
         if not len(used):
-            raise ConfigError(
-                f"{COMBINED}: no segment has a score of every metric; leave out metrics, or write scale=raw."
-            )
+            raise ConfigError(f"{KEY}: no segment has a score of every metric; leave out metrics, or write scale=raw.")
         varies = np.ptp(used, axis=0) > 0
         sds = np.where(varies, used.std(axis=0), 1.0)
         return np.asarray(np.where(varies, (raw - used.mean(axis=0)) / sds, 0.0))
@@ -317,7 +315,7 @@ def _read_by(metric: Metric, item: Item) -> Item:
 
 def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:
     """The name and the metric that an entry of `metrics` stands for."""
-    where = f"{COMBINED}.metrics[{row}]"
+    where = f"{KEY}.metrics[{row}]"
     if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], Metric):
         return entry
     if isinstance(entry, str):

@@ -13,7 +13,7 @@ from bmx_grid.guests.difficulty.difficulty_rows import BinRow, DifferenceRow, Ra
 
 ON_THESE = "on these systems"
 SYMBOLS = {"pearson": "r", "kendall": "τ", "spearman": "ρ"}
-TABLES: dict[str, type[SettingRow]] = {
+ROW_TYPES: dict[str, type[SettingRow]] = {
     "top_systems": TopRow,
     "ranks": RankRow,
     "top_differences": DifferenceRow,
@@ -40,7 +40,7 @@ def compute(given: Given) -> dict[str, Any]:
     Each metric once, from its first explainer: rows are of the metric alone. Of a metric that is fitted on the systems
     compared, these rows only.
     """
-    return {name: _of_metrics(given.rows(name, row)) for name, row in TABLES.items() if name in given.frames}
+    return {name: _of_metrics(given.rows(name, row)) for name, row in ROW_TYPES.items() if name in given.frames}
 
 
 def _of_metrics(rows: Sequence[Any]) -> list[Any]:

@@ -39,7 +39,7 @@ from bmx_grid.measures.paired_tests import Drawn, drawn_correlations, p_of_swaps
 from bmx_grid.measures.systems import outliers, ranges_by_wins
 
 TaskStatistic = Literal[AgreementStatistic, "pearson", "system_pearson", "document_kendall"]
-CORRELATIONS = ("pearson", "system_pearson", "document_kendall")  # from -1 to 1; the other statistics are shares
+FROM_MINUS_ONE = ("pearson", "system_pearson", "document_kendall")  # from -1 to 1; the other statistics are shares
 OF_SYSTEM_SCORES = ("pairwise_accuracy", "system_pearson")
 
 
@@ -161,7 +161,7 @@ class TasksEvaluation(Evaluation):
         values = {task.name: self._values(task) for task in tasks}
         for task in tasks:
             for metric, value in values[task.name].items():
-                correlation = 2 * value - 1 if task.statistic in CORRELATIONS else value
+                correlation = 2 * value - 1 if task.statistic in FROM_MINUS_ONE else value
                 row = TaskScore(task.dataset, task.language_pair, ALONE, task.statistic, correlation, task.weight)
                 results[first_of[metric]].setdefault("task_scores", []).append(row)
         for metric, rank in self._ranking(tasks, values, list(first_of), each):
