@@ -37,9 +37,8 @@ MOST_DEPTH = 100
 UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
 OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")  # of its name: Hydra would follow a path to any YAML file of this machine
 CHOICE = re.compile(r"(?:(?:override|optional) +)*/?(\w+)")  # the group that an entry of `defaults` chooses in
-KEY_REFERENCE = re.compile(
-    r"\$\{[^${}:]+\}"
-)  # a reference to another key; with a colon it calls a resolver, such as oc.env
+# A reference to another key; with a colon it calls a resolver, such as oc.env.
+KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
 
 
 def composed(
@@ -105,15 +104,27 @@ def naming_files(lines: Sequence[str], folder: Path | None) -> Iterator[None]:
         yield
     except (ConfigError, StoreError) as error:
         key = re.split(r"[: ]", str(error))[0]
-        if any(line.lstrip("+~").partition("=")[0] == key for line in lines):
+        file = _file_that_sets(key, lines, folder)
+        if file is None:
             raise
-        named = {*re.findall(r"[\w-]+", " ".join(lines)), *key.split(".")}  # options, and that of the key
-        for group, name, file in _user_files(folder):
-            keys = {"sweep": _option(group, name, file)} if name in named else {}
-            node = keys.get("sweep") if group in WHOLE_GROUPS else {group: keys.get("sweep")}
-            if keys and _holds(node, key.split(".")):
-                raise type(error)(f"{file}: {error}") from error
-        raise
+        raise type(error)(f"{file}: {error}") from error
+
+
+def _file_that_sets(key: str, lines: Sequence[str], folder: Path | None) -> Path | None:
+    """The user's file behind a key; None where an override sets it, or none of the chosen options does."""
+    if any(line.lstrip("+~").partition("=")[0] == key for line in lines):
+        return None
+    # An option counts as chosen if any word of the overrides is its name, or any part of the key.
+    chosen = {*re.findall(r"[\w-]+", " ".join(lines)), *key.split(".")}
+    for group, name, file in _user_files(folder):
+        if name not in chosen:
+            continue
+        keys = _option(group, name, file)
+        # Options of most groups set what is below the group's name.
+        whole = keys if group in WHOLE_GROUPS else {group: keys}
+        if _holds(whole, key.split(".")):
+            return file
+    return None
 
 
 def _holds(node: Any, key: Sequence[str]) -> bool:

@@ -180,11 +180,13 @@ def explain_items(
         base = checked_scores(metric, scored, items).tolist()
         alone = zip(items, base, of_items, strict=True)
         return [Explanation(item_key(item), score, item, {}, 1, of_item) for item, score, of_item in alone]
+    # An explainer that reads texts itself needs no score but that of the item.
     read = explainer.explain(items, words)
     if read is not None:
         scored_items = explain_items(metric, None, items, seed)
         checked = explained(explainer, items, read, words)
         return [replace(item, attributions=by_role) for item, by_role in zip(scored_items, checked, strict=True)]
+    # All others plan texts. Those of all items are scored together, and shared out again by row.
     refused = {row for row, item in enumerate(items) if skip_refused and _is_refused(metric, explainer, item, words)}
     rows, requests = _requests(explainer, items, refused, seed, words)
     unperturbed = [_unperturbed(item) for item in items]
@@ -227,6 +229,7 @@ def _requests(
             if role in explainer.roles((role,)):
                 sides.append((row, role, *words.of(role).segment(text)))
     sides = [side for side in sides if side[2]]
+    # Of another backend or side it is the same explainer to the draws, so that results can be compared.
     identity = canonical_json(explainer.draws_as.fingerprint())
     rngs = [_generator(seed, identity, items[row], role) for row, role, *_ in sides]
     plans = plans_of(explainer, [side_words for _, _, side_words, _ in sides], rngs)
@@ -237,6 +240,7 @@ def _requests(
 
 
 def _unperturbed(item: Item) -> Request:
+    # With every word kept, whichever text it is of, the request is the item itself.
     role: Role = next(reversed(item.texts()))
     words = split_words(item.text(role))
     return Request(Plan(words, keep=np.ones((1, len(words)), dtype=np.bool_)), role, item)

@@ -154,6 +154,7 @@ class Scorer:
         by_item: dict[Item, Explanation] = {}
         at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
         with component_errors():
+            # Parts bound what is in memory; equal items are one.
             for part, n_texts in in_parts(sizes.items(), at_once):
                 by_item |= zip(part, explain_items(self.metric, self.explainer, part, self.seed), strict=True)
                 if self.boost is None and not all(math.isfinite(by_item[item].base_score) for item in part):
@@ -291,6 +292,7 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
         if not isinstance(below, Mapping):
             known = [name for name, held in node.items() if name in PARTS or isinstance(held, Mapping)]
             raise ConfigError(f"{key}: {unknown('part', parent, known)}")
+        # A copy: what an option holds stays as it is.
         node[parent] = node = dict(below)
     node[last] = value
 

@@ -181,15 +181,18 @@ def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[
         rows_of_folds = [rows[place == fold] for fold in range(folds)]
         of_folds.append(np.array([of_fold.T @ of_fold for of_fold in rows_of_folds]))
     left = _covariances(of_folds)
+    # Sums of products add up, so that each fold's training data are those of all others.
     others = 1.0 - np.eye(folds)
     inside = _covariances([np.tensordot(others, sums, axes=1) for sums in of_folds])
     ladder = [*spec.penalties, np.inf]
     finite = np.repeat(spec.penalties, folds)
     solved = np.concatenate([_solved(np.tile(inside, (len(spec.penalties), 1, 1)), finite), _base_alone(inside)])
+    # With -1 for the human score, w' C w is the variance of what is left to explain.
     whole = np.column_stack([solved, np.full(len(solved), -1.0)])
     left_of_each = np.tile(left, (len(ladder), 1, 1))
     residuals = np.einsum("ri,ri->r", np.matmul(left_of_each, whole[:, :, None])[:, :, 0], whole)
     errors = residuals.reshape(len(ladder), folds).sum(axis=1)  # the residual variance in each fold, summed
+    # argmin takes the first of equal errors: from the end, the larger penalty.
     return ladder[len(ladder) - 1 - int(np.argmin(errors[::-1]))]
 
 
@@ -212,6 +215,7 @@ def _solved(grams: Floats, penalties: Floats) -> Floats:
     ridge = penalties[:, None, None] * np.diag(np.append(0.0, np.ones(k - 1)))
     with_base = columns[:, 0, 0] > 0
     weights[with_base] = _solve(columns[with_base] + ridge[with_base], grams[with_base, :-1, -1])
+    # A negative weight of the base: solved again without it.
     without = ~with_base | (weights[:, 0] < 0)
     if without.any():
         weights[without, 0] = 0.0

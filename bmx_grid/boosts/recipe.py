@@ -230,6 +230,7 @@ def read_recipe(path: Path) -> Recipe:
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")
         recipe.fitted()
+        # Signed anew from what was read: any edit, and any change of what the boost computes, gives another.
         intact = recipe.signature == recipe.signed().signature
     except (ConfigError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error

@@ -112,6 +112,7 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
     weights = []
     for place in range(len(words)):
         candidates, shares = likeliest.get(place, ([""], np.ones(1)))  # an empty word stands for itself
+        # Candidates come most probable first: those above the threshold, and where none is, the best if asked for.
         count = max(int(np.count_nonzero(shares > explainer.delta)), explainer.no_candidate == "best")
         shares = shares[:count]
         if explainer.weights == "paper_code":

@@ -76,6 +76,7 @@ class Lime(Explainer):
 def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> Flags:
     """bool[num_samples, n], True where a word stays; the first row keeps all, every other hides 1..n words."""
     sizes = rng.integers(1, n + 1, size=num_samples - 1)
+    # The words with the smallest of n random keys are a draw without replacement, for all samples in one sort.
     keys = rng.random((num_samples - 1, n))
     last_hidden = np.sort(keys, axis=1)[np.arange(num_samples - 1), sizes - 1]
     keep = np.ones((num_samples, n), dtype=np.bool_)
@@ -86,7 +87,9 @@ def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> Flags:
 @lru_cache(maxsize=1024)
 def _root_weights(n: int, kernel_width: float) -> Floats:
     """float64[n + 1] square roots of the weight of a sample that keeps 0..n of n words."""
+    # Masks of 0 and 1: one that keeps k of n words has the cosine sqrt(k / n) with the full one, whichever they are.
     distance = 100 * (1 - np.sqrt(np.arange(n + 1) / n))
+    # The inner root is of lime's kernel; the outer one makes of a weight the factor of a row.
     return np.sqrt(np.sqrt(np.exp(-(distance**2) / kernel_width**2)))
 
 

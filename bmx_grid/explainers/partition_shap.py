@@ -86,6 +86,7 @@ def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[WordRange]]:
         n_contexts = len(part.contexts)
         if len(part) == 1 or n_masks + 2 * n_contexts > most:
             break
+        # New texts: in each context either half alone. Both halves and none are the texts of the part itself.
         middle = (part.start + part.stop) // 2
         left = part.contexts.copy()
         right = part.contexts.copy()
@@ -93,6 +94,7 @@ def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[WordRange]]:
         right[:, middle : part.stop] = True
         with_left = np.arange(n_masks, n_masks + n_contexts)
         with_right = with_left + n_contexts
+        # Each half is met in every context twice: with the other half hidden, and with it there.
         first = WordRange(
             part.start,
             middle,

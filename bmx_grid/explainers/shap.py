@@ -114,6 +114,7 @@ def _evals_of_one_order(n: int) -> int:
 @lru_cache(maxsize=16)
 def all_masks(n: int) -> Flags:
     """bool[2^n, n], all kept in the first row and none in the last. Read-only: it is kept for the next side."""
+    # Bit j of a row's number says whether word j is hidden.
     hidden = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     keep: Flags = hidden == 0
     keep.flags.writeable = False
@@ -124,7 +125,9 @@ def all_masks(n: int) -> Flags:
 def exact_weights(n: int) -> Floats:
     """float64[n, 2^n]: Shapley value of each word = row @ scores of `all_masks(n)`."""
     keep = all_masks(n)
+    # How many of the other words are kept, beside each word.
     others = np.count_nonzero(keep, axis=1)[:, None] - keep
+    # In this share of all orders a word comes right after one given set of `size` others.
     weight = np.array([1 / (n * comb(n - 1, size)) for size in range(n)])
     return np.ascontiguousarray(np.where(keep, 1.0, -1.0) * weight[others]).T.copy()
 
@@ -157,6 +160,7 @@ def permutation_masks(orders: Ints) -> Flags:
     adding = keep[2 : 2 + between]
     removing = keep[2 + between :]
     steps = np.arange(1, n, dtype=np.int32)
+    # After k steps of adding, the k words with the first places in the order are in.
     np.less(places[:, None, :], steps[:, None], out=adding.reshape(n_orders, n - 1, n))
     np.logical_not(adding, out=removing)
     return keep
@@ -166,10 +170,12 @@ def permutation_values(orders: Ints, scores: Floats) -> Floats:
     """float64[n] mean rise of the score when a word comes in, over both directions of int64[R, n] orders."""
     n_orders, n = orders.shape
     path = np.empty((2, n_orders, n + 1))
+    # All orders share both ends; only what lies between was scored for each.
     path[0, :, 0] = path[1, :, n] = scores[1]
     path[0, :, n] = path[1, :, 0] = scores[0]
     path[:, :, 1:n] = scores[2:].reshape(2, n_orders, n - 1)
     rises = path[0, :, 1:] - path[0, :, :-1]
+    # The way back takes the same words away: a fall there is a rise of the word.
     rises += path[1, :, :-1]
     rises -= path[1, :, 1:]
     sums = np.bincount(orders.ravel(), weights=rises.ravel(), minlength=n)

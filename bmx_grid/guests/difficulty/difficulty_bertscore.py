@@ -203,6 +203,7 @@ class DifficultyBertScore(BertScore):
         for row, (pair, numbers) in enumerate(zip(pairs, segments, strict=True)):
             *cosines, truth_tokens, hypothesis_tokens = known[pair]
             fit = prepared.fit(numbers, truth_tokens, known)
+            # Equal tokens have the cosine 1, before and after.
             scale = 1 - self.baseline
             truth, hypothesis = ((side - self.baseline) / scale for side in cosines)
             recall = _mean(fit.weights * truth)
@@ -291,6 +292,7 @@ class _Prepared:
 
     def matches(self, segments: Iterable[Sequence[int]], pairs: Sequence[Pair]) -> dict[Pair, Match]:
         """The matches of pairs, and of those that weights of segments are made of; those of outputs are kept."""
+        # Dictionaries in place of sets: the order of what is scored is that of the segments.
         rows = dict.fromkeys(row for numbers in segments for row in numbers if (row,) not in self._fits)
         wanted = dict.fromkeys([*(pair for row in rows for pair in self._pairs(row)), *pairs])
         made = matches_of(self._metric, [pair for pair in wanted if pair not in self._matches])
