@@ -234,4 +234,5 @@ def statistic(name: str, rows: Ragged) -> Floats:
 
 def _ascending(rows: Ragged) -> Ragged:
     owner = np.repeat(np.arange(len(rows)), rows.lengths)
+    # The last key of lexsort counts first: rows stay where they are.
     return Ragged(rows.values[np.lexsort((rows.values, owner))], rows.offsets)

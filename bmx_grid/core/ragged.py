@@ -59,6 +59,7 @@ def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
     for side, starts in ((left, offsets[:-1]), (right, offsets[:-1] + left.lengths)):
         first = side.offsets[0]
         last = side.offsets[-1]
+        # Every value moves by as much as the start of its row does.
         values[np.repeat(starts - side.offsets[:-1], side.lengths) + np.arange(first, last)] = side.values[first:last]
     return Ragged(values, offsets)
 
@@ -68,6 +69,7 @@ def defined_rows(rows: Ragged) -> Flags:
     found = rows.lengths > 0
     inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
     broken = np.flatnonzero(~np.isfinite(inside)) + rows.offsets[0]
+    # The row of a value is the last one that starts at or before it.
     found[np.searchsorted(rows.offsets, broken, side="right") - 1] = False
     return found
 

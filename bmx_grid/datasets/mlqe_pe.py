@@ -261,6 +261,7 @@ def _units(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
         spaced = [text if piece.endswith(CONTINUED) else f"{text} " for text, piece in zip(texts, pieces, strict=True)]
         starts = [0, *accumulate(map(len, spaced))][: len(texts)]
         joined = [match.span() for match in JOINED.finditer("".join(spaced))]
+        # A piece that starts inside a match goes on with the unit before it.
         starts_unit = [not any(first < start < last for first, last in joined) for start in starts]
     unit_of = [number - 1 for number in accumulate(map(int, starts_unit))]
     units = [""] * (unit_of[-1] + 1 if unit_of else 0)

@@ -118,5 +118,6 @@ def _zero_width_places(text: str, tokens: tuple[str, ...]) -> tuple[int, ...]:
     places: list[int] = []
     for place, sign in enumerate(text):
         if sign == ZERO_WIDTH_SPACE:
+            # Each of these spaces has a tag itself, which moves all later ones by one.
             places.append(starts.index(len(BLANK.sub("", text[:place]))) + len(places))
     return tuple(places)

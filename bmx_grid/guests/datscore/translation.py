@@ -36,6 +36,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
     weight = network.lm_head.weight
     bias = getattr(network, "final_logits_bias", None)
     width = max((_CPU_BLOCK if device.type == "cpu" else _GPU_BLOCK) // len(states), 64)
+    # Wanted tokens in the order of the vocabulary: those of a block are one slice.
     order = np.argsort(wanted, kind="stable")
     edges = np.searchsorted(wanted[order], np.arange(0, len(weight) + width, width))
     row_of, token, to = (torch.from_numpy(part).to(device) for part in (rows[order], wanted[order], order))
@@ -49,6 +50,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
             logits += bias[0, start : start + width]
         here = slice(edges[number], edges[number + 1])
         chosen[to[here]] = logits[row_of[here], token[here] - start]
+        # Where a block has a higher maximum, what was summed below the old one is scaled down to it.
         higher = torch.maximum(top, logits.amax(dim=1, keepdim=True))
         lowered = (top - higher)[:, 0].to(precise)
         mixed = (mixed + total * lowered) * lowered.exp()
