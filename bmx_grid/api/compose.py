@@ -143,25 +143,9 @@ def _user_files(folder: Path | None) -> Iterator[tuple[str, str, Path]]:
 def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     """The keys of a user's option, which may neither configure Hydra nor read the environment. Raises ConfigError."""
     import yaml
-    from omegaconf import OmegaConf
 
     try:
-        if file.stat().st_size > OPTION_BYTES:
-            raise ValueError(f"it is larger than {OPTION_BYTES:,} bytes")
-        text = read_file(file).decode("utf-8-sig")
-        depth = 0
-        events: Any = yaml.parse(text)
-        for event in events:
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
-                raise ValueError(f"aliases (*NAME), and more than {MOST_DEPTH} levels, are not read")
-            plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
-            if plain and UNLIKE_A_PERSON.fullmatch(event.value):
-                raise ValueError(
-                    f"line {event.start_mark.line + 1}: YAML reads {event.value} as something else; write a number in "
-                    f"plain digits without leading zeros, true or false, or '{event.value}' for the text"
-                )
-        keys: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
+        keys = _plain_yaml(file)
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
     if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
@@ -181,6 +165,33 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     if group in GROUPS_OF_SEVERAL and (not keys or not {*keys} <= {name, "defaults"}):
         raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
     return {str(key): value for key, value in keys.items()}
+
+
+def _plain_yaml(file: Path) -> Any:
+    """What a file of the user's holds, ${…} as it is written.
+
+    Raises YAMLError, OSError, and ValueError in the words of the message for a file that is too large or too deep, has
+    aliases, or a value that YAML reads otherwise than a person.
+    """
+    import yaml
+    from omegaconf import OmegaConf
+
+    if file.stat().st_size > OPTION_BYTES:
+        raise ValueError(f"it is larger than {OPTION_BYTES:,} bytes")
+    text = read_file(file).decode("utf-8-sig")
+    depth = 0
+    events: Any = yaml.parse(text)
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
+            raise ValueError(f"aliases (*NAME), and more than {MOST_DEPTH} levels, are not read")
+        plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
+        if plain and UNLIKE_A_PERSON.fullmatch(event.value):
+            raise ValueError(
+                f"line {event.start_mark.line + 1}: YAML reads {event.value} as something else; write a number in "
+                f"plain digits without leading zeros, true or false, or '{event.value}' for the text"
+            )
+    return OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
 
 
 def _check_choice(group: str, entry: Any, file: Path) -> None:
@@ -275,9 +286,8 @@ def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mappin
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
     chosen: dict[str, Any] = {override.key_or_group: override.value() for override in overrides}
     named = {".".join(key.split(".")[:2]) for key in (*chosen, *values)}
-    for group in chosen.keys() & set(
-        GROUPS_OF_SEVERAL
-    ):  # a sweep's settings for options that the command line replaced
+    # A sweep's settings for options that the command line replaced are left out.
+    for group in chosen.keys() & set(GROUPS_OF_SEVERAL):
         for name in {*(config.get(group) or {})} & {*option_names(group, folder)} - {*(chosen[group] or ())}:
             if "_target_" not in config[group][name] and f"{group}.{name}" not in named:
                 del config[group][name]
