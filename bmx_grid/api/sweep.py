@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.outcomes import Outcome
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.results import SettingResult
-    from bmx_grid.sweep.settings import Refused
+    from bmx_grid.sweep.settings import Refused, SweepPlan
 
 CONFIG = "config.yaml"
 SETTINGS = "settings.csv"
@@ -61,26 +61,24 @@ def count_failures(config: Mapping[str, Any]) -> int:
 def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
     from bmx_grid.api.sweep_plan import plan_sweep
-    from bmx_grid.report.terminal_lines import announcement, failures, plan_table
-    from bmx_grid.sweep.output import OutputFolder
-    from bmx_grid.sweep.settings import Refused
 
     sweep = plan_sweep(config)
+    if sweep.plan.settings and not sweep.settings.dry_run:
+        return _run(sweep)
+    if sweep.plan.settings:
+        return _dry_run(sweep)
+    return _nothing_to_run(sweep.plan)
+
+
+def _run(sweep: Sweep) -> Ended:
+    """Announce what is planned, and run it, unless an earlier run wrote the same."""
+    from bmx_grid.report.terminal_lines import announcement
+    from bmx_grid.sweep.output import OutputFolder
+
     plan = sweep.plan
     settings = sweep.settings
-    spec = None if sweep.grid is None else sweep.grid.spec
-    if not plan.settings:
-        left = [Refused(one.label, f"left out: {one.reason}") for one in plan.left_out]
-        say(failures([*plan.failed, *left], "no setting to run; failed or left out"))
-        return Ended(len(plan.failed) + len(left), failed=(*plan.failed, *left))
-    if settings.dry_run:
-        from bmx_grid.api.dry_run import time_and_downloads
-
-        ends, closing = time_and_downloads(plan, sweep.evaluations)
-        say("\n".join([plan_table(plan, sweep.evaluations, spec, ends), *closing]))
-        return Ended(len(plan.failed))
     start = time.perf_counter()
-    lines, warnings = announcement(settings.name, plan, spec, sweep.left_out)
+    lines, warnings = announcement(settings.name, plan, sweep.spec, sweep.left_out)
     for line in lines:
         _say(sweep, line)
     for line in warnings:
@@ -91,6 +89,27 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     if unchanged is not None and sweep.tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
         return _up_to_date(sweep, unchanged, start)
     return _run_and_write(sweep, folder, fingerprint, start)
+
+
+def _dry_run(sweep: Sweep) -> Ended:
+    """Say what would be run, how long that would take, and what would be downloaded."""
+    from bmx_grid.api.dry_run import time_and_downloads
+    from bmx_grid.report.terminal_lines import plan_table
+
+    ends, closing = time_and_downloads(sweep.plan, sweep.evaluations)
+    say("\n".join([plan_table(sweep.plan, sweep.evaluations, sweep.spec, ends), *closing]))
+    return Ended(len(sweep.plan.failed))
+
+
+def _nothing_to_run(plan: SweepPlan) -> Ended:
+    """Say why there is no setting; all that was asked for counts as failed."""
+    from bmx_grid.report.terminal_lines import failures
+    from bmx_grid.sweep.settings import Refused
+
+    left_out = [Refused(skipped.label, f"left out: {skipped.reason}") for skipped in plan.left_out]
+    failed = (*plan.failed, *left_out)
+    say(failures(failed, "no setting to run; failed or left out"))
+    return Ended(len(failed), failed=failed)
 
 
 def _up_to_date(sweep: Sweep, unchanged: Mapping[str, Any], start: float) -> Ended:

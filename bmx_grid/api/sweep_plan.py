@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import yaml
 
-from bmx_grid.core.configure import build, build_options, check_seed, convert, folder_path
+from bmx_grid.core.configure import build, build_options, check_seed, convert
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
 from bmx_grid.core.secrets import masked
 from bmx_grid.core.servers import asking_nobody
 from bmx_grid.core.storage import check_place as check_cache
-from bmx_grid.core.storage import place
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.measures.grid import GridSpec
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.outcomes import fingerprint
@@ -50,10 +50,8 @@ class Settings(PlanOptions):
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
         """The settings of a configuration, each converted to its type."""
         hints = typing.get_type_hints(cls)
-        values = {key: convert(config[key], hint, key) for key, hint in hints.items() if not key.endswith("_dir")}
-        folders: dict[str, Any] = {key: folder_path(config[key], key) for key in ("data_dir", "output_dir")}
-        cache = convert(config["cache_dir"], str, "cache_dir")
-        return cls(**values, **folders, cache_dir=place(cache) if "://" in cache else folder_path(cache, "cache_dir"))
+        values: dict[str, Any] = {key: convert(config[key], hint, key) for key, hint in hints.items()}
+        return cls(**values)
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
@@ -92,6 +90,11 @@ class Sweep:
     def grid(self) -> GridEvaluation | None:
         """What the grid is computed with, on which the analysis rests; None without it."""
         return _grid_among(self.evaluations)
+
+    @property
+    def spec(self) -> GridSpec | None:
+        """The (p, w) of the grid and the correlation; None without a grid."""
+        return None if self.grid is None else self.grid.spec
 
     def config_text(self) -> str:
         """The whole configuration as YAML."""

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from bmx_grid.core.errors import ComponentError, ConfigError, component_errors, exception_line, shown, unknown
 from bmx_grid.core.identity import IDENTITY, Component
-from bmx_grid.core.storage import check_name
+from bmx_grid.core.storage import Place, check_name, place
 
 _HERE = Path(__file__).resolve().parents[1]
 CONFIGS = next(
@@ -269,7 +269,8 @@ def _way_out(class_name: str) -> str:
 def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     """`value` as the annotated type `hint`, without surprises: 5 fits a float, "5" fits no number.
 
-    A component may be given by the name of an option; `seed` is then that of the part it belongs to.
+    A component may be given by the name of an option; `seed` is then that of the part it belongs to. A
+    path is that of a folder.
     Raises ConfigError naming `where`, the value and what is expected.
     """
     origin = typing.get_origin(hint)
@@ -280,6 +281,8 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         if value in arguments:
             return value
         raise ConfigError(f"{where}: {unknown('value', str(value), map(str, arguments))}")
+    if hint in (Path, Place):
+        return _folder(value, hint, where)
     if origin in (typing.Union, types.UnionType):
         return _convert_union(value, arguments, where)
     if origin is tuple and isinstance(value, list | tuple):
@@ -301,6 +304,13 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
     raise ConfigError(f"{where}: expected {_wanted(hint)}, got {shown(value)}.")
+
+
+def _folder(value: Any, hint: Any, where: str) -> Place:
+    """`value` as the path of a folder, or, where the hint is a place, as an address."""
+    if hint is Path or "://" not in convert(value, str, where):
+        return folder_path(value, where)
+    return place(value)
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:

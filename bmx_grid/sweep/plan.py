@@ -1,4 +1,4 @@
-"""From a sweep to its settings in four moves: read, combine, count, look up."""
+"""From a sweep to its settings in three moves: read, combine, prepare."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
-from bmx_grid.sweep.combine import Fallen, combine, left_out
-from bmx_grid.sweep.count import count
-from bmx_grid.sweep.look_up import look_up
+from bmx_grid.sweep.combine import combine, left_out
 from bmx_grid.sweep.members import members, unavailable
+from bmx_grid.sweep.prepare import prepare
 from bmx_grid.sweep.read import read
-from bmx_grid.sweep.settings import ALONE, PlanOptions, Refused, Setting, SweepPlan
+from bmx_grid.sweep.settings import ALONE, PlanOptions, Refused, SweepPlan
 
 
 def make_plan(
@@ -32,16 +31,13 @@ def make_plan(
     known_metrics = members("metric", metrics, data.sets, failed)
     known_explainers = members("explainer", explainers, data.sets, failed)
     candidates = combine(data, known_metrics, known_explainers if explainers else {ALONE: None}, options.leave_out)
-    counted = count(candidates)
-    found = look_up(counted, data, options)
-    fallen = [one for one in found if isinstance(one, Fallen)]
-    everything = [one for one in found if isinstance(one, Setting)]
+    everything, fallen = prepare(candidates, data, options)
     settings = tuple(setting for setting in everything if setting.repeated_with is None)
     repeats = tuple(setting for setting in everything if setting.repeated_with is not None)
     without = left_out(fallen, options.leave_out)
     if options.seeds and settings and not repeats:
         reason = f"no explainer is random, or there is no seed but {options.seed}: nothing is repeated"
         without.append(Refused("seeds", reason))
-    failed += [Refused(one.label, one.reason) for one in fallen if one.kind == "failed"]
+    failed += [Refused(combination.label, combination.reason) for combination in fallen if combination.kind == "failed"]
     missing = unavailable({**known_metrics, **known_explainers})
     return SweepPlan(settings, repeats, tuple(without), tuple(failed), missing)
