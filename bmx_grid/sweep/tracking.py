@@ -7,8 +7,6 @@ there twice. Whatever goes wrong with a store is one warning, and the sweep goes
 from __future__ import annotations
 
 import math
-import re
-import shlex
 import sys
 import time
 import warnings
@@ -19,13 +17,22 @@ from typing import Any, Literal
 
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.identity import RUNTIME, digest, runtime
-from bmx_grid.core.secrets import masked_argument
+from bmx_grid.core.identity import RUNTIME, runtime
 from bmx_grid.core.stopping import uninterrupted
-from bmx_grid.core.wording import counted, shortened
+from bmx_grid.core.wording import shortened
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.sweep import mlflow_view
 from bmx_grid.sweep.mlflow_answers import bounded_answers
+from bmx_grid.sweep.mlflow_runs import (
+    LONGEST_NAME,
+    LONGEST_TAG,
+    legal_name,
+    parameters,
+    point_tags,
+    points,
+    source,
+    sweep_identity,
+)
 from bmx_grid.sweep.mlflow_store import (
     SQLITE,
     TRIES,
@@ -37,17 +44,12 @@ from bmx_grid.sweep.mlflow_store import (
     reason_of,
     shown_address,
 )
-from bmx_grid.sweep.output import RECIPES, RUNTIME_KEYS, TABLES
+from bmx_grid.sweep.output import RECIPES, TABLES
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Refused
 
-LAYOUT = 6  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
 LONGEST_WAIT = 3600.0
 AT_ONCE = 1000  # metrics of a call: MLflow's limit
-# Characters: MLflow's limits.
-LONGEST_TAG = 8000
-LONGEST_NAME = 250
-LONGEST_COMMAND = 5000  # characters: older servers refuse longer tags
 FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
 TAGS_AT_ONCE = 100  # of a call: MLflow's limit
 OWN_SERVER = "http://127.0.0.1:5000"  # where MLflow's server listens unless told otherwise
@@ -197,7 +199,7 @@ class MlflowTracker(Tracker):
                 "signature": result.signature[:LONGEST_TAG],
                 "seconds": f"{result.spent.seconds:.3f}",
                 "texts": str(result.spent.n_texts),
-                **_point(result),
+                **point_tags(result),
                 **source(sys.argv),
             }
             run = self._client.create_run(self._of_sweep.info.experiment_id, run_name=result.label, tags=tags)
@@ -239,9 +241,9 @@ class MlflowTracker(Tracker):
         """The numbers and tags of a run that are new or have changed."""
         from mlflow.entities import RunTag
 
-        finite = {_legal(name): float(value) for name, value in numbers.items() if math.isfinite(value)}
+        finite = {legal_name(name): float(value) for name, value in numbers.items() if math.isfinite(value)}
         changed = [(name, value, 0) for name, value in finite.items() if run.data.metrics.get(name) != value]
-        new = [RunTag(_legal(name), text) for name, text in tags.items()]
+        new = [RunTag(legal_name(name), text) for name, text in tags.items()]
         new = [tag for tag in new if run.data.tags.get(tag.key) != tag.value]
         if changed:
             self._send(run, changed, int(time.time() * 1000))
@@ -325,84 +327,3 @@ class MlflowTracker(Tracker):
             reason = reason_of(error, self.timeout)
             self._client, self.failure = None, f"MLflow cannot use {shown_address(self._address)}: {reason}"
             warnings.warn(f"{self.failure}. {LOST}", stacklevel=3)
-
-
-def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
-    """What makes two sweeps the same one, as SHA-256, and its readable parameters; `config` is YAML."""
-    import yaml
-
-    kept = {key: node for key, node in yaml.safe_load(config).items() if key not in RUNTIME_KEYS}
-    chosen = {key: kept[key] for key in ("dataset", "metric", "explainer", "words", "limit", "seed") if key in kept}
-    params = {key: ", ".join(node) if isinstance(node, Mapping) else str(node) for key, node in chosen.items()}
-    params = {key: shortened(text, LONGEST_COMMAND) for key, text in params.items()}
-    return digest([LAYOUT, name, yaml.safe_dump(kept, sort_keys=True)]), params
-
-
-def points(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]:
-    """What is sent of a result; values that are not finite are left out. thin: of the grid only whole p.
-
-    The grid is one series for each w, `pearson/w0.4`, with p in tenths as its step, which must be a whole number: of a
-    finer grid only whole tenths are sent. The numbers about the grid are logged at step 0 and have no `/` in their
-    names: MLflow's page of a run's metrics shows groups before single numbers, so the curves come first there. The
-    numbers are sent first. They are correlations: gains are those of verdicts (`judge`). The published point is left
-    out where the explainer has none. Its correlation is first: MLflow's page that compares runs draws the first metric.
-
-    Curves are sent from their largest p down: MLflow's server keeps the last point of a series apart, and would write
-    that anew for every later one, which takes a third of the time.
-    """
-    kind = result.correlation
-    point = result.published
-    grid = result.grid
-    numbers: dict[str, float] = {}
-    if math.isfinite(point.p):
-        numbers[f"published {kind}"] = point.correlation
-    if result.has_grid:
-        best = {kind: grid.best, "p": grid.best_p, "w": grid.best_w}
-        numbers |= {f"in-sample best {name}": value for name, value in best.items()}
-    numbers[f"metric alone {kind}"] = grid.baseline
-    entries = [(name, float(value), 0.0) for name, value in numbers.items()]
-    if result.spec is not None and result.has_grid:
-        steps = [10 * power for power in result.spec.p[::-1]]
-        for weight, curve in zip(result.spec.w, grid.correlation[::-1].T.tolist(), strict=True):
-            entries += [(f"{kind}/w{weight:.12g}", value, step) for value, step in zip(curve, steps, strict=True)]
-    finite = [entry for entry in entries if math.isfinite(entry[1]) and math.isfinite(entry[2])]
-    apart = 10 if thin else 1
-    return [(name, value, round(step)) for name, value, step in finite if abs(math.remainder(step, apart)) < 1e-6]
-
-
-def _legal(name: str) -> str:
-    """The name with signs that MLflow does not take replaced: it takes letters, digits and `_ - . space : /`."""
-    return re.sub(r"[^\w\-. :/]", "_", name)[:LONGEST_NAME]
-
-
-def _point(result: SettingResult) -> dict[str, str]:
-    """The published point, as tags: pages that compare runs draw every parameter that differs; none without one."""
-    point = result.published
-    return {"published p": f"{point.p:g}", "published w": f"{point.w:g}"} if math.isfinite(point.p) else {}
-
-
-def parameters(result: SettingResult) -> dict[str, str]:
-    """What a reader compares settings by, as text: names, grid and seed.
-
-    The settings of metric and explainer are in the tag `signature`.
-    """
-    values = dict(zip(("dataset", "language_pair", "metric", "explainer"), result.names, strict=True))
-    values |= {"correlation": result.correlation, "seed": str(result.parameters["seed"])}
-    spec = result.spec
-    if spec is not None and result.has_grid:
-        values |= {"side": spec.side, "aggregation": type(spec.aggregation).__name__}
-        values["p"] = f"{spec.p[0]:g} … {spec.p[-1]:g}, {counted(len(spec.p), 'value')}"
-        values["w"] = ", ".join(f"{weight:.12g}" for weight in spec.w)
-    return values
-
-
-def source(arguments: Sequence[str]) -> dict[str, str]:
-    """The command as typed (`sys.argv`), without passwords, and the commit of a checkout, under MLflow's names."""
-    from mlflow.tracking.context.registry import resolve_tags
-
-    program, *rest = arguments
-    path = Path(program)
-    typed = f"python -m {path.parent.name}" if path.name == "__main__.py" else shlex.quote(path.name or "python")
-    command = " ".join([typed, *(shlex.quote(masked_argument(argument)) for argument in rest)])
-    # Of the type LOCAL, pages show what follows the last slash: a file's name, and of a command a piece of a path.
-    return {**resolve_tags(), "mlflow.source.name": command[:LONGEST_COMMAND], "mlflow.source.type": "JOB"}

@@ -23,11 +23,12 @@ from bmx_grid.core.configure import build, load_option
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE
+from bmx_grid.sweep.mlflow_runs import parameters, points, source, sweep_identity
 from bmx_grid.sweep.mlflow_store import insert_points
 from bmx_grid.sweep.mlflow_view import pages, server_command
 from bmx_grid.sweep.results import Spent, write_parquet
 from bmx_grid.sweep.settings import Refused
-from bmx_grid.sweep.tracking import MlflowTracker, Tracker, parameters, points, source, sweep_identity
+from bmx_grid.sweep.tracking import MlflowTracker, Tracker
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
 
