@@ -105,29 +105,31 @@ def tried(step: Callable[[], Value], segments: SegmentSet, *names: str, absent: 
 
 def each(step: Callable[[Candidate], Value | Fallen], candidates: Sequence[Candidate | Fallen]) -> list[Value | Fallen]:
     """What a step makes of each candidate, in their order; those that have fallen stay."""
-    made: list[Value | Fallen] = []
-    for one in candidates:
-        if isinstance(one, Candidate):
-            names = (one.metric_name, one.explainer_name)
-            made.append(tried(partial(step, one), one.segments, *names, absent="no explanations"))
+    results: list[Value | Fallen] = []
+    for candidate in candidates:
+        if isinstance(candidate, Candidate):
+            names = (candidate.metric_name, candidate.explainer_name)
+            results.append(tried(partial(step, candidate), candidate.segments, *names, absent="no explanations"))
         else:
-            made.append(one)
-    return made
+            results.append(candidate)
+    return results
 
 
 def left_out(fallen: Sequence[Fallen], patterns: Sequence[str]) -> list[Refused]:
     """Combinations that cannot be, or whose data are absent; what is not wanted, and patterns that fit nothing."""
     absent: dict[tuple[str, str], dict[str, str]] = {}
     unwanted: dict[str, list[str]] = {pattern: [] for pattern in patterns}
-    for one in fallen:
-        if one.kind == "absent":
-            absent.setdefault((one.label, one.reason), {})[one.pair] = one.details
-        elif one.kind == "unwanted":
-            unwanted[one.reason].append(one.label)
+    for combination in fallen:
+        if combination.kind == "absent":
+            by_pair = absent.setdefault((combination.label, combination.reason), {})
+            by_pair[combination.pair] = combination.details
+        elif combination.kind == "unwanted":
+            unwanted[combination.reason].append(combination.label)
     lacking = []
     for (label, reason), by_pair in absent.items():
-        details = next(iter(by_pair.values()))
-        lacking.append(Refused(label, f"{reason.rstrip('.')} ({', '.join(by_pair)}){details}"))
+        pairs = ", ".join(by_pair)
+        first_details = next(iter(by_pair.values()))
+        lacking.append(Refused(label, f"{reason.rstrip('.')} ({pairs}){first_details}"))
     labels = list(itertools.chain.from_iterable(unwanted.values()))
     by_choice = [Refused(named(labels, 1), "not wanted in this sweep (leave_out)")] if labels else []
     useless = "no setting fits this pattern of leave_out; correct or delete it"
@@ -160,9 +162,11 @@ def _of_metric(
         return [fitted]
     known, filling = fitted
     candidates: list[Candidate | Fallen] = []
-    for explainer_name, explainer in (explainers if known.is_explained else {ALONE: None}).items():
+    if not known.is_explained:
+        explainers = {ALONE: None}
+    for explainer_name, explainer in explainers.items():
         if explainer is None or filling.explains(explainer, name):
-            made = Candidate(
+            candidate = Candidate(
                 segments=segments,
                 metric_name=name,
                 explainer_name=explainer_name,
@@ -171,7 +175,7 @@ def _of_metric(
                 words=words,
                 filling=filling,
             )
-            candidates.append(made)
+            candidates.append(candidate)
     return candidates
 
 
@@ -180,43 +184,45 @@ def _fitted(metric: Metric, segments: SegmentSet) -> tuple[Metric, Filling]:
     return fitted, scores_from_file(fitted, segments)
 
 
-def _if_wanted(one: Candidate, patterns: Sequence[str]) -> Candidate | Fallen:
+def _if_wanted(candidate: Candidate, patterns: Sequence[str]) -> Candidate | Fallen:
     """The candidate, if it is wanted; else it counts for the first pattern that says so."""
-    names = (*one.pair, one.metric_name, one.explainer_name)
+    names = (*candidate.pair, candidate.metric_name, candidate.explainer_name)
     for pattern in patterns:
         if all(map(fnmatchcase, names, pattern.split("/"))):
-            return Fallen("unwanted", one.label, pattern)
-    return one
+            return Fallen("unwanted", candidate.label, pattern)
+    return candidate
 
 
-def _if_possible(one: Candidate) -> Candidate | Fallen:
+def _if_possible(candidate: Candidate) -> Candidate | Fallen:
     """The candidate, if its explainer can explain its metric."""
-    unfit = None if one.explainer is None else _unfit(one, one.explainer)
+    unfit = None if candidate.explainer is None else _unfit(candidate, candidate.explainer)
     if unfit is None:
-        return one
-    label = setting_label(one.segments.dataset, one.metric_name, one.explainer_name)
-    return Fallen("absent", label, unfit, one.segments.language_pair)
+        return candidate
+    label = setting_label(candidate.segments.dataset, candidate.metric_name, candidate.explainer_name)
+    return Fallen("absent", label, unfit, candidate.segments.language_pair)
 
 
-def _unfit(one: Candidate, explainer: Explainer) -> str | None:
+def _unfit(candidate: Candidate, explainer: Explainer) -> str | None:
     """Why an explainer cannot explain a metric, if so."""
-    if not one.metric.higher_is_better:
-        return f"{one.metric_name} is a metric whose {LOWER}"
-    if explainer.writes_texts and not one.words.plain:
-        return f"the explainer writes single spaces between words, but words={one.words.name}"
-    if asked_of(explainer, one.metric) is None:
+    if not candidate.metric.higher_is_better:
+        return f"{candidate.metric_name} is a metric whose {LOWER}"
+    if explainer.writes_texts and not candidate.words.plain:
+        return f"the explainer writes single spaces between words, but words={candidate.words.name}"
+    if asked_of(explainer, candidate.metric) is None:
         return NOT_ASKED
-    if one.filling.scores is not None and not explainer.is_given:
+    if candidate.filling.scores is not None and not explainer.is_given:
         return "the scores are from a file, which no explainer can ask for other texts; write explainer=[]"
     return None
 
 
-def _with_words_from_file(one: Candidate, known: dict[tuple[str, ...], tuple[Explainer, GivenWords]]) -> Candidate:
+def _with_words_from_file(
+    candidate: Candidate, known: dict[tuple[str, ...], tuple[Explainer, GivenWords]]
+) -> Candidate:
     """The candidate with its explanations, where they are a file's. known: those read, by explainer and pair."""
-    if one.explainer is None or not one.explainer.is_given:
-        return one
-    key = (one.explainer_name, *one.pair)
+    if candidate.explainer is None or not candidate.explainer.is_given:
+        return candidate
+    key = (candidate.explainer_name, *candidate.pair)
     if key not in known:
-        known[key] = words_from_file(one.explainer, one.segments, one.words)
+        known[key] = words_from_file(candidate.explainer, candidate.segments, candidate.words)
     explainer, words = known[key]
-    return replace(one, explainer=explainer, filling=replace(one.filling, words=words))
+    return replace(candidate, explainer=explainer, filling=replace(candidate.filling, words=words))

@@ -15,6 +15,7 @@ from bmx_grid.sweep.mlflow_store import MetricEntry
 from bmx_grid.sweep.output import RUNTIME_KEYS
 from bmx_grid.sweep.results import SettingResult
 
+READABLE = ("dataset", "metric", "explainer", "words", "limit", "seed")  # keys that a reader tells sweeps apart by
 LAYOUT = 6  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
 # Characters: MLflow's limits.
 LONGEST_TAG = 8000
@@ -26,10 +27,15 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
     """What makes two sweeps the same one, as SHA-256, and its readable parameters; `config` is YAML."""
     import yaml
 
-    kept = {key: node for key, node in yaml.safe_load(config).items() if key not in RUNTIME_KEYS}
-    chosen = {key: kept[key] for key in ("dataset", "metric", "explainer", "words", "limit", "seed") if key in kept}
-    params = {key: ", ".join(node) if isinstance(node, Mapping) else str(node) for key, node in chosen.items()}
-    params = {key: shortened(text, LONGEST_COMMAND) for key, text in params.items()}
+    whole = yaml.safe_load(config)
+    # Who runs a sweep elsewhere, or with other workers, finds the same runs.
+    kept = {key: node for key, node in whole.items() if key not in RUNTIME_KEYS}
+    params: dict[str, str] = {}
+    for key in READABLE:
+        if key in kept:
+            node = kept[key]
+            text = ", ".join(node) if isinstance(node, Mapping) else str(node)
+            params[key] = shortened(text, LONGEST_COMMAND)
     return digest([LAYOUT, name, yaml.safe_dump(kept, sort_keys=True)]), params
 
 
@@ -58,11 +64,17 @@ def points(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]:
     entries = [(name, float(value), 0.0) for name, value in numbers.items()]
     if result.spec is not None and result.has_grid:
         steps = [10 * power for power in result.spec.p[::-1]]
-        for weight, curve in zip(result.spec.w, grid.correlation[::-1].T.tolist(), strict=True):
-            entries += [(f"{kind}/w{weight:.12g}", value, step) for value, step in zip(curve, steps, strict=True)]
-    finite = [entry for entry in entries if math.isfinite(entry[1]) and math.isfinite(entry[2])]
+        curves = grid.correlation[::-1].T.tolist()
+        for weight, curve in zip(result.spec.w, curves, strict=True):
+            series = f"{kind}/w{weight:.12g}"
+            entries += [(series, value, step) for value, step in zip(curve, steps, strict=True)]
     apart = 10 if thin else 1
-    return [(name, value, round(step)) for name, value, step in finite if abs(math.remainder(step, apart)) < 1e-6]
+    sent: list[MetricEntry] = []
+    for name, value, step in entries:
+        # A power may be infinite, and ten times one in tenths is whole but for rounding.
+        if math.isfinite(value) and math.isfinite(step) and abs(math.remainder(step, apart)) < 1e-6:
+            sent.append((name, value, round(step)))
+    return sent
 
 
 def legal_name(name: str) -> str:
@@ -73,7 +85,9 @@ def legal_name(name: str) -> str:
 def point_tags(result: SettingResult) -> dict[str, str]:
     """The published point, as tags: pages that compare runs draw every parameter that differs; none without one."""
     point = result.published
-    return {"published p": f"{point.p:g}", "published w": f"{point.w:g}"} if math.isfinite(point.p) else {}
+    if not math.isfinite(point.p):
+        return {}
+    return {"published p": f"{point.p:g}", "published w": f"{point.w:g}"}
 
 
 def parameters(result: SettingResult) -> dict[str, str]:
@@ -86,7 +100,8 @@ def parameters(result: SettingResult) -> dict[str, str]:
     spec = result.spec
     if spec is not None and result.has_grid:
         values |= {"side": spec.side, "aggregation": type(spec.aggregation).__name__}
-        values["p"] = f"{spec.p[0]:g} … {spec.p[-1]:g}, {counted(len(spec.p), 'value')}"
+        n_powers = counted(len(spec.p), "value")
+        values["p"] = f"{spec.p[0]:g} … {spec.p[-1]:g}, {n_powers}"
         values["w"] = ", ".join(f"{weight:.12g}" for weight in spec.w)
     return values
 
@@ -97,7 +112,10 @@ def source(arguments: Sequence[str]) -> dict[str, str]:
 
     program, *rest = arguments
     path = Path(program)
-    typed = f"python -m {path.parent.name}" if path.name == "__main__.py" else shlex.quote(path.name or "python")
-    command = " ".join([typed, *(shlex.quote(masked_argument(argument)) for argument in rest)])
+    typed = shlex.quote(path.name or "python")
+    if path.name == "__main__.py":
+        typed = f"python -m {path.parent.name}"
+    masked = [shlex.quote(masked_argument(argument)) for argument in rest]
+    command = " ".join([typed, *masked])
     # Of the type LOCAL, pages show what follows the last slash: a file's name, and of a command a piece of a path.
     return {**resolve_tags(), "mlflow.source.name": command[:LONGEST_COMMAND], "mlflow.source.type": "JOB"}

@@ -80,7 +80,8 @@ def prepared(address: str) -> str:
 
     path = Path(address.removeprefix(SQLITE)).absolute()
     is_read_as_another = re.search("[%?\x00-\x1f\x7f\ud800-\udfff]", address) is not None
-    if is_read_as_another or path.name in ("", ":memory:") or (path.exists() and not path.is_file()):
+    is_no_file = path.name in ("", ":memory:") or (path.exists() and not path.is_file())
+    if is_read_as_another or is_no_file:
         raise StoreError("it is not a permanent file, or its path has a %, a ? or an unprintable character in it")
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path):
@@ -90,7 +91,8 @@ def prepared(address: str) -> str:
                 MlflowClient(tracking_uri=f"{SQLITE}{part}").search_experiments(max_results=1)
         with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as database:
             database.execute("BEGIN IMMEDIATE")
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            tables = {name for (name,) in rows}
     if tables and not {"experiments", "runs"} <= tables:
         raise StoreError("it is a database of another program")
     return (path.parent / "mlruns").as_uri()
@@ -147,4 +149,6 @@ def reason_of(error: BaseException, timeout: float) -> str:
 def shown_address(address: str) -> str:
     """An address as it appears in messages: in one line, without passwords, and shortened in the middle."""
     masked = visible(masked_address(address))
-    return masked if len(masked) <= 300 else f"{masked[:200]} … {masked[-60:]}"
+    if len(masked) <= 300:
+        return masked
+    return f"{masked[:200]} … {masked[-60:]}"

@@ -52,10 +52,11 @@ def pages(server: str, experiment: str, sweep: str, run_id: str) -> list[str]:
     """
     parts = urlsplit(server)
     host = parts.netloc.rpartition("@")[2]
-    of_experiment = f"{parts.scheme}://{host}{parts.path.rstrip('/')}/#/experiments/{experiment}/runs"
+    folder = parts.path.rstrip("/")
+    runs = f"{parts.scheme}://{host}{folder}/#/experiments/{experiment}/runs"
     # MLflow's own first page is for language models; this type has the runs
-    view_of_settings = f"{of_experiment}?viewStateShareKey={_key(sweep)}&workflowType=machine_learning"
-    return [view_of_settings, f"{of_experiment}/{run_id}"]
+    view_of_settings = f"{runs}?viewStateShareKey={_key(sweep)}&workflowType=machine_learning"
+    return [view_of_settings, f"{runs}/{run_id}"]
 
 
 def server_command(address: str) -> str:

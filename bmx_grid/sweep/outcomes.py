@@ -77,26 +77,33 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     """
     start = time.perf_counter()
     segments = setting.segments
+    n_segments = len(segments)
     finished = setting.finished()
     _check_scored(setting, finished.scores, () if spent is None else spent.unread)
-    at_once = [part for part in evaluations.values() if part.AS_IT_ENDS]
-    finished = replace(finished, known={part.key: part.of_setting(finished) for part in at_once})
-    parts = {"metric": setting.metric, "explainer": setting.explainer}
-    settings: dict[str, Any] = {}
-    for role, part in parts.items():
+    evaluated: dict[str, Any] = {}
+    for evaluation in evaluations.values():
+        if evaluation.AS_IT_ENDS:
+            evaluated[evaluation.key] = evaluation.of_setting(finished)
+    finished = replace(finished, known=evaluated)
+    parameters: dict[str, Any] = {}
+    for role, part in {"metric": setting.metric, "explainer": setting.explainer}.items():
         if part is not None:
-            settings |= {f"{role}.{key}": value for key, value in part.fingerprint().items()}
+            parameters |= {f"{role}.{key}": value for key, value in part.fingerprint().items()}
+    parameters |= {"seed": setting.seed, "segments": n_segments}
+    words = {}
+    for role in finished.worded if n_segments else ():
+        words[role] = finished.word_counts(role).sum() / n_segments
     result = SettingResult(
         *setting.names,
-        evaluated=finished.known,
-        n_segments=len(segments),
+        evaluated=evaluated,
+        n_segments=n_segments,
         n_rated=segments.rated,
         signature=_signature(setting),
-        parameters={**settings, "seed": setting.seed, "segments": len(segments)},
+        parameters=parameters,
         fingerprint=fingerprint(setting, evaluations),
         spent=Spent(time.perf_counter() - start) + (spent or Spent()),
         n_unexplained=finished.scores.n_unexplained,
-        words={role: finished.word_counts(role).sum() / len(segments) for role in finished.worded if len(segments)},
+        words=words,
         cached=spent is None,
         constructed=segments.constructed,
     )
@@ -114,8 +121,9 @@ def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str
         return
     setting.slot.discard(setting.keys)
     name = setting.metric_name if lacking == "score" else setting.explainer_name
+    n_segments = counted(len(setting.segments), "segment")
     example = f"; answers cannot be read, for example {unread[0]}" if unread else ""
-    raise UnavailableError(f"{name} has no {lacking} for any of {counted(len(setting.segments), 'segment')}{example}.")
+    raise UnavailableError(f"{name} has no {lacking} for any of {n_segments}{example}.")
 
 
 def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
@@ -124,7 +132,10 @@ def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
     human = finished.segments.human_scores
     if statistics is None or getattr(finished.metric, "repeat", 1) < 2:
         return math.nan
-    return float(np.std([correlate(correlation, scores, human) for scores in np.delete(statistics, 1, 1).T], ddof=1))
+    # Column 1 of a judge's statistics is a count; the others are scores, one for each time that it was asked.
+    repeats = np.delete(statistics, 1, 1).T
+    correlations = [correlate(correlation, scores, human) for scores in repeats]
+    return float(np.std(correlations, ddof=1))
 
 
 def fingerprint(setting: Setting, evaluations: Evaluations) -> str:
@@ -185,11 +196,12 @@ def gains_by_point(result: SettingResult) -> dict[str, float]:
         return {}
     human = np.asarray(result.scores["human"])
     base = np.asarray(result.scores["base"])
+    kind = result.spec.correlation
     by_point = {}
     for point, boosted in result.boosted.items():
         used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-        value, alone = (correlate(result.spec.correlation, scores[used], human[used]) for scores in (boosted, base))
-        by_point[point] = value - alone
+        alone = correlate(kind, base[used], human[used])
+        by_point[point] = correlate(kind, boosted[used], human[used]) - alone
     return {**by_point, BEST: result.gain}
 
 
@@ -206,11 +218,12 @@ def seeds_table(
     at_once = {name: part for name, part in evaluations.items() if part.AS_IT_ENDS}
     known = list(results)
     names = {result.names for result in known}
-    for seed in {outcome.repeated_with for outcome in outcomes if outcome.repeated_with is not None}:
-        of_seed = [outcome for outcome in outcomes if outcome.repeated_with == seed]
-        known += complete(of_seed, at_once)[0]
-    several = Counter(result.names for result in known)
-    repeats = [result for result in known if result.names in names and several[result.names] > 1]
+    further = {outcome.repeated_with for outcome in outcomes} - {None}
+    for seed in further:
+        repeated_settings = [outcome for outcome in outcomes if outcome.repeated_with == seed]
+        known += complete(repeated_settings, at_once)[0]
+    n_seeds = Counter(result.names for result in known)
+    repeats = [result for result in known if result.names in names and n_seeds[result.names] > 1]
     if not repeats:
         return None
     repeats.sort(key=lambda result: result.parameters["seed"])

@@ -61,9 +61,11 @@ class OutputFolder:
     def unchanged(self, fingerprint: str) -> dict[str, Any] | None:
         """The stamp of the last run if it was the same run and all its files are unchanged; else None."""
         stamp = self._stamp()
-        same = stamp.get("fingerprint") == fingerprint and stamp["files"] == self._states(stamp["files"])
-        whole = isinstance(stamp.get("said"), str) and isinstance(stamp.get("n_failed"), int)
-        return stamp if same and whole else None
+        if stamp.get("fingerprint") != fingerprint or stamp["files"] != self._states(stamp["files"]):
+            return None
+        # A stamp may have been edited: what is said again must be there.
+        is_whole = isinstance(stamp.get("said"), str) and isinstance(stamp.get("n_failed"), int)
+        return stamp if is_whole else None
 
     def claim(self, files: Iterable[Path]) -> None:
         """Record that these files may be written from now on. Also shows whether the folder can be written to.
@@ -96,7 +98,8 @@ class OutputFolder:
         """
         kept = set(map(self._name, keep))
         stamp = self._stamp()
-        place = self.path / PREVIOUS / str(stamp.get("fingerprint") or stamp.get("of") or "older")[:8]
+        run = str(stamp.get("fingerprint") or stamp.get("of") or "older")
+        place = self.path / PREVIOUS / run[:8]
         moved = []
         for name in stamp["files"]:
             if name in kept or not (self.path / name).is_file():
@@ -130,9 +133,11 @@ class OutputFolder:
         try:
             stamp = convert(read_json(self.path / STAMP), dict[str, Any], STAMP)
             stamp["files"] = convert(stamp.get("files"), dict[str, Any], "files")
-            stamp["claimed"] = list(convert(stamp.get("claimed", []), tuple[str, ...], "claimed"))
+            claimed = convert(stamp.get("claimed", []), tuple[str, ...], "claimed")
+            stamp["claimed"] = list(claimed)
             top = self.path.resolve()
-            inside = [(self.path / name).resolve().is_relative_to(top) for name in (*stamp["files"], *stamp["claimed"])]
+            # A name such as ../x would have files outside the folder moved.
+            inside = [(self.path / name).resolve().is_relative_to(top) for name in (*stamp["files"], *claimed)]
         except (OSError, ValueError, ConfigError):
             return nothing
         return stamp if all(inside) else nothing
@@ -141,8 +146,14 @@ class OutputFolder:
         write_text(self.path / STAMP, json.dumps(stamp, ensure_ascii=False, indent=1))
 
     def _states(self, names: Iterable[str]) -> dict[str, list[int]]:
-        paths = {name: self.path / name for name in names}
-        return {name: [path.stat().st_size, path.stat().st_mtime_ns] for name, path in paths.items() if path.is_file()}
+        """Size and time of those files that are there, by name."""
+        states = {}
+        for name in names:
+            path = self.path / name
+            if path.is_file():
+                status = path.stat()
+                states[name] = [status.st_size, status.st_mtime_ns]
+        return states
 
 
 def recipes_of(
@@ -156,15 +167,18 @@ def recipes_of(
     """
     chosen: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for result in results:
-        for of_evaluation in result.evaluated.values():
-            helpful = [boost for boost in getattr(of_evaluation, "chosen", ()) if boost["verdict"] != HURTS]
+        for evaluated in result.evaluated.values():
+            helpful = [boost for boost in getattr(evaluated, "chosen", ()) if boost["verdict"] != HURTS]
             if helpful:
                 chosen.setdefault((result.metric, result.explainer), []).extend(helpful)
+    by_names: dict[tuple[str, str], list[Setting]] = {}
+    for setting in settings:
+        by_names.setdefault((setting.metric_name, setting.explainer_name), []).append(setting)
     recipes: list[Recipe] = []
     refused: list[str] = []
     for names, boosts in sorted(chosen.items()):
         try:
-            parts = _parts([setting for setting in settings if (setting.metric_name, setting.explainer_name) == names])
+            parts = _parts(by_names[names])
         except BmxError as error:
             refused.append(f"no recipe for {names[0]} x {names[1]}: {error}")
             continue

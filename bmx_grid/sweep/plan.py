@@ -38,6 +38,8 @@ def make_plan(
     if options.seeds and settings and not repeats:
         reason = f"no explainer is random, or there is no seed but {options.seed}: nothing is repeated"
         without.append(Refused("seeds", reason))
-    failed += [Refused(combination.label, combination.reason) for combination in fallen if combination.kind == "failed"]
+    for combination in fallen:
+        if combination.kind == "failed":
+            failed.append(Refused(combination.label, combination.reason))
     missing = unavailable({**known_metrics, **known_explainers})
     return SweepPlan(settings, repeats, tuple(without), tuple(failed), missing)

@@ -104,8 +104,11 @@ def _n_texts(candidate: Candidate, texts: Texts) -> tuple[tuple[int, ...], dict[
 def _refusals(segments: SegmentSet, refused: Mapping[int, str]) -> str:
     """The first segment that cannot be explained, why, and how many there are."""
     position, reason = next(iter(refused.items()))
-    others = f" ({counted(len(refused) - 1, 'more segment')} likewise)" if len(refused) > 1 else ""
-    return f"segment '{segments.segments[position].id}': {reason}{others}"
+    sentence = f"segment '{segments.segments[position].id}': {reason}"
+    if len(refused) == 1:
+        return sentence
+    others = counted(len(refused) - 1, "more segment")
+    return f"{sentence} ({others} likewise)"
 
 
 def _setting(

@@ -60,18 +60,23 @@ def _language_pairs(name: str, reader: DatasetReader, options: PlanOptions) -> t
             sets.append(replace(segments, constructed=reader.constructed))
         except BmxError as error:
             errors[pair] = error
-    if len(errors) > 1 and not sets and all(isinstance(error, DataMissingError) for error in errors.values()):
-        return [], [Refused(f"{name} (all {len(errors)} language pairs)", str(next(iter(errors.values()))))]
-    return sets, [Refused(setting_label(name, pair), str(error)) for pair, error in errors.items()]
+    is_missing = all(isinstance(error, DataMissingError) for error in errors.values())
+    if len(errors) > 1 and not sets and is_missing:
+        first_error = next(iter(errors.values()))
+        return [], [Refused(f"{name} (all {len(errors)} language pairs)", str(first_error))]
+    refused = [Refused(setting_label(name, pair), str(error)) for pair, error in errors.items()]
+    return sets, refused
 
 
 def _warn_of_empty_texts(segments: SegmentSet) -> None:
     empty = segments.empty_texts()
     if empty:
+        origin = segments.origin or segments.dataset
+        n_empty = counted(len(empty), "segment")
+        ids = shortened(", ".join(empty), 60)
         warnings.warn(
-            f"{segments.origin or segments.dataset}: {counted(len(empty), 'segment')} of {len(segments)} with an empty "
-            f"text (segment {shortened(', '.join(empty), 60)}); metrics give empty text its stated score, and an empty "
-            "side has no attributions.",
+            f"{origin}: {n_empty} of {len(segments)} with an empty text (segment {ids}); metrics give empty text its "
+            "stated score, and an empty side has no attributions.",
             stacklevel=2,
         )
 

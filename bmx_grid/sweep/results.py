@@ -203,13 +203,24 @@ def _row(result: SettingResult) -> dict[str, Any]:
         "side": "" if spec is None else spec.side,
         "aggregation": "" if spec is None else type(spec.aggregation).__name__,
         "correlation": result.correlation,
-        **{name: getattr(grid, name) for name in ("baseline", "best", "best_w", "best_p")},
+        "baseline": grid.baseline,
+        "best": grid.best,
+        "best_w": grid.best_w,
+        "best_p": grid.best_p,
         "plateau": grid.plateau,
-        **{"fixed_w": point.w, "fixed_p": point.p, "fixed": point.correlation},
-        **{"n_segments": result.n_segments, "n_rated": result.n_rated, "n_used": grid.n_used},
-        **{name: getattr(result, name) for name in ("n_unexplained", "repeat_deviation", "constructed")},
+        "fixed_w": point.w,
+        "fixed_p": point.p,
+        "fixed": point.correlation,
+        "n_segments": result.n_segments,
+        "n_rated": result.n_rated,
+        "n_used": grid.n_used,
+        "n_unexplained": result.n_unexplained,
+        "repeat_deviation": result.repeat_deviation,
+        "constructed": result.constructed,
         **{f"words_{role}": result.words.get(role) for role in ROLES},
-        **{name: getattr(grid, name) for name in ("n_undefined", "share_shifted", "length_control")},
+        "n_undefined": grid.n_undefined,
+        "share_shifted": grid.share_shifted,
+        "length_control": grid.length_control,
         "signature": result.signature,
         "parameters": canonical_json(dict(result.parameters)),
         "fingerprint": result.fingerprint,
@@ -227,9 +238,12 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
     kinds: dict[str, Any] = {}
     for name, value in rows[0].items() if rows else ():
         is_count = name == "plateau" or name.startswith("n_")
-        kinds[name] = pa.string() if isinstance(value, str) else pa.int64() if is_count else pa.float64()
-        if isinstance(value, bool):
+        if isinstance(value, str):
+            kinds[name] = pa.string()
+        elif isinstance(value, bool):
             kinds[name] = pa.bool_()
+        else:
+            kinds[name] = pa.int64() if is_count else pa.float64()
     columns = {}
     for name, kind in kinds.items():
         columns[name] = pa.array([row[name] for row in rows], kind)
@@ -249,8 +263,11 @@ def version_of(path: Path) -> str:
     """The version that wrote a table, in words. Raises OSError for a file that cannot be read."""
     import pyarrow.parquet as pq
 
-    written_by = (pq.read_schema(path).metadata or {}).get(VERSION_KEY)
-    return "an earlier version" if written_by is None else f"bmx-grid {visible(written_by.decode(errors='replace'))}"
+    metadata = pq.read_schema(path).metadata or {}
+    if VERSION_KEY not in metadata:
+        return "an earlier version"
+    version = metadata[VERSION_KEY].decode(errors="replace")
+    return f"bmx-grid {visible(version)}"
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
@@ -282,7 +299,8 @@ def repeated(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.Diction
 
     known, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
     kind = np.int8 if len(known) <= 128 else np.int32
-    return pa.DictionaryArray.from_arrays(np.repeat(codes, sizes).astype(kind), pa.array(known.tolist(), pa.string()))
+    indices = np.repeat(codes, sizes).astype(kind)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(known.tolist(), pa.string()))
 
 
 def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[str, Any]:
@@ -303,8 +321,10 @@ def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[s
         "base": setting.scores.base_scores,
     }
     for role in ROLES:
-        known = role in setting.worded
-        columns[f"words_{role}"] = setting.word_counts(role) if known else [None] * len(setting.items)
+        if role in setting.worded:
+            columns[f"words_{role}"] = setting.word_counts(role)
+        else:
+            columns[f"words_{role}"] = [None] * len(setting.items)
     for of_evaluation in evaluated:
         columns |= of_evaluation
     return columns
@@ -341,10 +361,17 @@ def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     for segments in sets:
         judged = segments.judgements
-        for human in [aspect for aspect in judged.aspects if aspect in judged.raters]:
+        for human in judged.aspects:
             key = (segments.dataset, segments.language_pair, human)
-            if key not in rows:
-                names = dict(zip(("dataset", "language_pair", "human"), key, strict=True))
-                of = reliability(judged.raters[human])
-                rows[key] = {**names, "raters": of["k"], "reliability": of["icc_k"], "ceiling": of["ceiling"]}
+            # Settings share their segments: each judgement is looked at once.
+            if human in judged.raters and key not in rows:
+                agreement = reliability(judged.raters[human])
+                rows[key] = {
+                    "dataset": segments.dataset,
+                    "language_pair": segments.language_pair,
+                    "human": human,
+                    "raters": agreement["k"],
+                    "reliability": agreement["icc_k"],
+                    "ceiling": agreement["ceiling"],
+                }
     return pa.Table.from_pylist(list(rows.values())) if rows else None

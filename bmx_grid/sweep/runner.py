@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.store import Slot
@@ -21,8 +20,10 @@ from bmx_grid.models.encoding import truncated
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.outcomes import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.results import Spent
-from bmx_grid.sweep.settings import SweepPlan
+from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.perturbation import Item
+
+Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
 
 
 def run_plan(
@@ -64,16 +65,13 @@ def _scored_outcomes(
 ) -> Generator[Outcome]:
     """The outcomes of settings with texts to score, as workers finish."""
     settings = plan.everything
-    waiting: dict[int, dict[int, tuple[list[Item], int]]] = {}  # chunks that are not done, by setting and number
+    waiting: dict[int, Chunks] = {}  # by setting, what is not done of it
     for index, setting in enumerate(settings):
         obstacle = plan.obstacle(setting)
         if obstacle is not None and not setting.cached:
             yield failure(setting, obstacle)
         elif not setting.cached:
-            missing = [setting.items[position] for position in setting.missing]
-            sizes = zip(missing, setting.n_texts_of, strict=True)
-            chunks = in_parts(sizes, texts_at_once(setting.metric, executor.chunk_texts))
-            waiting[index] = dict(enumerate(chunks))
+            waiting[index] = _chunks_of(setting, executor.chunk_texts)
     spent = dict.fromkeys(waiting, Spent())
 
     def jobs(chosen: Sequence[int]) -> Iterator[Job]:
@@ -82,8 +80,9 @@ def _scored_outcomes(
             parts = (setting.metric, setting.to_ask)
             for number, (items, _) in list(waiting[index].items()):
                 if index in waiting:  # settings that failed meanwhile get no more work
-                    how: Any = {"skip_refused": True, "words": setting.words}
-                    explain = partial(explain_items, *parts, items, setting.seed, **how)
+                    explain = partial(
+                        explain_items, *parts, items, setting.seed, skip_refused=True, words=setting.words
+                    )
                     work = partial(_work, index, number, setting.slot.stored, setting.metric, explain)
                     yield Job(work, _needs_device(*parts))
 
@@ -118,15 +117,26 @@ def _scored_outcomes(
             one_by_one = True
 
 
-def _texts_in(chunks: Mapping[int, tuple[list[Item], int]]) -> int:
+def _chunks_of(setting: Setting, chunk_texts: int) -> Chunks:
+    """The missing segments of a setting, in chunks of about that many texts."""
+    missing = [setting.items[position] for position in setting.missing]
+    sizes = zip(missing, setting.n_texts_of, strict=True)
+    chunks = in_parts(sizes, texts_at_once(setting.metric, chunk_texts))
+    return dict(enumerate(chunks))
+
+
+def _texts_in(chunks: Chunks) -> int:
     """How many texts chunks that are not done have."""
     return sum(n_texts for _, n_texts in chunks.values())
 
 
 def _needs_device(*parts: Metric | Explainer | None) -> bool:
     """Whether one of the parts runs a large model that its settings do not restrict to the CPU."""
-    heavy = [part for part in parts if getattr(part, "cost", "light") == "model" or hasattr(part, "device")]
-    return any(getattr(part, "device", "auto") != "cpu" for part in heavy)
+    for part in parts:
+        runs_model = getattr(part, "cost", "light") == "model" or hasattr(part, "device")
+        if runs_model and getattr(part, "device", "auto") != "cpu":
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -155,6 +165,8 @@ def _work(index: int, number: int, slot: Slot, metric: Metric, explain: Callable
             n_scored = sum(metric.count_texts(done.item, done.n_texts) for done in explained)
         slot.add(explained)
     except BmxError as error:
-        return DoneChunk(index, number, Spent(time.perf_counter() - start), str(error), error.details)
-    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, tuple(UNREAD[n_unread:]))
+        spent = Spent(time.perf_counter() - start)
+        return DoneChunk(index, number, spent, str(error), error.details)
+    unread = tuple(UNREAD[n_unread:])
+    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread)
     return DoneChunk(index, number, spent)

@@ -79,7 +79,9 @@ class Setting(Combination):
     @property
     def label(self) -> str:
         """How people name it: data set, pair, metric, explainer, and a further seed."""
-        return setting_label(*self.names, *([] if self.repeated_with is None else [f"seed {self.seed}"]))
+        if self.repeated_with is None:
+            return setting_label(*self.names)
+        return setting_label(*self.names, f"seed {self.seed}")
 
     @property
     def n_texts_of(self) -> tuple[int, ...]:
@@ -150,7 +152,10 @@ class SweepPlan:
         texts = Counter[str]()
         characters = Counter[str]()
         for setting in self.everything:
-            sizes = [sum(map(len, setting.items[position].texts().values())) for position in setting.missing]
+            sizes = []  # characters of each segment
+            for position in setting.missing:
+                texts_of_item = setting.items[position].texts().values()
+                sizes.append(sum(map(len, texts_of_item)))
             parts[setting.metric_name] = setting.metric
             texts[setting.metric_name] += setting.n_texts
             characters[setting.metric_name] += sum(map(operator.mul, sizes, setting.n_texts_of))
@@ -158,9 +163,11 @@ class SweepPlan:
                 parts[setting.explainer_name] = setting.to_ask
                 texts[setting.explainer_name] += len(sizes)
                 characters[setting.explainer_name] += sum(sizes)
-        budgets = {name: part.budget(texts[name], characters[name]) for name, part in parts.items()}
-        return {
-            name: f"{texts[name]:,}" + (f" ({words})" if words else "")
-            for name, words in budgets.items()
-            if words or isinstance(parts[name], Metric)
-        }
+        costs = {}
+        for name, part in parts.items():
+            budget = part.budget(texts[name], characters[name])
+            if budget:
+                costs[name] = f"{texts[name]:,} ({budget})"
+            elif isinstance(part, Metric):
+                costs[name] = f"{texts[name]:,}"
+        return costs

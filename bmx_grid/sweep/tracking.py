@@ -139,8 +139,10 @@ class MlflowTracker(Tracker):
 
     def store(self, output_dir: Path) -> str:
         address = self._resolve(output_dir)
-        is_missing = address.startswith(SQLITE) and not Path(address.removeprefix(SQLITE)).is_file()
-        return f"{'missing: ' if is_missing else ''}{shown_address(address)} {self.experiment}"
+        store = f"{shown_address(address)} {self.experiment}"
+        if address.startswith(SQLITE) and not Path(address.removeprefix(SQLITE)).is_file():
+            return f"missing: {store}"
+        return store
 
     def start(self, name: str, config: str, output_dir: Path) -> None:
         """Find or make the run of the sweep."""
@@ -168,15 +170,16 @@ class MlflowTracker(Tracker):
             else:
                 self._of_sweep = run
         if self._of_sweep is None:
-            title = " · ".join([name, *(params[key] for key in ("dataset", "metric", "explainer") if key in params)])
+            parts = [params[key] for key in ("dataset", "metric", "explainer") if key in params]
+            title = " · ".join([name, *parts])
             tags = {"sweep": self._sweep, "sweep_name": name, "kind": "sweep"}
             self._of_sweep = client.create_run(experiment, run_name=shortened(title, LONGEST_NAME), tags=tags)
         run_id = self._of_sweep.info.run_id
         client.update_run(run_id, status="RUNNING")
         tags = {"version": __version__, **source(sys.argv)}
-        client.log_batch(
-            run_id, params=[Param(*item) for item in params.items()], tags=[RunTag(*item) for item in tags.items()]
-        )
+        all_params = [Param(*item) for item in params.items()]
+        all_tags = [RunTag(*item) for item in tags.items()]
+        client.log_batch(run_id, params=all_params, tags=all_tags)
         key, value = mlflow_view.view(self._sweep, name, self._of_sweep.info.start_time)
         client.set_experiment_tag(experiment, key, value)
         self._client = client
@@ -206,7 +209,8 @@ class MlflowTracker(Tracker):
             self._settings[result.fingerprint] = run
         if run.info.status == "FINISHED":
             return
-        self._client.log_batch(run.info.run_id, params=[Param(*item) for item in parameters(result).items()])
+        params = [Param(*item) for item in parameters(result).items()]
+        self._client.log_batch(run.info.run_id, params=params)
         # Times follow from the run's, so that what is repeated after an interrupt is an exact duplicate.
         self._send(run, points(result, thin=self.curves == "thin"), run.info.start_time)
         self._client.set_terminated(run.info.run_id)
@@ -241,10 +245,16 @@ class MlflowTracker(Tracker):
         """The numbers and tags of a run that are new or have changed."""
         from mlflow.entities import RunTag
 
-        finite = {legal_name(name): float(value) for name, value in numbers.items() if math.isfinite(value)}
-        changed = [(name, value, 0) for name, value in finite.items() if run.data.metrics.get(name) != value]
-        new = [RunTag(legal_name(name), text) for name, text in tags.items()]
-        new = [tag for tag in new if run.data.tags.get(tag.key) != tag.value]
+        changed: list[MetricEntry] = []
+        for name, value in numbers.items():
+            key = legal_name(name)
+            if math.isfinite(value) and run.data.metrics.get(key) != value:
+                changed.append((key, float(value), 0))
+        new = []
+        for name, text in tags.items():
+            key = legal_name(name)
+            if run.data.tags.get(key) != text:
+                new.append(RunTag(key, text))
         if changed:
             self._send(run, changed, int(time.time() * 1000))
         for start in range(0, len(new), TAGS_AT_ONCE):
@@ -279,8 +289,9 @@ class MlflowTracker(Tracker):
             wanted = f"tags.sweep = '{self._sweep}' and tags.kind = 'setting' and attributes.status = 'RUNNING'"
             for run in self._client.search_runs([experiment], wanted):
                 self._client.set_terminated(run.info.run_id, status=status)
-        note = [self._note, "", *(f"- failed: {refused.label}: {refused.reason}" for refused in failed)]
-        self._client.set_tag(run_id, "mlflow.note.content", shortened("\n".join(note).strip(), LONGEST_TAG))
+        failures = [f"- failed: {refused.label}: {refused.reason}" for refused in failed]
+        note = "\n".join([self._note, "", *failures]).strip()
+        self._client.set_tag(run_id, "mlflow.note.content", shortened(note, LONGEST_TAG))
         self._client.set_terminated(run_id, status=status)
 
     def where(self) -> str:
@@ -310,12 +321,17 @@ class MlflowTracker(Tracker):
         if self._address.startswith(SQLITE):
             insert_points(self._address, run.info.run_id, entries, times)
             return
-        metrics = [Metric(key, value, at, step) for (key, value, step), at in zip(entries, times, strict=True)]
+        metrics = []
+        for (key, value, step), milliseconds in zip(entries, times, strict=True):
+            metrics.append(Metric(key, value, milliseconds, step))
         for start in range(0, len(metrics), AT_ONCE):
             self._client.log_batch(run.info.run_id, metrics=metrics[start : start + AT_ONCE])
 
     def _resolve(self, output_dir: Path) -> str:
-        return self.uri if self.uri is not None else f"{SQLITE}{output_dir.absolute().parent / 'mlflow.db'}"
+        if self.uri is not None:
+            return self.uri
+        database = output_dir.absolute().parent / "mlflow.db"
+        return f"{SQLITE}{database}"
 
     def _try(self, work: Callable[[], None]) -> None:
         """Do it, or give the store up; a signal waits for a write to a local database, not for a server."""
@@ -325,5 +341,6 @@ class MlflowTracker(Tracker):
                 work()
         except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
             reason = reason_of(error, self.timeout)
-            self._client, self.failure = None, f"MLflow cannot use {shown_address(self._address)}: {reason}"
+            self._client = None
+            self.failure = f"MLflow cannot use {shown_address(self._address)}: {reason}"
             warnings.warn(f"{self.failure}. {LOST}", stacklevel=3)
