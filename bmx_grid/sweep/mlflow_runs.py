@@ -106,7 +106,7 @@ def parameters(result: SettingResult) -> dict[str, str]:
     return values
 
 
-def source(arguments: Sequence[str]) -> dict[str, str]:
+def source_tags(arguments: Sequence[str]) -> dict[str, str]:
     """The command as typed (`sys.argv`), without passwords, and the commit of a checkout, under MLflow's names."""
     from mlflow.tracking.context.registry import resolve_tags
 

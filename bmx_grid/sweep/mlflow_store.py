@@ -141,9 +141,13 @@ def reason_of(error: BaseException, timeout: float) -> str:
             return cause.strerror
         cause = cause.__cause__ or cause.__context__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if not lines or not isinstance(error, StoreError | sqlite3.Error):
-        lines = [": ".join([type(error).__name__, *lines[:1]])]
-    return masked_address(lines[0].rstrip("."))[:400]
+    first_line = lines[0] if lines else ""
+    if not first_line:
+        first_line = type(error).__name__
+    elif not isinstance(error, StoreError | sqlite3.Error):
+        # Messages of MLflow and its libraries are often a bare key or number: their class says what it is.
+        first_line = f"{type(error).__name__}: {first_line}"
+    return masked_address(first_line.rstrip("."))[:400]
 
 
 def shown_address(address: str) -> str:

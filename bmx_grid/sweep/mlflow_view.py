@@ -28,8 +28,8 @@ LONGEST_TITLE = 60  # characters of a view's
 def view(sweep: str, name: str, created: int) -> tuple[str, str]:
     """The tag of an experiment that is the view of a sweep: its key and its value.
 
-    sweep: the tag of that name of its runs. created: milliseconds. The largest gain is the first row. Charts are left
-    to MLflow, which draws the series of groups first: correlation over p, one chart for each w.
+    sweep: its identity, which its runs have as the tag `sweep`. created: milliseconds. The largest gain is the first
+    row. Charts are left to MLflow, which draws the series of groups first: correlation over p, one chart for each w.
     """
     state = {
         "searchFilter": f"tags.kind = 'setting' and tags.sweep = '{sweep}'",
@@ -41,8 +41,8 @@ def view(sweep: str, name: str, created: int) -> tuple[str, str]:
         "runsHiddenMode": "FIRST_20_RUNS",
     }
     title = f"{shortened(name, LONGEST_TITLE)} {sweep[:6]}"
-    named = {"name": title, "createdAt": created, "updatedAt": created, "state": json.dumps(state)}
-    return f"{TAG}{_key(sweep)}", json.dumps(named)
+    saved = {"name": title, "createdAt": created, "updatedAt": created, "state": json.dumps(state)}
+    return f"{TAG}{_key(sweep)}", json.dumps(saved)
 
 
 def pages(server: str, experiment: str, sweep: str, run_id: str) -> list[str]:

@@ -30,7 +30,7 @@ from bmx_grid.sweep.mlflow_runs import (
     parameters,
     point_tags,
     points,
-    source,
+    source_tags,
     sweep_identity,
 )
 from bmx_grid.sweep.mlflow_store import (
@@ -176,7 +176,7 @@ class MlflowTracker(Tracker):
             self._of_sweep = client.create_run(experiment, run_name=shortened(title, LONGEST_NAME), tags=tags)
         run_id = self._of_sweep.info.run_id
         client.update_run(run_id, status="RUNNING")
-        tags = {"version": __version__, **source(sys.argv)}
+        tags = {"version": __version__, **source_tags(sys.argv)}
         all_params = [Param(*item) for item in params.items()]
         all_tags = [RunTag(*item) for item in tags.items()]
         client.log_batch(run_id, params=all_params, tags=all_tags)
@@ -203,7 +203,7 @@ class MlflowTracker(Tracker):
                 "seconds": f"{result.spent.seconds:.3f}",
                 "texts": str(result.spent.n_texts),
                 **point_tags(result),
-                **source(sys.argv),
+                **source_tags(sys.argv),
             }
             run = self._client.create_run(self._of_sweep.info.experiment_id, run_name=result.label, tags=tags)
             self._settings[result.fingerprint] = run

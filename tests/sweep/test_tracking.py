@@ -23,7 +23,7 @@ from bmx_grid.core.configure import build, load_option
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE
-from bmx_grid.sweep.mlflow_runs import parameters, points, source, sweep_identity
+from bmx_grid.sweep.mlflow_runs import parameters, points, source_tags, sweep_identity
 from bmx_grid.sweep.mlflow_store import insert_points
 from bmx_grid.sweep.mlflow_view import pages, server_command
 from bmx_grid.sweep.results import Spent, write_parquet
@@ -387,4 +387,4 @@ def test_a_sweep_and_its_store_are_the_same_wherever_and_however_it_is_run(folde
         ([""], "python"),
         (["b", "uri=http://me:secret@host:5000"], "b 'uri=http://me:***@host:5000'"),
     ):
-        assert source(argv)["mlflow.source.name"] == typed
+        assert source_tags(argv)["mlflow.source.name"] == typed

@@ -197,8 +197,9 @@ def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
             job = job_for(lane)
             if job is not None:
                 lane.open += 1
+                future = lane.submit(job.work)
                 # called in a thread of the workers'
-                lane.submit(job.work).add_done_callback(lambda future, lane=lane: finished.put((lane, future)))
+                future.add_done_callback(lambda future, lane=lane: finished.put((lane, future)))
                 return True
         return False
 
@@ -207,7 +208,8 @@ def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
             pass
         for lane in workers.lanes:
             lane.held = len(held[lane.has_device])
-        if not (has_more or any(lane.open or lane.held for lane in workers.lanes)):
+        is_busy = any(lane.open or lane.held for lane in workers.lanes)
+        if not has_more and not is_busy:
             return
         if time.monotonic() - looked >= LOOK_SECONDS:
             workers.look()

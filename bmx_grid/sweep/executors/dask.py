@@ -122,13 +122,13 @@ class Cluster(Workers):
         self._timeout = timeout
         self._where = where
         self._way_out = way_out
-        resources = {False: {}, True: {DEVICE: 1}}
-        super().__init__(
-            [
-                Lane(partial(client.submit, pure=False, resources=resources[kind]), 0, kind, expected)
-                for kind, client in clients.items()
-            ]
-        )
+        lanes = []
+        for has_device, client in clients.items():
+            resources = {DEVICE: 1} if has_device else {}
+            # Dask takes calls that look the same for one: pure=False has each of them run.
+            submit = partial(client.submit, pure=False, resources=resources)
+            lanes.append(Lane(submit, 0, has_device, expected))
+        super().__init__(lanes)
         self._seen = dict.fromkeys((False, True), time.monotonic())  # when each lane had workers
         self._count()
 
@@ -137,10 +137,12 @@ class Cluster(Workers):
         answers = self._count()
         now = time.monotonic()
         for lane in self.lanes:
-            idle = lane.open == lane.held == 0
-            if lane.n_workers > 0 or (idle and any(other.n_workers > 0 for other in self.lanes)):
+            is_idle = lane.open == lane.held == 0
+            others_work = any(other.n_workers > 0 for other in self.lanes)
+            waited = now - self._seen[lane.has_device]
+            if lane.n_workers > 0 or (is_idle and others_work):
                 self._seen[lane.has_device] = now
-            elif now - self._seen[lane.has_device] > self._timeout and not (lane.has_device and idle):
+            elif waited > self._timeout and not (lane.has_device and is_idle):
                 if not answers:  # and no open job was there to be cancelled
                     raise CancelledError
                 kind = "worker that holds a device" if lane.has_device else "worker"
@@ -188,10 +190,9 @@ class Cluster(Workers):
             lane.n_workers = 0
         with suppress(OSError):  # when the scheduler is gone its jobs are cancelled: reported elsewhere, more clearly
             for lane in self.lanes:
-                workers = workers_of(self._clients[lane.has_device]).values()
-                lane.n_workers = sum(
-                    worker["nthreads"] for worker in workers if (DEVICE in worker["resources"]) == lane.has_device
-                )
+                for worker in workers_of(self._clients[lane.has_device]).values():
+                    if (DEVICE in worker["resources"]) == lane.has_device:
+                        lane.n_workers += worker["nthreads"]  # each thread takes a job
             return True
         return False
 

@@ -73,8 +73,9 @@ class Loky(Executor):
             warnings.filterwarnings("ignore", message, UserWarning)
         with ExitStack() as stack:
             lanes = [Lane(stack.enter_context(processes(plain, None)), plain)]
-            for name in devices:
-                lanes.append(Lane(stack.enter_context(processes(1, name, len(devices))), 1, has_device=True))
+            for device in devices:
+                submit = stack.enter_context(processes(1, device, len(devices)))
+                lanes.append(Lane(submit, 1, has_device=True))
             yield Workers(lanes, KILLED)
 
 
@@ -91,7 +92,9 @@ def processes(
     from joblib.externals.loky import ProcessPoolExecutor
 
     share = str(max(cpu_count() // (n_workers * n_pools), 1))
-    environment = {name: os.environ.get(name, share) for name in THREADS} | ({ASSIGNED: device} if device else {})
+    environment = {name: os.environ.get(name, share) for name in THREADS}
+    if device:
+        environment[ASSIGNED] = device
     environment |= variables
     pool = ProcessPoolExecutor(n_workers, initializer=end_with_parent, initargs=(os.getpid(),), env=environment)
 

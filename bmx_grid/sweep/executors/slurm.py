@@ -106,7 +106,9 @@ class Slurm(OnDask):
         with ExitStack() as stack:
             stack.callback(_end, name, clusters, clients)  # whatever happens from here on
             with without_interrupts(), uninterrupted():
-                for has_device in [kind for kind, count in ((False, self.jobs), (True, self.gpus)) if count]:
+                for has_device, n_jobs in ((False, self.jobs), (True, self.gpus)):
+                    if n_jobs == 0:
+                        continue
                     clusters[has_device] = self.cluster(name, has_device=has_device)
                     clients[has_device] = distributed.Client(clusters[has_device], timeout=CONNECT_SECONDS)
                 workers = _Jobs(name, self, clusters, clients)
@@ -116,6 +118,7 @@ class Slurm(OnDask):
     def cluster(self, name: str, *, has_device: bool) -> Any:
         """dask-jobqueue's cluster, without jobs yet. Raises ConfigError for an unknown network interface."""
         threads = self.cores if has_device else 1
+        # What the user's prologue or environment sets stays.
         shares = [f'export {name}="${{{name}:-{threads}}}"' for name in THREADS]
         options: dict[str, Any] = {
             "job_name": name,
@@ -159,7 +162,8 @@ class _Jobs(Cluster):
         self._options = options
         self._clusters = clusters
         self._asked = time.monotonic()
-        self._n_done = self._in_vain = 0  # jobs done; how often some were submitted again since
+        self._n_done = 0  # jobs done
+        self._in_vain = 0  # how often some were submitted again since
 
     def submit(self) -> None:
         """Submit the jobs that are not there. Raises UnavailableError with what SLURM says."""
@@ -169,7 +173,8 @@ class _Jobs(Cluster):
             try:
                 cluster.sync(cluster._correct_state)
             except RuntimeError as error:  # what dask-jobqueue makes of a command that fails
-                reason = " ".join(str(error).rpartition("stderr:")[2].split()).rstrip(".")
+                printed = str(error).rpartition("stderr:")[2]
+                reason = " ".join(printed.split()).rstrip(".")
                 raise UnavailableError(
                     f"SLURM refuses a job: {reason}. See `sinfo` for its partitions and limits, and set "
                     "executor.queue, executor.account, executor.cores, executor.memory or executor.walltime."
@@ -198,7 +203,8 @@ class _Jobs(Cluster):
                     ended.append((cluster, name))
         for cluster, name in ended:
             del cluster.workers[name]
-        if all(len(cluster.workers) == len(cluster.worker_spec) for cluster in self._clusters.values()):
+        lacking = [len(cluster.worker_spec) - len(cluster.workers) for cluster in self._clusters.values()]
+        if not any(lacking):
             return
         if self._in_vain < AGAIN:
             with suppress(UnavailableError):  # a controller may be away for a while
