@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.api.inputs import drawn, plain_value
-from bmx_grid.api.kinds import FrameKind, plain_series
+from bmx_grid.api.kinds import PANDAS, FrameKind, plain_series
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 AttributionRows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
 DRAWS = 3  # of reassigned attributions
+CORRELATION = ".4f"  # how correlations are written
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Boosted:
     _texts: tuple[list[str], ...] = field(repr=False)
     _resamples: int = field(repr=False)
     _seed: int = field(repr=False)
-    _kind: FrameKind = field(default=FrameKind(), repr=False)
+    _kind: FrameKind = field(default=PANDAS, repr=False)
 
     @property
     def scores(self) -> Any:
@@ -64,7 +65,10 @@ class Boosted:
 
     @functools.cached_property
     def _scores(self) -> Floats | None:
-        return None if self.p is None else self._boosted(np.arange(len(self.base)), np.arange(len(self.base)))
+        if self.p is None:
+            return None
+        rows = np.arange(len(self.base))
+        return self._boosted(rows, donors=rows)
 
     @functools.cached_property
     def verdict(self) -> Verdict:
@@ -78,21 +82,29 @@ class Boosted:
         from bmx_grid.evaluations.verdicts import evidence_on, judged
         from bmx_grid.measures.nuisance import NO_DONOR, log_words
 
-        scores, human, kind, seed = *self._judged(), self._spec.correlation, self._seed
+        scores, human = self._judged()
+        kind = self._spec.correlation
+        seed = self._seed
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
-        rows = np.arange(len(self.base))
         words = log_words(self.ground_truth.lengths, self.hypothesis.lengths)
-        texts = [[text.split() for text in of_side] for of_side in self._texts]
+        texts = []
+        for texts_of_side in self._texts:
+            texts.append([text.split() for text in texts_of_side])
         terms = terms_of([self._systems], texts, self._clusters)
-        rated = rated_of(kind, self.base, human, words, self._clusters, rows, terms, used, seed)
+        # Arrays have no ids: each segment is an item of its own.
+        items = np.arange(len(self.base))
+        rated = rated_of(kind, self.base, human, words, self._clusters, items, terms, used, seed)
         n_words = self.hypothesis.lengths
         if self._spec.side == "both":
             n_words = n_words + self.ground_truth.lengths
+        used_rows = np.flatnonzero(used)
         reassigned = []
         for donors in reassignments(n_words[used], rated.clusters, DRAWS, seed):
+            # A draw counts only if every segment has a donor.
             if not (donors == NO_DONOR).any():
-                reassigned.append(self._boosted(rows[used], rows[used][donors]))
-        verdict = judged([evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed)])[0]
+                reassigned.append(self._boosted(used_rows, donors=used_rows[donors]))
+        evidence = evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed)
+        (verdict,) = judged([evidence])
         if texts:
             return verdict
         return replace(verdict, because=f"{verdict.because}; what the texts are like is not taken off without texts=")
@@ -103,10 +115,8 @@ class Boosted:
         from bmx_grid.measures.paired_tests import compare
 
         scores, human = self._judged()
-        kind = self._spec.correlation
-        resamples = self._resamples
-        seed = self._seed
-        return compare(scores, self.base, human, self._clusters, statistic=kind, resamples=resamples, seed=seed)
+        draws: dict[str, Any] = {"resamples": self._resamples, "seed": self._seed}
+        return compare(scores, self.base, human, self._clusters, statistic=self._spec.correlation, **draws)
 
     @functools.cached_property
     def result(self) -> GridResult:
@@ -121,37 +131,46 @@ class Boosted:
         p = pd.Index(self._spec.p, name="p")
         w = pd.Index(self._spec.w, name="w")
         frame = pd.DataFrame(self.result.correlation, index=p, columns=w)
-        return frame if self._kind == FrameKind() else self._kind.frame(frame.reset_index())
+        if self._kind == PANDAS:
+            return frame
+        # Frames of other libraries have no index.
+        return self._kind.frame(frame.reset_index())
 
     def summary(self) -> str:
         """The verdict at the point with the gain and its interval, or the best of the grid."""
         if self.human is None:
             return repr(self)
         if self._scores is None:
-            best = self.result
-            return (
-                f"metric alone {number(best.baseline, '.4f')}; best of the grid {number(best.best, '.4f')} at "
-                f"{point_in_words(best.best_w, best.best_p)}, chosen on these segments"
-            )
-        gain = self.gain
+            result = self.result
+            alone = number(result.baseline, CORRELATION)
+            best = number(result.best, CORRELATION)
+            point = point_in_words(result.best_w, result.best_p)
+            return f"metric alone {alone}; best of the grid {best} at {point}, chosen on these segments"
         verdict = self.verdict
-        alone = f"{self._spec.correlation} {number(gain.x, '.4f')}, the metric alone {number(gain.y, '.4f')}"
-        return f"{verdict.label}: {verdict.because}\n{alone}"
+        boosted = number(self.gain.x, CORRELATION)
+        alone = number(self.gain.y, CORRELATION)
+        return f"{verdict.label}: {verdict.because}\n{self._spec.correlation} {boosted}, the metric alone {alone}"
 
     def __repr__(self) -> str:
-        rated = "no human scores" if self.human is None else f"{int(np.isfinite(self.human).sum()):,} rated"
-        point = "without a point" if self.p is None or self.w is None else f"at {point_in_words(self.w, self.p)}"
-        return f"Boosted({counted(len(self.base), 'segment')} {point}, {rated})"
+        rated = "no human scores"
+        if self.human is not None:
+            n_rated = np.isfinite(self.human).sum()
+            rated = f"{n_rated:,} rated"
+        point = "without a point"
+        if self.p is not None and self.w is not None:
+            point = f"at {point_in_words(self.w, self.p)}"
+        n_segments = counted(len(self.base), "segment")
+        return f"Boosted({n_segments} {point}, {rated})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the summary."""
         return f"<pre>{html.escape(self.summary())}</pre>"
 
     def _boosted(self, rows: Ints, donors: Ints) -> Floats:
-        """The scores of some segments with the attributions of others."""
+        """float64[n] boosted scores of n rows, with the attributions of n others."""
         sides = []
-        for of_side in (self.ground_truth, self.hypothesis):
-            sides.append(Ragged.from_rows(of_side[row] for row in donors))
+        for attributions in (self.ground_truth, self.hypothesis):
+            sides.append(Ragged.from_rows(attributions[row] for row in donors))
         assert self.p is not None and self.w is not None
         return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base[rows], *sides)
 
@@ -211,97 +230,137 @@ def boost(
     check_kind(correlation)
     _, kind = plain_series(scores)
     base = _vector(scores, "scores")
-    truth, hypothesis = _sides(attributions, len(base))
-    judged = None if human is None else _vector(human, "human", len(base))
-    if judged is not None and np.isfinite(judged).sum() < FEWEST:
-        raise DataError(f"human: {np.isfinite(judged).sum()} rated segments; a correlation needs {FEWEST}.")
-    p, w = (convert(plain_value(value), float | None, name) for name, value in (("p", p), ("w", w)))
-    resamples, seed = drawn(resamples, seed, 1)
-    if (p is None) != (w is None):
-        raise ConfigError("p and w: give both, or neither for the whole grid.")
+    count = len(base)
+    truth, hypothesis = _sides(attributions, count)
+    human_scores = None if human is None else _human_scores(human, count)
+    p, w = _point(p, w)
+    draws = drawn(resamples, seed, 1)
     if p is None and human is None:
         raise ConfigError("give p and w for boosted scores, human scores for the grid, or both.")
     spec = GridSpec(side=side, correlation=correlation)
-    labels = np.arange(len(base)) if clusters is None else _labels("clusters", clusters, len(base))
-    of_systems = np.zeros(len(base), np.int64) if systems is None else _labels("systems", systems, len(base))
-    known = _texts(attributions, texts, len(base))
-    boosted = Boosted(base, truth, hypothesis, judged, p, w, spec, labels, of_systems, known, resamples, seed, kind)
+    clusters = _labels("clusters", clusters, np.arange(count))
+    # Without names all are of one system, whose level nothing can be told from.
+    systems = _labels("systems", systems, np.zeros(count, np.int64))
+    known = _texts(attributions, texts, count)
+    boosted = Boosted(base, truth, hypothesis, human_scores, p, w, spec, clusters, systems, known, *draws, kind)
     _ = boosted._scores  # a point or a row that cannot be used is an error of this call
     return boosted
 
 
+def _point(p: float | None, w: float | None) -> tuple[float | None, float | None]:
+    """Both numbers, or neither. Raises ConfigError."""
+    p = convert(plain_value(p), float | None, "p")
+    w = convert(plain_value(w), float | None, "w")
+    if (p is None) != (w is None):
+        raise ConfigError("p and w: give both, or neither for the whole grid.")
+    return p, w
+
+
+def _human_scores(human: ArrayLike, count: int) -> Floats:
+    scores = _vector(human, "human", count)
+    n_rated = np.isfinite(scores).sum()
+    if n_rated < FEWEST:
+        raise DataError(f"human: {n_rated} rated segments; a correlation needs {FEWEST}.")
+    return scores
+
+
+def _are_explanations(attributions: Any) -> bool:
+    return isinstance(attributions, Sequence) and bool(attributions) and isinstance(attributions[0], Explanation)
+
+
 def _texts(attributions: Any, texts: Any, count: int) -> tuple[list[str], ...]:
     """The texts of each side, as they are given or of explanations; none where neither is there."""
+    by_side = []
     if texts is None:
-        if not (isinstance(attributions, Sequence) and attributions and isinstance(attributions[0], Explanation)):
-            return ()
-        texts = []
-        for role in attributions[0].attributions:
-            texts.append([explanation.item.text(role) for explanation in attributions])
-        return tuple(texts)
-    of_sides = []
-    for side, given in (texts if isinstance(texts, Mapping) else {"hypothesis": texts}).items():
-        of_side, _ = plain_series(given)
+        if _are_explanations(attributions):
+            for role in attributions[0].attributions:
+                by_side.append([explanation.item.text(role) for explanation in attributions])
+        return tuple(by_side)
+    if not isinstance(texts, Mapping):
+        texts = {"hypothesis": texts}
+    for side, series in texts.items():
+        side_texts, _ = plain_series(series)
         if side not in SIDES:
             raise ConfigError(f"texts: {unknown('side', str(side), SIDES)}")
-        if len(of_side) != count:
-            raise DataError(f"texts of the {side}: {len(of_side)} for {count} scores.")
-        for row, text in enumerate(of_side):
+        if len(side_texts) != count:
+            raise DataError(f"texts of the {side}: {len(side_texts)} for {count} scores.")
+        for row, text in enumerate(side_texts):
             if not isinstance(text, str):
                 raise DataError(f"texts of the {side}, row {row}: expected a text, got {text!r:.60}.")
-        of_sides.append(list(of_side))
-    return tuple(of_sides)
+        by_side.append(list(side_texts))
+    return tuple(by_side)
 
 
-def _sides(attributions: Any, count: int) -> tuple[Ragged, Ragged]:
+def _sides(attributions: Any, count: int) -> list[Ragged]:
     """The rows of the ground truth, empty ones where there are none, and those of the hypothesis."""
-    if isinstance(attributions, Sequence) and attributions and isinstance(attributions[0], Explanation):
-        roles = [role for role in attributions[0].attributions if role != "hypothesis"]
-        truth = []
-        for explanation in attributions:
-            of_roles = [explanation.attributions[role] for role in roles]
-            truth.append(np.concatenate([[], *of_roles]))
-        attributions = {"ground_truth": truth, "hypothesis": [item.attributions["hypothesis"] for item in attributions]}
+    if _are_explanations(attributions):
+        attributions = _explained_sides(attributions)
     sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
     if not {"hypothesis"} <= sides.keys() <= set(SIDES):
-        raise ConfigError(f"attributions: sides {', '.join(map(str, sides))}; give hypothesis, and ground_truth.")
+        names = ", ".join(map(str, sides))
+        raise ConfigError(f"attributions: sides {names}; give hypothesis, and ground_truth.")
     ragged = []
     for side in SIDES:
         rows, _ = plain_series(sides.get(side, [()] * count))
+        # An array without dimensions has no length.
         if not isinstance(rows, Sequence | np.ndarray) or getattr(rows, "ndim", 1) == 0:
             raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
         if len(rows) != count:
             raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
-        of = f"attributions of the {side}, row"
-        ragged.append(Ragged.from_rows([_vector(row, f"{of} {place}") for place, row in enumerate(rows)]))
-    return ragged[0], ragged[1]
+        vectors = []
+        for place, row in enumerate(rows):
+            vectors.append(_vector(row, f"attributions of the {side}, row {place}"))
+        ragged.append(Ragged.from_rows(vectors))
+    return ragged
 
 
-def _vector(values: ArrayLike, what: str, count: int | None = None) -> Floats:
+def _explained_sides(explanations: Sequence[Explanation]) -> dict[str, list[Floats]]:
+    """The rows of each side; those of all roles but the hypothesis are the ground truth, in one row."""
+    rows: dict[str, list[Floats]] = {"ground_truth": [], "hypothesis": []}
+    roles = [role for role in explanations[0].attributions if role != "hypothesis"]
+    for explanation in explanations:
+        by_role = explanation.attributions
+        truth = [by_role[role] for role in roles]
+        # The empty list, as explanations may be of the hypothesis alone.
+        rows["ground_truth"].append(np.concatenate([[], *truth]))
+        rows["hypothesis"].append(by_role["hypothesis"])
+    return rows
+
+
+def _vector(values: ArrayLike, argument: str, count: int | None = None) -> Floats:
     """float64[n], NaN where an array is masked. Raises DataError, also for what would silently become other numbers."""
     try:
+        # A masked array stays one.
         array = np.asanyarray(values)
+        # Times and complex numbers.
         if array.dtype.kind in "mMc":
             raise TypeError(f"{array.dtype} are no real numbers")
-        numbers: Floats = np.ma.filled(np.ma.asanyarray(array.astype(np.float64)), np.nan)
+        masked = np.ma.asanyarray(array.astype(np.float64))
+        numbers: Floats = np.ma.filled(masked, np.nan)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{what}: {first_line(error)[:100]}; give a list of numbers.") from error
+        reason = first_line(error)[:100]
+        raise DataError(f"{argument}: {reason}; give a list of numbers.") from error
     if numbers.ndim != 1 or count not in (None, len(numbers)):
-        raise DataError(f"{what} has the shape {numbers.shape}; give {count or 'a list of'} numbers.")
-    if (too_large := np.flatnonzero(np.abs(numbers) > LARGEST)).size:
-        raise DataError(f"{what}: number {too_large[0]} is beyond ±{LARGEST:g}; give a smaller one, or NaN.")
+        raise DataError(f"{argument} has the shape {numbers.shape}; give {count or 'a list of'} numbers.")
+    too_large = np.flatnonzero(np.abs(numbers) > LARGEST)
+    if too_large.size:
+        raise DataError(f"{argument}: number {too_large[0]} is beyond ±{LARGEST:g}; give a smaller one, or NaN.")
     return numbers
 
 
-def _labels(what: str, values: ArrayLike, count: int) -> Ints:
-    """int64[count], equal for equal labels and in their order."""
+def _labels(argument: str, values: ArrayLike | None, default: Ints) -> Ints:
+    """int64[n], equal for equal labels and in their order; the default without labels."""
     import pandas as pd
 
+    if values is None:
+        return default
+    count = len(default)
     try:
         labels = np.asarray(values)
-        known = np.asarray(pd.factorize(labels, sort=True)[0], dtype=np.int64)
+        numbers, _ = pd.factorize(labels, sort=True)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{what}: {first_line(error)[:100]}; give {count} labels, texts or numbers.") from error
-    if labels.shape != (count,) or (known < 0).any():
-        raise DataError(f"{what}: give {count} labels, texts or numbers, one per segment; none may be missing.")
-    return known
+        reason = first_line(error)[:100]
+        raise DataError(f"{argument}: {reason}; give {count} labels, texts or numbers.") from error
+    if labels.shape != (count,) or (numbers < 0).any():
+        raise DataError(f"{argument}: give {count} labels, texts or numbers, one per segment; none may be missing.")
+    return np.asarray(numbers, dtype=np.int64)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import ALPHA
 from bmx_grid.api.frames import Roles
-from bmx_grid.api.kinds import FrameKind
+from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.wording import P_VALUE, counted
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.levels import PDP
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 Level = Literal["segment", "system"]
 Grouping = Literal["item", "system", "none"]
-MOST_JUDGED = 16_000  # segments that a verdict rests on: what learns from them takes a second for each 2,000
+# Segments that a verdict rests on: what learns from them takes a second for each 2,000.
+MOST_JUDGED = 16_000
 SHOWN_ESTIMATES = ("gain", "beyond", "within_source")
 BEYOND = (
     "Beyond score, length and text: what the metric adds to all that the other one's score and the numbers of words "
@@ -32,12 +33,14 @@ NO_LENGTHS = (
     "Length is not taken off, as the table has neither texts nor a column of lengths (lengths, --lengths): what of a "
     "gain is beyond it is not known, and no metric is said to help."
 )
-MEANINGS = {  # of the verdicts that speak of explanations elsewhere
+# Of the verdicts that speak of explanations elsewhere.
+MEANINGS = {
     **LEGEND,
     HELPS: "an established gain, also over the other one's score and length",
     CAUSE_NOT_SHOWN: "an established gain, but not shown to be more than the other one's score, length and text give",
 }
-AGREEMENT = {  # how people agree with a metric, beside correlations
+# How people agree with a metric, beside correlations.
+AGREEMENT = {
     "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
     "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties where they do; what "
     "counts as a tie of scores is calibrated on these data (Deutsch et al. 2023).",
@@ -84,10 +87,12 @@ class Compared:
         """A row per metric, best first: its correlation with the interval, and the other statistics."""
         names = ["language_pair", "metric"]
         unit = f"{self.level}s"
-        known = self.correlations[self.correlations["value"].notna() | (self.correlations["statistic"] != PDP)]
+        rows = self.correlations
+        # A pdp that no metric has gets no column: it needs several outputs for one source.
+        known = rows[rows["value"].notna() | (rows["statistic"] != PDP)]
         others = [kind for kind in dict.fromkeys(known["statistic"]) if kind != self.statistic]
-        wide = self.correlations.pivot(index=names, columns="statistic", values="value").reset_index()
-        frame = self.correlations[self.correlations["statistic"] == self.statistic].merge(wide, on=names)
+        wide = rows.pivot(index=names, columns="statistic", values="value").reset_index()
+        frame = rows[rows["statistic"] == self.statistic].merge(wide, on=names)
         frame = frame.sort_values(["language_pair", "value"], ascending=[True, False], kind="stable")
         columns = [
             *self._pair,
@@ -104,13 +109,16 @@ class Compared:
         ]
         notes += [AGREEMENT[kind] for kind in others if kind in AGREEMENT]
         if frame["value"].isna().any():
+            # An item has a segment of each system.
             per_group = "system" if self.level == "segment" and self.grouping == "item" else self.level
             notes.append(f"n/a: a correlation needs {FEWEST} {per_group}s that differ in metric and human scores.")
-        grouped = "" if self.level == "system" or self.grouping == "none" else f", grouped by {self.grouping}"
-        title = f"Correlation with human judgements ({frame['human'].iloc[0]}), {self.level} level{grouped}"
-        return Table.of(
-            "agreement", self._titled(title), frame, columns, notes, by=["language_pair"], names=len(self._pair) + 1
-        )
+        grouped = f", grouped by {self.grouping}"
+        if self.level == "system" or self.grouping == "none":
+            grouped = ""
+        human = frame["human"].iloc[0]
+        title = self._titled(f"Correlation with human judgements ({human}), {self.level} level{grouped}")
+        n_names = len(self._pair) + 1
+        return Table.of("agreement", title, frame, columns, notes, by=["language_pair"], names=n_names)
 
     def _differences(self) -> Table:
         """A row per two metrics: the difference with its interval, and the p value of the test."""
@@ -125,43 +133,49 @@ class Compared:
             "p: two-sided, by swapping clusters of segments (or whole systems) between the metrics; p holm: "
             f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
         )
-        title = f"Differences in {self.statistic} between metrics"
+        title = self._titled(f"Differences in {self.statistic} between metrics")
         marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
-        return Table.of("differences", self._titled(title), marked, columns, [note], names=len(self._pair) + 2)
+        n_names = len(self._pair) + 2
+        return Table.of("differences", title, marked, columns, [note], names=n_names)
 
     def _verdicts(self) -> Table:
         """A row per two metrics: whether the better one adds anything, with those estimates that are known."""
-        estimates = [
-            Column(name, name.replace("_", " "), "+.3f", (f"{name}_low", f"{name}_high"))
-            for name in SHOWN_ESTIMATES
-            if name == "gain" or self.verdicts[name].notna().any()
-        ]
+        estimates = []
+        for name in SHOWN_ESTIMATES:
+            if name == "gain" or self.verdicts[name].notna().any():
+                interval = (f"{name}_low", f"{name}_high")
+                estimates.append(Column(name, name.replace("_", " "), "+.3f", interval))
         notes = [BEYOND if self.has_lengths else NO_LENGTHS]
         if self.correlations["n_segments"].max() > MOST_JUDGED:
             notes.append(f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly.")
         labels = set(self.verdicts["verdict"])
         notes += [f"{label}: {meaning}." for label, meaning in MEANINGS.items() if label in labels]
-        title = "Does the better metric add anything to the other one's score and the length?"
+        title = self._titled("Does the better metric add anything to the other one's score and the length?")
         columns = [*self._pair, *self._two_metrics, *estimates, Column("verdict")]
-        return Table.of("verdicts", self._titled(title), self.verdicts, columns, notes, names=len(self._pair) + 2)
+        n_names = len(self._pair) + 2
+        return Table.of("verdicts", title, self.verdicts, columns, notes, names=n_names)
 
     def of_kind(self, kind: FrameKind) -> Compared:
         """The same with `correlations`, `tests` and `verdicts` as frames of another kind; printed from these here."""
-        if kind == FrameKind():
+        if kind == PANDAS:
             return self
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        values |= {name: kind.frame(values[name]) for name in ("correlations", "tests", "verdicts")}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in ("correlations", "tests", "verdicts"):
+            values[name] = kind.frame(values[name])
         return _OfKind(**values, in_pandas=self)
 
     @property
     def _pair(self) -> list[Column]:
         """The column of the language pair, where there are several."""
-        return [Column("language_pair", "pair")] if self.correlations["language_pair"].nunique() > 1 else []
+        several = self.correlations["language_pair"].nunique() > 1
+        return [Column("language_pair", "pair")] if several else []
 
     def _titled(self, title: str) -> str:
         """A title, with the language pair where there is one."""
-        (pair, *others) = self.correlations["language_pair"].unique()
-        return title if others or pair == NO_PAIR else f"{pair}: {title[0].lower()}{title[1:]}"
+        pair, *others = self.correlations["language_pair"].unique()
+        if others or pair == NO_PAIR:
+            return title
+        return f"{pair}: {title[0].lower()}{title[1:]}"
 
     @property
     def _two_metrics(self) -> list[Column]:

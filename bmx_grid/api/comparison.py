@@ -6,7 +6,7 @@ import itertools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Compared, Grouping, Level
 from bmx_grid.api.frames import Columns, Roles, frame_table, number_column, roles_of, segment_sets
 from bmx_grid.api.inputs import Function, drawn, keyed, listed
-from bmx_grid.api.kinds import FrameKind
+from bmx_grid.api.kinds import PANDAS
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.lines import Decimal
-from bmx_grid.datasets.segments import clusters
-from bmx_grid.datasets.tables import TableFile as File
-from bmx_grid.evaluations.base import BASE, NOTHING, Evaluation, Finished, as_columns
+from bmx_grid.datasets.segments import SegmentSet, clusters
+from bmx_grid.datasets.tables import TableFile
+from bmx_grid.evaluations.base import BASE, NOTHING, ColumnValues, Finished, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.held_out import rated_of, terms_of
 from bmx_grid.evaluations.level_rows import CorrelationRow
@@ -42,8 +42,11 @@ from bmx_grid.words.perturbation import Role
 if TYPE_CHECKING:
     import pandas as pd
 
-NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": (), "segment": ()}
+# Of a level, or of segments by their grouping: roles without which it has no meaning.
+NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
 FEWEST_RESAMPLES = 40  # of tests
+TEST: Final = "perm_inputs"  # clusters of segments are swapped between the metrics
+Row = dict[str, Any]
 
 
 def compare(
@@ -83,24 +86,45 @@ def compare(
         numbers of words, in place of those of the texts, that a verdict takes off.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
-    choices = {"by": (by, Grouping), "level": (level, Level), "statistic": (statistic, Kind)}
-    for name, (value, known) in {**choices, "decimal": (decimal, Decimal)}.items():
-        convert(value, known, name)
+    convert(by, Grouping, "by")
+    convert(level, Level, "level")
+    convert(statistic, Kind, "statistic")
+    convert(decimal, Decimal, "decimal")
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
-    table, kind = (frame, FrameKind()) if isinstance(frame, File) else frame_table(frame)
+    options = ComparisonOptions(by, level, statistic, resamples, seed)
+    table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
     names = listed("metrics", metrics)
-    counts = listed("lengths", lengths)
+    length_columns = listed("lengths", lengths)
     needed = NEEDED[level if level == "system" else by]
-    roles = _roles(table, names, human, counts, keyed("columns", columns), needed)
+    roles = _roles(table, names, human, length_columns, keyed("columns", columns), needed)
     scores = {name: _scores(table, name, decimal) for name in names}
-    words = np.column_stack([number_column(table, name, decimal) for name in counts]) if counts else None
-    settings = list(_settings(table, scores, words, roles, language_pair, decimal))
-    how: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    frames = _frames(settings, by, level, statistic, how)
-    n_clusters = len(set().union(*(setting.clusters for setting in settings)))
+    words = None
+    if length_columns:
+        words = np.column_stack([number_column(table, name, decimal) for name in length_columns])
+    sets = segment_sets(*_with_texts(table, roles), language_pair, decimal)
+    settings = list(_settings(sets, roles, scores, words))
+    frames = _frames(settings, options)
+    clusters_of_all = set().union(*(setting.clusters for setting in settings))
     has_lengths = all(setting.log_words is not None for setting in settings)
+    n_clusters = len(clusters_of_all)
     compared = Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters, has_lengths)
     return compared.of_kind(kind)
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """How metrics are compared: the arguments of `compare` of these names, checked."""
+
+    by: Grouping
+    level: Level
+    statistic: Kind
+    resamples: int
+    seed: int
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """What intervals and tests are drawn by."""
+        return {"resamples": self.resamples, "seed": self.seed}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,47 +135,57 @@ class ScoredColumn(Finished):
     has_texts: bool = False
 
 
-def _frames(
-    settings: Sequence[ScoredColumn], by: Grouping, level: Level, statistic: Kind, how: Mapping[str, Any]
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Correlations, tests and verdicts of settings at this level and grouping; how: resamples and seed."""
+ScoredColumns = Sequence[ScoredColumn]
+
+
+def _frames(settings: ScoredColumns, options: ComparisonOptions) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Correlations, tests and verdicts of settings at this level and grouping."""
     import pandas as pd
 
-    correlations = pd.concat([_correlations(setting, by, level, how) for setting in settings], ignore_index=True)
-    grid = build(load_option("evaluation", "grid", how["seed"]), GridOptions, "grid")
-    by_pairs = SignificanceEvaluation(grid=grid, tests=("perm_inputs",), statistics=(statistic,), **how)
-    tests = _frame(by_pairs, settings)["tests"]
-    verdicts = pd.DataFrame()
-    if level == "segment" and by != "none":
-        tests = pd.DataFrame(_grouped_tests(settings, by, statistic, how)).assign(level=level)
-        tests = tests.assign(p_holm=holm(tests["p"]), p_bh=benjamini_hochberg(tests["p"])) if len(tests) else tests
-    elif level == "segment":
-        verdicts = pd.DataFrame(_verdicts(settings, statistic, how))
-    tests = tests[tests["level"] == level].reset_index(drop=True)
-    return correlations, tests, verdicts
+    correlations = pd.concat([_correlations(setting, options) for setting in settings], ignore_index=True)
+    grid = build(load_option("evaluation", "grid", options.seed), GridOptions, "grid")
+    # Built for tests within groups, too, which it has none of: it checks `resamples`.
+    tests_of_pairs = SignificanceEvaluation(grid=grid, tests=(TEST,), statistics=(options.statistic,), **options.draws)
+    if options.level == "segment" and options.by != "none":
+        tests = pd.DataFrame(_grouped_tests(settings, options)).assign(level=options.level)
+        if len(tests):
+            p = tests["p"]
+            tests = tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p))
+        return correlations, tests, pd.DataFrame()
+    tests = _ungrouped_tests(settings, tests_of_pairs)
+    # Metrics are tested at both levels.
+    tests = tests[tests["level"] == options.level].reset_index(drop=True)
+    verdicts = _verdicts(settings, options) if options.level == "segment" else []
+    return correlations, tests, pd.DataFrame(verdicts)
 
 
-def _correlations(setting: ScoredColumn, by: Grouping, level: Level, how: Mapping[str, Any]) -> pd.DataFrame:
+def _correlations(setting: ScoredColumn, options: ComparisonOptions) -> pd.DataFrame:
     """A row for each statistic of a metric, as of correlations.parquet, at this level and grouping."""
+    rows: list[CorrelationRow] = []
+    draws = options.draws
+    scores = setting.points[BASE][:, None]
+    for human in setting.segments.judgements.aspects:
+        if options.level == "system":
+            rows += SystemLevel(setting, BASE, human, draws).rows()
+            continue
+        (rows_of_metric,) = segment_correlations(setting, [BASE], scores, human, draws, wanted=[options.by])
+        rows += rows_of_metric
+        # Grouped by item, they are among these rows.
+        if options.by != "item" and setting.codes.named.any():
+            rows += within_sources(setting, [BASE], scores, human, draws)
+    return _frame(setting, as_columns(CorrelationRow, rows)).drop(columns="point")
+
+
+def _frame(setting: ScoredColumn, columns: ColumnValues) -> pd.DataFrame:
+    """The columns of a setting's rows, after its language pair and metric."""
     import pandas as pd
 
-    rows: list[CorrelationRow] = []
-    for human in setting.segments.judgements.aspects:
-        if level == "system":
-            rows += SystemLevel(setting, BASE, human, how).rows()
-        else:
-            (of_grouping,) = segment_correlations(
-                setting, [BASE], setting.points[BASE][:, None], human, how, wanted=[by]
-            )
-            rows += of_grouping
-            if by != "item" and setting.codes.named.any():
-                rows += within_sources(setting, [BASE], setting.points[BASE][:, None], human, how)
     names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
-    return pd.DataFrame({**names, **as_columns(CorrelationRow, rows)}).drop(columns="point")
+    return pd.DataFrame({**names, **columns})
 
 
 def _roles(
-    table: File,
+    table: TableFile,
     metrics: Sequence[str],
     human: str | None,
     lengths: Sequence[str],
@@ -168,115 +202,132 @@ def _roles(
                 raise ConfigError(f"{table.path}: {argument}: {unknown('column', name, table.names)}")
     if human in metrics:
         raise ConfigError(f"human: the column {human!r} is one of the metrics; name another one with human.")
-    if human is not None and "score" in columns:
-        raise ConfigError("human and the role score both name the human scores; give one of them.")
-    given = columns if human is None else {**columns, "score": human}
-    return roles_of(table, given, ("score", *needed), taken=[*metrics, *lengths])
+    if human is not None:
+        if "score" in columns:
+            raise ConfigError("human and the role score both name the human scores; give one of them.")
+        columns = {**columns, "score": human}
+    return roles_of(table, columns, ("score", *needed), taken=[*metrics, *lengths])
 
 
-def _scores(table: File, name: str, decimal: Decimal) -> Floats:
+def _scores(table: TableFile, name: str, decimal: Decimal) -> Floats:
     """float64 of a metric's column; a warning says how many are missing. Raises DataError."""
     values = number_column(table, name, decimal)
-    if missing := int(np.isnan(values).sum()):
+    missing = int(np.isnan(values).sum())
+    if missing:
         warnings.warn(
             f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; they are left "
             "out and counted.",
+            # Where `compare` is called.
             stacklevel=3,
         )
     return values
 
 
-def _settings(
-    table: File,
-    scores: Mapping[str, Floats],
-    words: Floats | None,
-    roles: Roles,
-    language_pair: str | None,
-    decimal: Decimal,
-) -> Iterator[ScoredColumn]:
-    """A finished setting of each language pair and column, sorted by the names of the metrics.
+def _with_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
+    """The table and its roles with columns for the texts that segments need, in place of those that are not there.
 
     Scores need no texts: a hypothesis that is not there is empty and never read, and in place of a source or reference
-    is the id, so that segments of one id are one cluster. words: float64[rows, k] numbers of words, None for those of
-    the texts: of the hypothesis, and of its reference or else its source, as metrics read them.
+    is the id, so that segments of one id are one cluster.
     """
-    texts = {} if "hypothesis" in roles else {"hypothesis": [""] * len(table)}
-    if not {"source", "reference"} & roles.keys():
-        rows = [str(row + 1) for row in range(len(table))]
-        ids = table.take(roles["id"])[roles["id"][0]] if "id" in roles else rows
+    texts = {}
+    if "hypothesis" not in roles:
+        texts["hypothesis"] = [""] * len(table)
+    if "source" not in roles and "reference" not in roles:
+        if "id" in roles:
+            (id_column,) = roles["id"]
+            ids = table.take([id_column])[id_column]
+        else:
+            ids = [str(row + 1) for row in range(len(table))]
         texts["source"] = ["" if name is None else name for name in ids]
+    added_roles = {role: (f"({role})",) for role in texts}
     added = {f"({role})": values for role, values in texts.items()}
 
     def column(name: str) -> list[Any]:
         return added[name] if name in added else table.take([name])[name]
 
-    used = dict.fromkeys(itertools.chain.from_iterable(roles.values()))  # a metric may be called as a role
-    whole = File(table.path, [*used, *added], len(table), column, table.place)
-    sets = segment_sets(whole, {**roles, **{role: (f"({role})",) for role in texts}}, language_pair, decimal)
+    # A metric may be called as a role: only columns that play a role are in this table.
+    used = dict.fromkeys(itertools.chain.from_iterable(roles.values()))
+    completed = TableFile(table.path, [*used, *added], len(table), column, table.place)
+    return completed, {**roles, **added_roles}
+
+
+def _settings(
+    sets: Sequence[tuple[SegmentSet, list[int]]], roles: Roles, scores: Mapping[str, Floats], words: Floats | None
+) -> Iterator[ScoredColumn]:
+    """A finished setting of each language pair and column, sorted by the names of the metrics.
+
+    sets: segments with the numbers of their rows. scores: float64[rows] by metric. words: float64[rows, k] numbers of
+    words, None for those of the texts: of the hypothesis, and of its reference or else its source, as metrics read
+    them.
+    """
     labels = _bundles(clusters([segments for segments, _ in sets]))
     truth: list[Role] = [role for role in ("reference", "source") if role in roles]
     reads: tuple[Role, ...] = (*truth[:1], "hypothesis")
     has_texts = "hypothesis" in roles
-    for (segments, places), of_pair in zip(sets, labels, strict=True):
+    for (segments, rows), labels_of_pair in zip(sets, labels, strict=True):
         items = segments.items(reads) if has_texts else ()
-        of_texts = None if words is None else log_words(words[places])
+        log_lengths = None if words is None else log_words(words[rows])
         for name in sorted(scores):
-            metric = Function(len, name, reads, "")  # that scores nothing: its scores are here
-            base = AttributionSet(scores[name][places], {})
-            setting = ScoredColumn(segments, name, ALONE, metric, None, items, base, of_pair, has_texts=has_texts)
-            if of_texts is None and has_texts:
-                of_texts = log_words(*(setting.word_counts(role) for role in reads))
-            yield replace(setting, log_words=of_texts)
+            # It is never called: its scores are here.
+            metric = Function(len, name, reads, "")
+            base = AttributionSet(scores[name][rows], {})
+            setting = ScoredColumn(
+                segments, name, ALONE, metric, None, items, base, labels_of_pair, has_texts=has_texts
+            )
+            if log_lengths is None and has_texts:
+                log_lengths = log_words(*(setting.word_counts(role) for role in reads))
+            yield replace(setting, log_words=log_lengths)
 
 
 def _bundles(labels: Sequence[NDArray[np.object_]]) -> list[list[str]]:
     """The labels of clusters of each language pair, or of bundles of clusters where there are too many to be drawn."""
-    of_clusters = codes(np.concatenate(labels))
-    of_bundles = bundled(of_clusters)
-    if of_bundles is of_clusters:
-        return [of_pair.tolist() for of_pair in labels]
-    names = np.array([str(bundle) for bundle in range(number_of(of_bundles))], dtype=np.object_)
-    ends = np.cumsum([len(of_pair) for of_pair in labels])
-    return [of_pair.tolist() for of_pair in np.split(names[of_bundles], ends[:-1])]
+    cluster_codes = codes(np.concatenate(labels))
+    bundle_codes = bundled(cluster_codes)
+    if bundle_codes is cluster_codes:
+        return [pair_labels.tolist() for pair_labels in labels]
+    bundles = range(number_of(bundle_codes))
+    names = np.array(list(map(str, bundles)), dtype=np.object_)
+    ends = np.cumsum([len(pair_labels) for pair_labels in labels])
+    by_pair = np.split(names[bundle_codes], ends[:-1])
+    return [pair_labels.tolist() for pair_labels in by_pair]
 
 
-def _frame(evaluation: Evaluation, settings: Sequence[Finished]) -> dict[str, pd.DataFrame]:
-    """The tables of an evaluation, with the language pair and the metric of each row."""
+def _ungrouped_tests(settings: ScoredColumns, evaluation: SignificanceEvaluation) -> pd.DataFrame:
+    """The tests of an evaluation, with the language pair and the metric of each row."""
     import pandas as pd
 
-    results = evaluation.evaluate(settings)
-    frames: dict[str, list[pd.DataFrame]] = {table: [] for table in evaluation.ROWS}
-    for setting, result in zip(settings, results, strict=True):
-        names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
-        for table, rows in evaluation.columns(result).items():
-            frames[table].append(pd.DataFrame({**names, **rows}).drop(columns=["explainer", "point"], errors="ignore"))
-    return {table: pd.concat(parts, ignore_index=True) for table, parts in frames.items()}
+    frames = []
+    for setting, result in zip(settings, evaluation.evaluate(settings), strict=True):
+        columns = evaluation.columns(result)["tests"]
+        frames.append(_frame(setting, columns).drop(columns=["explainer", "point"]))
+    return pd.concat(frames, ignore_index=True)
 
 
-def _pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
+def _pairs(settings: ScoredColumns) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
     """Every two metrics of a language pair."""
-    yield from ((left, right) for left, right in itertools.combinations(settings, 2) if left.pair == right.pair)
+    for left, right in itertools.combinations(settings, 2):
+        if left.pair == right.pair:
+            yield left, right
 
 
-def _verdicts(settings: Sequence[ScoredColumn], kind: Kind, how: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _verdicts(settings: ScoredColumns, options: ComparisonOptions) -> list[Row]:
     """A row per two metrics, on the segments that both score; all are one family of tests."""
-    names: list[dict[str, str]] = []
-    evidence: list[Verdict] = []
+    rows = []
+    evidence = []
     for left, right in _pairs(settings):
         used = _scored_by_both(left, right)
         human = left.segments.human_scores[used]
-        of_left = correlate(kind, left.scores.base_scores[used], human)
-        of_right = correlate(kind, right.scores.base_scores[used], human)
-        better, other = (right, left) if of_right > of_left else (left, right)
-        names.append({"language_pair": other.pair[1], "compared": better.metric_name, "against": other.metric_name})
-        evidence.append(_evidence(better, other, used, kind, how))
-    rows: list[dict[str, Any]] = []
-    for pair, verdict in zip(names, judged(evidence), strict=True):
-        row: dict[str, Any] = {**pair, "verdict": verdict.verdict, "because": verdict.because}
+        correlation_of_left = correlate(options.statistic, left.scores.base_scores[used], human)
+        correlation_of_right = correlate(options.statistic, right.scores.base_scores[used], human)
+        better, other = (right, left) if correlation_of_right > correlation_of_left else (left, right)
+        names = {"compared": better.metric_name, "against": other.metric_name}
+        rows.append({"language_pair": other.segments.language_pair, **names})
+        evidence.append(_evidence(better, other, used, options))
+    for row, verdict in zip(rows, judged(evidence), strict=True):
+        row |= {"verdict": verdict.verdict, "because": verdict.because}
         for name in SHOWN_ESTIMATES:
             estimate = getattr(verdict, name)
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-        rows.append(row)
     return rows
 
 
@@ -284,32 +335,40 @@ def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
     """bool[N] which segments are rated, scored by both metrics and of known length, where lengths are known at all."""
     scores = [left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]
     used = np.asarray(np.isfinite(scores).all(axis=0))
-    return used if left.log_words is None else used & np.isfinite(left.log_words).all(axis=1)
+    if left.log_words is None:
+        return used
+    return used & np.isfinite(left.log_words).all(axis=1)
 
 
-def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, kind: Kind, how: Mapping[str, Any]) -> Verdict:
+def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: ComparisonOptions) -> Verdict:
     """What speaks for the better metric on the used segments, the other one in the place of a metric alone."""
-    of = other.codes
-    read = _judged_rows(used, of.items)
-    texts: list[list[tuple[str, ...]]] = []
-    for role in other.worded if other.has_texts else ():
-        texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
+    segment_codes = other.codes
+    read = _judged_rows(used, segment_codes.items)
+    texts = []
+    if other.has_texts:
+        for role in other.worded:
+            texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
     groups = [group[read] for group in other.segments.groups.values()]
     terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
+    # The same of each segment, which explains nothing.
+    no_lengths = np.zeros((len(read), 1))
     rated = rated_of(
-        kind,
+        options.statistic,
         other.scores.base_scores[read],
         other.segments.human_scores[read],
-        np.zeros((len(read), 1)) if other.log_words is None else other.log_words[read],
-        of.clusters[read],
-        of.items[read],
+        no_lengths if other.log_words is None else other.log_words[read],
+        segment_codes.clusters[read],
+        segment_codes.items[read],
         terms,
         used[read],
-        how["seed"],
+        options.seed,
     )
-    evidence = evidence_on(kind, rated, better.scores.base_scores[read][used[read]], (), **how)
-    # without words what is beyond the score alone is not what its name says
-    return replace(evidence, beyond=NOTHING) if other.log_words is None else evidence
+    scores = better.scores.base_scores[read][used[read]]
+    evidence = evidence_on(options.statistic, rated, scores, (), **options.draws)
+    if other.log_words is None:
+        # Without words what is beyond the score alone is not what its name says.
+        return replace(evidence, beyond=NOTHING)
+    return evidence
 
 
 def _judged_rows(used: Flags, items: Ints) -> Ints:
@@ -321,26 +380,36 @@ def _judged_rows(used: Flags, items: Ints) -> Ints:
         return np.arange(len(used))
     sizes = np.bincount(items[used], minlength=number_of(items))
     order = scattered(len(sizes))
+    # An item is kept if fewer than MOST_JUDGED rows come before it.
     before = np.cumsum(sizes[order]) - sizes[order]
     kept = np.zeros(len(sizes), dtype=np.bool_)
     kept[order[before < MOST_JUDGED]] = True
     return np.flatnonzero(used & kept[items])
 
 
-def _grouped_tests(
-    settings: Sequence[ScoredColumn], grouping: Grouping, statistic: Kind, how: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
+def _grouped_tests(settings: ScoredColumns, options: ComparisonOptions) -> Iterator[Row]:
     """Tests of every two metrics by their correlation within items or systems, on the segments that both scored."""
+    statistic = options.statistic
+    draws = options.draws
     for left, right in _pairs(settings):
-        of = left.codes
+        segment_codes = left.codes
         human = left.segments.human_scores
-        x, y = (np.where(of.named, setting.scores.base_scores, np.nan) for setting in (left, right))
-        if grouping == "item":
-            both = within_groups(statistic, np.stack([x, y], axis=1), human, of.items)
-            _, first = np.unique(of.items, return_index=True)
-            test = compare_sums(by_mean(both[0]), by_mean(both[1]), mean, of.clusters[first], **how)
+        # Segments without a system are in no group.
+        x = np.where(segment_codes.named, left.scores.base_scores, np.nan)
+        y = np.where(segment_codes.named, right.scores.base_scores, np.nan)
+        if options.by == "item":
+            scores = np.stack([x, y], axis=1)
+            x_items, y_items = within_groups(statistic, scores, human, segment_codes.items)
+            _, first_rows = np.unique(segment_codes.items, return_index=True)
+            labels = segment_codes.clusters[first_rows]
+            test = compare_sums(by_mean(x_items), by_mean(y_items), mean, labels, **draws)
         else:
-            test = significance(x, y, human, of.clusters, group=of.systems, statistic=statistic, **how)
-        names = {"language_pair": left.pair[1], "compared": left.metric_name, "against": right.metric_name}
-        numbers = {name: getattr(test, name) for name in ("difference", "low", "high", "p", "n", "clusters")}
-        yield {**names, "grouping": grouping, "statistic": statistic, **numbers, "test": "perm_inputs"}
+            groups = segment_codes.systems
+            test = significance(x, y, human, segment_codes.clusters, group=groups, statistic=statistic, **draws)
+        row: Row = {"language_pair": left.segments.language_pair}
+        row |= {"compared": left.metric_name, "against": right.metric_name}
+        row |= {"grouping": options.by, "statistic": statistic}
+        for name in ("difference", "low", "high", "p", "n", "clusters"):
+            row[name] = getattr(test, name)
+        row["test"] = TEST
+        yield row

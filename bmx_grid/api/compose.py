@@ -6,7 +6,7 @@ import copy
 import io
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,24 +21,23 @@ from bmx_grid.core.wording import shortened
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-GROUPS_OF_SEVERAL = (
-    "dataset",
-    "metric",
-    "explainer",
-    "boost",
-    "evaluation",
-)  # groups of which several options can be chosen
+# Groups of which several options can be chosen.
+GROUPS_OF_SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")
 WHOLE_GROUPS = ("sweep", "tasks")  # groups whose options set keys of all others
+Folder = Path | None  # of the user's own options
 POWERS = "grid.p"  # a range, or a list
 # The limits of a user's option file: a few aliases make one of any size.
 OPTION_BYTES = 1_000_000
 MOST_DEPTH = 100
 # Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
 UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
-OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")  # of its name: Hydra would follow a path to any YAML file of this machine
+# The name of an option: Hydra would follow a path to any YAML file of this machine.
+OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")
 CHOICE = re.compile(r"(?:(?:override|optional) +)*/?(\w+)")  # the group that an entry of `defaults` chooses in
 # A reference to another key; with a colon it calls a resolver, such as oc.env.
 KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
+# What OmegaConf says of a reference to a key that is not there.
+ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
 
 def composed(
@@ -52,24 +51,28 @@ def composed(
     place = None if folder is None else options_folder(str(folder))
     overrides = [parse_one(line) for line in lines]
     for override in overrides:
-        check_references(override.value(), shown_argument(override.input_line or ""))
-        if re.split(r"[./]", override.key_or_group)[0] == "hydra":
-            raise ConfigError(
-                f"{shown_argument(override.input_line or '')}: Hydra itself is not configured here; leave it out."
-            )
-        if override.key_or_group in groups():
-            _check_names(override.key_or_group, override.value(), place)
+        key = override.key_or_group
+        argument = shown_argument(override.input_line or "")
+        check_references(override.value(), argument)
+        if re.split(r"[./]", key)[0] == "hydra":
+            raise ConfigError(f"{argument}: Hydra itself is not configured here; leave it out.")
+        if key in groups():
+            _check_names(key, override.value(), place)
     check_references(values, "settings")
-    config = _by_hydra(overrides, place, values or {})
+    further = dict(values or {})
+    config = _by_hydra(overrides, place, further)
     _check(config, place)
     config = _resolved(config)
     keys_of_user = set[str]()
-    for override in overrides:
-        keys_of_user.update(_leaves(override.key_or_group, override.value()))
-    for key, value in (values or {}).items():
+    for key, value in [*_values(overrides), *further.items()]:
         keys_of_user.update(_leaves(key, value))
     check_servers_of_files(config, keys_of_user)
     return config
+
+
+def _values(overrides: Sequence[Override]) -> list[tuple[str, Any]]:
+    """The key, or the group, and the value of each override."""
+    return [(override.key_or_group, override.value()) for override in overrides]
 
 
 def _leaves(key: str, value: Any) -> Iterator[str]:
@@ -92,13 +95,16 @@ def options_folder(name: str) -> Path:
     return folder.absolute()
 
 
-def option_names(group: str, folder: Path | None) -> list[str]:
+def option_names(group: str, folder: Folder) -> list[str]:
     """The options of a group, those in the user's folder among them."""
-    return sorted({*options(group), *(options(group, folder) if folder is not None else ())})
+    names = {*options(group)}
+    if folder is not None:
+        names.update(options(group, folder))
+    return sorted(names)
 
 
 @contextmanager
-def naming_files(lines: Sequence[str], folder: Path | None) -> Iterator[None]:
+def naming_files(lines: Sequence[str], folder: Folder) -> Iterator[None]:
     """Mistakes of this block that begin with a key, begin with the user's file that sets it; lines: overrides."""
     try:
         yield
@@ -110,33 +116,42 @@ def naming_files(lines: Sequence[str], folder: Path | None) -> Iterator[None]:
         raise type(error)(f"{file}: {error}") from error
 
 
-def _file_that_sets(key: str, lines: Sequence[str], folder: Path | None) -> Path | None:
+def _file_that_sets(key: str, lines: Sequence[str], folder: Folder) -> Path | None:
     """The user's file behind a key; None where an override sets it, or none of the chosen options does."""
-    if any(line.lstrip("+~").partition("=")[0] == key for line in lines):
-        return None
+    for line in lines:
+        key_of_line, _, _ = line.lstrip("+~").partition("=")
+        if key_of_line == key:
+            return None
+    parts = key.split(".")
     # An option counts as chosen if any word of the overrides is its name, or any part of the key.
-    chosen = {*re.findall(r"[\w-]+", " ".join(lines)), *key.split(".")}
+    chosen = {*re.findall(r"[\w-]+", " ".join(lines)), *parts}
     for group, name, file in _user_files(folder):
         if name not in chosen:
             continue
         keys = _option(group, name, file)
         # Options of most groups set what is below the group's name.
         whole = keys if group in WHOLE_GROUPS else {group: keys}
-        if _holds(whole, key.split(".")):
+        if _holds(whole, parts):
             return file
     return None
 
 
-def _holds(node: Any, key: Sequence[str]) -> bool:
-    return not key or (isinstance(node, Mapping) and key[0] in node and _holds(node[key[0]], key[1:]))
+def _holds(node: Any, parts: Sequence[str]) -> bool:
+    """Whether nested mappings have a key, whose parts these are."""
+    for part in parts:
+        if not isinstance(node, Mapping) or part not in node:
+            return False
+        node = node[part]
+    return True
 
 
-def _user_files(folder: Path | None) -> Iterator[tuple[str, str, Path]]:
+def _user_files(folder: Folder) -> Iterator[tuple[str, str, Path]]:
     """The group, the name and the file of each of the user's own options."""
     if folder is None:
         return
     for group in groups():
-        for file in sorted((folder / group).glob("*.yaml")):  # other folders may vanish meanwhile, as those of /proc
+        # Only in folders of groups: others may vanish meanwhile, as those of /proc.
+        for file in sorted((folder / group).glob("*.yaml")):
             yield group, file.stem, file
 
 
@@ -147,24 +162,34 @@ def _option(group: str, name: str, file: Path) -> dict[str, Any]:
     try:
         keys = _plain_yaml(file)
     except (yaml.YAMLError, OSError, ValueError) as error:
-        raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}; correct it.") from error
-    if not isinstance(keys, dict) or not isinstance(keys.get("defaults", []), list):
+        reason = " ".join(str(error).split())[:300]
+        raise ConfigError(f"{file} cannot be read: {reason}; correct it.") from error
+    defaults = keys.get("defaults", []) if isinstance(keys, dict) else None
+    if not isinstance(defaults, list):
         raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")
-    if group in WHOLE_GROUPS and not keys:
-        way_out = "write what to run, as defaults: [override /metric: [chrf]]"
-        raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
-    if "hydra" in keys or any("hydra" in str(entry) for entry in keys.get("defaults", [])):
+    names_hydra = any("hydra" in str(entry) for entry in defaults)
+    if "hydra" in keys or names_hydra:
         raise ConfigError(f"{file}: hydra: files of options cannot configure Hydra; leave it out.")
-    if group in WHOLE_GROUPS and isinstance(keys.get("grid"), dict) and isinstance(keys["grid"].get("p"), list):
-        raise ConfigError(
-            f"{file}: {POWERS}: a list cannot replace a range in a file; write {POWERS}=[…] as an argument."
-        )
+    if group in WHOLE_GROUPS:
+        _check_whole(keys, file)
     check_references(keys, str(file))
-    for entry in keys.get("defaults", []):
+    for entry in defaults:
         _check_choice(group, entry, file)
-    if group in GROUPS_OF_SEVERAL and (not keys or not {*keys} <= {name, "defaults"}):
+    is_below_its_name = bool(keys) and set(keys) <= {name, "defaults"}
+    if group in GROUPS_OF_SEVERAL and not is_below_its_name:
         raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
     return {str(key): value for key, value in keys.items()}
+
+
+def _check_whole(keys: Mapping[str, Any], file: Path) -> None:
+    """Refuse a sweep that says nothing, and powers that Hydra cannot compose. Raises ConfigError."""
+    if not keys:
+        way_out = "write what to run, as defaults: [override /metric: [chrf]]"
+        raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
+    grid = keys.get("grid")
+    if isinstance(grid, dict) and isinstance(grid.get("p"), list):
+        way_out = f"write {POWERS}=[…] as an argument"
+        raise ConfigError(f"{file}: {POWERS}: a list cannot replace a range in a file; {way_out}.")
 
 
 def _plain_yaml(file: Path) -> Any:
@@ -181,14 +206,17 @@ def _plain_yaml(file: Path) -> Any:
     text = read_file(file).decode("utf-8-sig")
     depth = 0
     events: Any = yaml.parse(text)
+    # Events, as loading builds what aliases stand for.
     for event in events:
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
         if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
             raise ValueError(f"aliases (*NAME), and more than {MOST_DEPTH} levels, are not read")
         plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
         if plain and UNLIKE_A_PERSON.fullmatch(event.value):
+            line = event.start_mark.line + 1
             raise ValueError(
-                f"line {event.start_mark.line + 1}: YAML reads {event.value} as something else; write a number in "
+                f"line {line}: YAML reads {event.value} as something else; write a number in "
                 f"plain digits without leading zeros, true or false, or '{event.value}' for the text"
             )
     return OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
@@ -196,20 +224,23 @@ def _plain_yaml(file: Path) -> Any:
 
 def _check_choice(group: str, entry: Any, file: Path) -> None:
     """Refuse an entry of a user's `defaults` that names anything but options. Raises ConfigError."""
-    if isinstance(entry, str):  # another option of the same group, or _self_
+    # A text names another option of the same group, or _self_.
+    if isinstance(entry, str):
         entry = {group: entry}
-    for choice, names in entry.items() if isinstance(entry, Mapping) else ():
-        chosen = CHOICE.fullmatch(str(choice))
-        if chosen is None or chosen[1] not in groups():
+    if not isinstance(entry, Mapping):
+        return
+    for choice, names in entry.items():
+        match = CHOICE.fullmatch(str(choice))
+        if match is None or match[1] not in groups():
             way_out = "Write '- override /metric: [chrf]'."
             raise ConfigError(f"{file}: defaults: {unknown('group', choice, groups())} {way_out}")
         try:
-            _check_names(chosen[1], names, file.parents[1])
+            _check_names(match[1], names, file.parents[1])
         except ConfigError as error:
             raise ConfigError(f"{file}: {error}") from error
 
 
-def _check_names(group: str, names: Any, folder: Path | None) -> None:
+def _check_names(group: str, names: Any, folder: Folder) -> None:
     """Refuse names of options that are paths; whether they exist is Hydra's to say. Raises ConfigError."""
     for name in names if isinstance(names, list) else [names]:
         if not OPTION.fullmatch(str(name)):
@@ -219,8 +250,10 @@ def _check_names(group: str, names: Any, folder: Path | None) -> None:
 def check_references(value: Any, where: str) -> None:
     """Refuse ${…} that reads anything but keys of the configuration. Raises ConfigError."""
     if isinstance(value, Mapping | list | tuple):
+        # The first key follows a colon, those below it a dot.
+        separator = "." if ":" in where else ": "
         for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
-            check_references(inner, f"{where}: {key}" if ":" not in where else f"{where}.{key}")
+            check_references(inner, f"{where}{separator}{key}")
     elif isinstance(value, str) and "${" in KEY_REFERENCE.sub("", value):
         raise ConfigError(
             f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else; write a key or a value."
@@ -232,7 +265,8 @@ def parse(line: str) -> Override:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
-    if line.endswith("=,"):  # as in decimal=,: Hydra looks for values before and after a comma
+    # As in decimal=,: Hydra looks for values before and after a comma.
+    if line.endswith("=,"):
         line = f"{line[:-1]}','"
     try:
         override: Override = OverridesParser.create().parse_override(line)
@@ -260,38 +294,51 @@ def shown_argument(line: str) -> str:
     return repr(shortened(masked_argument(line), 100))
 
 
-def _by_hydra(overrides: Sequence[Override], folder: Path | None, values: Mapping[str, Any]) -> dict[str, Any]:
+def _by_hydra(overrides: Sequence[Override], folder: Folder, values: Mapping[str, Any]) -> dict[str, Any]:
     """What Hydra composes, as plain values with ${…} as it is written. Raises ConfigError."""
     from hydra import compose
     from hydra.errors import MissingConfigException
     from omegaconf import OmegaConf
 
     try:
+        lines = list(itertools.chain.from_iterable(map(_lines, overrides)))
         with _hydra(folder):
-            tree = compose("config", overrides=list(itertools.chain.from_iterable(map(_lines, overrides))))
+            tree = compose("config", overrides=lines)
         for key, value in values.items():
             OmegaConf.update(tree, key, value, merge=isinstance(value, Mapping), force_add=True)
         config: Any = OmegaConf.to_container(tree)
     except MissingConfigException as error:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if folder is not None and name in options(group, folder):
-            _option(group, name, folder / group / f"{name}.yaml")  # raises for what is wrong with it
+            # It is there: this raises for what is wrong with it.
+            _option(group, name, folder / group / f"{name}.yaml")
         there_is_none = unknown(group, name, option_names(group, folder)) + way_to_option(group, name)
         raise ConfigError(_of_sweep(overrides, folder) + there_is_none) from error
     # Hydra and OmegaConf raise a dozen unrelated types here (AttributeError and TypeError among them) for what a
     # user wrote, and nothing but their own code runs: each is a mistake in the configuration, shown as one.
     except Exception as error:
-        which = ", ".join(shown_argument(override.input_line or "") for override in overrides) or "the options"
-        reason = f"{which} cannot be composed: {_reason(error)}; correct them, or leave them out."
+        arguments = [shown_argument(override.input_line or "") for override in overrides]
+        composed_of = ", ".join(arguments) or "the options"
+        reason = f"{composed_of} cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
-    chosen: dict[str, Any] = {override.key_or_group: override.value() for override in overrides}
-    named = {".".join(key.split(".")[:2]) for key in (*chosen, *values)}
-    # A sweep's settings for options that the command line replaced are left out.
-    for group in chosen.keys() & set(GROUPS_OF_SEVERAL):
-        for name in {*(config.get(group) or {})} & {*option_names(group, folder)} - {*(chosen[group] or ())}:
-            if "_target_" not in config[group][name] and f"{group}.{name}" not in named:
-                del config[group][name]
+    chosen = dict(_values(overrides))
+    _leave_out_replaced(config, chosen, {*chosen, *values}, folder)
     return {str(key): value for key, value in config.items()}
+
+
+def _leave_out_replaced(config: dict[str, Any], chosen: Mapping[str, Any], keys: Iterable[str], folder: Folder) -> None:
+    """Delete a sweep's settings for options that the command line replaced.
+
+    chosen: key or group of each override -> its value. keys: all that the user has set, whose options stay.
+    """
+    options_of_keys = {".".join(key.split(".")[:2]) for key in keys}
+    for group in chosen.keys() & set(GROUPS_OF_SEVERAL):
+        nodes = config.get(group) or {}
+        known = set(option_names(group, folder))
+        for name in known.intersection(nodes).difference(chosen[group] or ()):
+            # What has a target is an option that is chosen, not a setting for one.
+            if "_target_" not in nodes[name] and f"{group}.{name}" not in options_of_keys:
+                del nodes[name]
 
 
 def _lines(override: Override) -> Iterator[str]:
@@ -302,13 +349,18 @@ def _lines(override: Override) -> Iterator[str]:
         yield line
         return
     if key == POWERS and isinstance(override.value(), list):
-        yield f"~{POWERS}"  # Hydra cannot put a list where a range was
-    sign = "+" if key in WHOLE_GROUPS else "" if key in groups() else "++"
-    yield f"{sign}{line.lstrip('+')}"
+        # Hydra cannot put a list where a range was.
+        yield f"~{POWERS}"
+    sign = "++"
+    if key in WHOLE_GROUPS:
+        sign = "+"
+    elif key in groups():
+        sign = ""
+    yield sign + line.lstrip("+")
 
 
 @contextmanager
-def _hydra(folder: Path | None) -> Iterator[None]:
+def _hydra(folder: Folder) -> Iterator[None]:
     """Hydra composes from our options and those in the user's folder in this block; its state is then as before."""
     from hydra import initialize_config_dir
     from hydra.core.config_store import ConfigStore
@@ -322,48 +374,55 @@ def _hydra(folder: Path | None) -> Iterator[None]:
             repo = store.repo
             store.repo = copy.deepcopy(store.repo)
             try:
-                of_packages = [(group, name, file) for (group, name), file in installed_options().items()]
-                for group, name, file in [*of_packages, *_user_files(folder)]:
-                    with suppress(ConfigError):  # raised where this option is chosen
-                        package = "_global_" if group in WHOLE_GROUPS else None
+                files_of_packages = [(*option, file) for option, file in installed_options().items()]
+                for group, name, file in [*files_of_packages, *_user_files(folder)]:
+                    package = "_global_" if group in WHOLE_GROUPS else None
+                    # A mistake in it is raised where this option is chosen.
+                    with suppress(ConfigError):
                         store.store(name, _option(group, name, file), group, package)
                 yield
             finally:
                 store.repo = repo
     finally:
-        GlobalHydra.instance().hydra = hydra  # another instance by now
+        # `GlobalHydra.instance()` is another one by now.
+        GlobalHydra.instance().hydra = hydra
 
 
-def _of_sweep(overrides: Sequence[Override], folder: Path | None) -> str:
+def _of_sweep(overrides: Sequence[Override], folder: Folder) -> str:
     """The beginning of a message on what a user's sweep chooses: its file."""
-    chosen = [(override.key_or_group, override.value()) for override in overrides]
-    files = [
-        f"{file}: " for group, name, file in _user_files(folder) if group in WHOLE_GROUPS and (group, name) in chosen
-    ]
-    return files[0] if files else ""
+    chosen = _values(overrides)
+    for group, name, file in _user_files(folder):
+        if group in WHOLE_GROUPS and (group, name) in chosen:
+            return f"{file}: "
+    return ""
 
 
-def _check(config: Mapping[str, Any], folder: Path | None) -> None:
+def _check(config: Mapping[str, Any], folder: Folder) -> None:
     """Raise ConfigError, beginning with the key, for an unknown one; those of components are checked as they are built.
 
     config: plain values, ${…} as it is written.
     """
     text = (CONFIGS / "config.yaml").read_text(encoding="utf-8")
-    keys = {*re.findall(r"^(\w+):", text, re.MULTILINE)} - {"defaults"}
-    _check_keys(config, {*keys, *groups()} - {*WHOLE_GROUPS}, "")
+    keys = set(re.findall(r"^(\w+):", text, re.MULTILINE)) - {"defaults"}
+    known = keys.union(groups()).difference(WHOLE_GROUPS)
+    _check_keys(config, known, "")
     for key in sorted({*keys, "grid"} - config.keys()):
         raise ConfigError(f"{key}: the key is missing if it is deleted; write {key}=VALUE.")
     for group in GROUPS_OF_SEVERAL:
-        node = config.get(group)
-        for name, option in node.items() if isinstance(node, Mapping) else ():
+        nodes = config.get(group)
+        if not isinstance(nodes, Mapping):
+            continue
+        for name, option in nodes.items():
             if isinstance(option, Mapping) and "_target_" not in option and name in options(group):
                 raise ConfigError(f"{group}.{name}: {name} is not chosen; choose it: {group}=[{name}].")
     grid = config["grid"]
-    if isinstance(grid, Mapping):
-        _check_keys(grid, load_option("grid", "paper"), "grid.")
+    if not isinstance(grid, Mapping):
+        return
+    _check_keys(grid, load_option("grid", "paper"), "grid.")
+    fixed = grid.get("fixed")
+    if isinstance(fixed, Mapping):
         explainers = {*option_names("explainer", folder), *(config.get("explainer") or {})}
-        if isinstance(grid.get("fixed"), Mapping):
-            _check_keys(grid["fixed"], explainers, "grid.fixed.", "explainer")
+        _check_keys(fixed, explainers, "grid.fixed.", "explainer")
 
 
 def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "key") -> None:
@@ -381,10 +440,11 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
         plain: Any = OmegaConf.to_container(OmegaConf.create(dict(config)), resolve=True)
     except (OmegaConfBaseException, RecursionError) as error:
         key = getattr(error, "full_key", None) or "the configuration"
-        absent = re.search(r"Interpolation key '((\w+)\.([^.']+)[^']*)' not found", str(error))
-        if absent is not None and absent[2] in GROUPS_OF_SEVERAL:
+        absent = ABSENT_KEY.search(str(error))
+        if absent is not None and absent["group"] in GROUPS_OF_SEVERAL:
+            not_chosen = f"the {absent['group']} '{absent['name']}' is not chosen"
             raise ConfigError(
-                f"{key}: it is that of {absent[1]}, and the {absent[2]} '{absent[3]}' is not chosen; choose it, too, "
+                f"{key}: it is that of {absent['key']}, and {not_chosen}; choose it, too, "
                 f"write {key}=VALUE, or leave out what needs it."
             ) from error
         raise ConfigError(f"{key}: it cannot be resolved: {_reason(error)}; write a value in its place.") from error
@@ -395,5 +455,6 @@ def _reason(error: BaseException) -> str:
     """The first line of what Hydra or OmegaConf says."""
     if isinstance(error, RecursionError):
         return "keys or files refer to each other in a circle, or are nested too deeply"
-    text = str(error.__cause__ or error)
-    return masked_address(text.split("\n")[0][:300].strip().rstrip(".")) or type(error).__name__
+    first_line, *_ = str(error.__cause__ or error).split("\n")
+    reason = first_line[:300].strip().rstrip(".")
+    return masked_address(reason) or type(error).__name__

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ SECONDS = 10.0  # for all metrics together, the start of their process and loadi
 TRACES = "it asks a server or keeps what it computes, which a dry run does not"
 NOT_HERE = "its model is not on this machine yet"
 SLOW = f"its model was not loaded and {TEXTS} texts scored within {SECONDS:g} s"
-Submit = Callable[[Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,9 @@ class Timed:
 
     seconds: float | None
     why: str = ""
+
+
+Works = dict[str, Callable[[], Timed]]
 
 
 @dataclass(frozen=True)
@@ -55,33 +57,36 @@ def downloads(plan: SweepPlan) -> list[Download]:
         for model, revision in part.pretrained():
             if would_be_fetched(model, revision):
                 users.setdefault(model, []).append(name)
-    return [Download(model, tuple(names), GIGABYTES.get(model)) for model, names in users.items()]
+    to_fetch = []
+    for model, names in users.items():
+        to_fetch.append(Download(model, tuple(names), GIGABYTES.get(model)))
+    return to_fetch
 
 
 def time_and_downloads(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, str], list[str]]:
     """Of each metric, how long it scores, as the end of a line; then lines on downloads and the whole sweep."""
-    times = timed(plan)
-    texts = Counter[str]()
+    n_texts = Counter[str]()
     for setting in plan.everything:
-        texts[setting.metric_name] += setting.n_texts
-    ends: dict[str, str] = {}
+        n_texts[setting.metric_name] += setting.n_texts
     sizes = [len(setting.segments) for setting in plan.settings]
     whole = sum(sum(map(evaluation.cost, sizes)) for evaluation in evaluations.values())
-    untimed = [name for name in plan.unavailable if texts[name] > 0]
-    for name, time_of in times.items():
-        if time_of.seconds is None:
+    untimed = [name for name in plan.unavailable if n_texts[name] > 0]
+    ends = {}
+    for name, per_text in timed(plan).items():
+        if per_text.seconds is None:
             untimed.append(name)
-            ends[name] = f"; not timed: {time_of.why}"
+            ends[name] = f"; not timed: {per_text.why}"
         else:
-            ends[name] = f"; about {duration(texts[name] * time_of.seconds)}"
-            whole += texts[name] * time_of.seconds
-    lines = [
-        f"to download: {download.model} ({', '.join(download.users)}), "
-        + ("size unknown" if download.gigabytes is None else f"{download.gigabytes:g} GB")
-        for download in downloads(plan)
-    ]
+            seconds = n_texts[name] * per_text.seconds
+            ends[name] = f"; about {duration(seconds)}"
+            whole += seconds
+    lines = []
+    for download in downloads(plan):
+        size = "size unknown" if download.gigabytes is None else f"{download.gigabytes:g} GB"
+        lines.append(f"to download: {download.model} ({', '.join(download.users)}), {size}")
     without = f", without scoring with {named(untimed)}" if untimed else ""
-    return ends, [*lines, f"the whole sweep takes about {duration(whole)} in one process on this machine{without}"]
+    lines.append(f"the whole sweep takes about {duration(whole)} in one process on this machine{without}")
+    return ends, lines
 
 
 def duration(seconds: float) -> str:
@@ -94,13 +99,14 @@ def duration(seconds: float) -> str:
 
 
 def _parts(plan: SweepPlan) -> dict[str, Any]:
-    """The metrics and explainers of settings that are still to be scored, by name."""
+    """The metrics and explainers that a model may be fetched for, by name: those of settings still to be scored."""
     parts: dict[str, Any] = {}
     for setting in plan.everything:
-        if setting.missing:
-            parts.setdefault(setting.metric_name, setting.metric)
-            if setting.to_ask is not None:
-                parts.setdefault(setting.explainer_name, setting.to_ask)
+        if not setting.missing:
+            continue
+        parts.setdefault(setting.metric_name, setting.metric)
+        if setting.to_ask is not None:
+            parts.setdefault(setting.explainer_name, setting.to_ask)
     return parts
 
 
@@ -110,22 +116,32 @@ def timed(plan: SweepPlan, seconds: float = SECONDS) -> dict[str, Timed]:
     They score in one process beside this one, which is ended after `seconds`: what is slow never holds a dry run up,
     and nothing is loaded here. It fetches nothing and sends nothing.
     """
-    found: dict[str, Timed] = {}
-    works: dict[str, Callable[[], Timed]] = {}
-    for name, (metric, items) in sorted(_samples(plan).items(), key=lambda sample: sample[1][0].cost == "model"):
+    times = {}
+    works: Works = {}
+    # False sorts before True: metrics with a model start last, as they may use up the time.
+    samples = sorted(_samples(plan), key=lambda sample: sample.metric.cost == "model")
+    for name, metric, items in samples:
         if name in plan.unavailable:
             continue
         if metric.leaves_traces:
-            found[name] = Timed(None, TRACES)
+            times[name] = Timed(None, TRACES)
         elif any(would_be_fetched(model, revision) for model, revision in metric.pretrained()):
-            found[name] = Timed(None, NOT_HERE)
+            times[name] = Timed(None, NOT_HERE)
         else:
             works[name] = partial(seconds_per_text, metric, items)
-    return found | _within(seconds, works)
+    return times | _within(seconds, works)
 
 
-def _samples(plan: SweepPlan) -> dict[str, tuple[Metric, tuple[Item, ...]]]:
-    """By metric: itself, and two of the items that it has still to score, one of the shorter and one of the longer."""
+class _Sample(NamedTuple):
+    """A metric by its name, and two of the items that it has still to score, a shorter and a longer one."""
+
+    name: str
+    metric: Metric
+    items: tuple[Item, ...]
+
+
+def _samples(plan: SweepPlan) -> list[_Sample]:
+    """A sample for each metric that has items to score."""
     metrics: dict[str, Metric] = {}
     missing: dict[str, list[Item]] = {}
     for setting in plan.everything:
@@ -133,34 +149,43 @@ def _samples(plan: SweepPlan) -> dict[str, tuple[Metric, tuple[Item, ...]]]:
             metrics.setdefault(setting.metric_name, setting.metric)
             items = missing.setdefault(setting.metric_name, [])
             items += [setting.items[position] for position in setting.missing]
-    samples: dict[str, tuple[Metric, tuple[Item, ...]]] = {}
+
+    def length(item: Item) -> int:
+        return sum(map(len, item.texts().values()))
+
+    samples = []
     for name, items in missing.items():
-        by_length = sorted(items, key=lambda item: sum(map(len, item.texts().values())))
-        samples[name] = (metrics[name], (by_length[len(items) // 3], by_length[2 * len(items) // 3]))
+        by_length = sorted(items, key=length)
+        third = len(items) // 3
+        two_thirds = 2 * len(items) // 3
+        pair = (by_length[third], by_length[two_thirds])
+        samples.append(_Sample(name, metrics[name], pair))
     return samples
 
 
-def _within(seconds: float, works: Mapping[str, Callable[[], Timed]]) -> dict[str, Timed]:
+def _within(seconds: float, works: Works) -> dict[str, Timed]:
     """What each work returns, done in order in another process; what is not done in time was too slow."""
     from bmx_grid.sweep.executors.local import processes
 
-    found = {name: Timed(None, SLOW) for name in works}
+    times = {name: Timed(None, SLOW) for name in works}
     if not works:
-        return found
+        return times
     end = time.monotonic() + seconds
     try:
         with processes(1, None, variables={"HF_HUB_OFFLINE": "1"}) as submit:
             futures = {name: submit(work) for name, work in works.items()}
             for name, future in futures.items():
                 try:
-                    found[name] = future.result(timeout=max(end - time.monotonic(), 0))
+                    time_left = max(end - time.monotonic(), 0)
+                    times[name] = future.result(timeout=time_left)
                 except TimeoutError:
                     raise
-                except Exception as error:  # the process was killed, or the metric cannot be sent there: it is said
-                    found[name] = Timed(None, first_line(error))
+                # The process was killed, or the metric cannot be sent there: it is said.
+                except Exception as error:
+                    times[name] = Timed(None, first_line(error))
     except TimeoutError:
         pass  # leaving the block has ended the process
-    return found
+    return times
 
 
 def seconds_per_text(metric: Metric, items: Sequence[Item]) -> Timed:
@@ -170,9 +195,11 @@ def seconds_per_text(metric: Metric, items: Sequence[Item]) -> Timed:
         return Timed(None, "its texts have no words")
     try:
         with warnings.catch_warnings(), component_errors():
-            warnings.simplefilter("ignore")  # the sweep says them
+            # They are shown when the sweep runs.
+            warnings.simplefilter("ignore")
             metric.check()
-            score_requests(metric, requests[:1])  # loads models
+            # The first text loads models, which is not timed.
+            score_requests(metric, requests[:1])
             start = time.perf_counter()
             score_requests(metric, requests)
             took = time.perf_counter() - start
@@ -189,10 +216,11 @@ def _requests(items: Sequence[Item]) -> list[Request]:
         for role, text in item.texts().items():
             if text:
                 sides.append((item, role, split_words(text)))
-    requests: list[Request] = []
+    requests = []
     for item, role, words in sides:
-        keep = np.ones((TEXTS // len(sides), len(words)), dtype=np.bool_)
-        for row in range(len(keep)):
+        n_texts = TEXTS // len(sides)
+        keep = np.ones((n_texts, len(words)), dtype=np.bool_)
+        for row in range(n_texts):
             keep[row, row % len(words)] = False
         requests.append(Request(Plan(words, keep, ""), role, item))
     return requests

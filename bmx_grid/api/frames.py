@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.api.inputs import keyed, listed, path
-from bmx_grid.api.kinds import FrameKind, frame_kind
+from bmx_grid.api.kinds import FrameKind, frame_kind, plain_values
 from bmx_grid.api.sweeps import Run, swept
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError
@@ -50,29 +50,39 @@ class Frame(DatasetReader):
         return self.sets[language_pair]
 
 
-def frame_table(given: Any) -> tuple[TableFile, FrameKind]:
-    """A frame as a user's table, so that its rows are read like those of a file, and its kind.
+def frame_table(frame: Any) -> tuple[TableFile, FrameKind]:
+    """A frame of any kind as a user's table, so that its rows are read like those of a file, and its kind.
 
     Raises ConfigError for anything that is no frame, DataError for one without rows.
     """
-    frame, kind = frame_kind(given)
-    if not len(frame):
+    in_pandas, kind = frame_kind(frame)
+    if not len(in_pandas):
         raise DataError("the frame has no rows.")
-    named = frame.set_axis([str(name).strip(INVISIBLE) for name in frame.columns], axis=1)
+    names = [str(name).strip(INVISIBLE) for name in in_pandas.columns]
+    renamed = in_pandas.set_axis(names, axis=1)
 
     def column(name: str) -> list[Any]:
-        values: list[Any] = named[name].astype(object).where(named[name].notna(), None).tolist()
-        return values
+        return plain_values(renamed[name])
 
-    return TableFile(Path(FRAME), list(named.columns), len(frame), column, lambda row: f"row {row + 1}"), kind
+    def place(row: int) -> str:
+        return f"row {row + 1}"
+
+    return TableFile(Path(FRAME), names, len(renamed), column, place), kind
+
+
+def _is_file(table: TableFile) -> bool:
+    """Whether a table was read from a file, by the command line: then messages name its flags."""
+    return str(table.path) != FRAME
 
 
 def roles_of(table: TableFile, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()) -> Roles:
     """Role -> its columns, as `recognised` finds them; taken: columns that play another part."""
-    given = {role: listed(f"columns: {role}", names) for role, names in keyed("columns", columns).items()}
+    chosen = {}
+    for role, names in keyed("columns", columns).items():
+        chosen[role] = listed(f"columns: {role}", names)
     free = [name for name in dict.fromkeys(table.names) if name not in taken]
-    way_out = "columns={{'{}': 'COLUMN'}}" if str(table.path) == FRAME else "--columns {}=COLUMN"
-    return recognised(free, given, needed, str(table.path), way_out)
+    way_out = "--columns {}=COLUMN" if _is_file(table) else "columns={{'{}': 'COLUMN'}}"
+    return recognised(free, chosen, needed, str(table.path), way_out)
 
 
 def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats:
@@ -80,15 +90,19 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
 
     Raises DataError naming the row of anything else, and for too few numbers.
     """
-    what = f"the score in column '{name}'"
+    score_in_words = f"the score in column '{name}'"
     way_out = "leave it empty where there is none"
-    comma_option = "decimal=','" if str(table.path) == FRAME else "--decimal=,"
+    comma_option = "--decimal=," if _is_file(table) else "decimal=','"
+
+    def where(row: int) -> str:
+        return visible(table.where(row))
+
     values = table.take([name])[name]
-    parsed = parse_numbers(values, lambda row: visible(table.where(row)), what, way_out, decimal, comma_option)
-    count = int(np.isfinite(parsed).sum())
+    numbers = np.array(parse_numbers(values, where, score_in_words, way_out, decimal, comma_option))
+    count = np.isfinite(numbers).sum()
     if count < FEWEST:
         raise DataError(f"the column {name!r} of {table.path} has {count} numbers; a correlation needs {FEWEST}.")
-    return np.array(parsed)
+    return numbers
 
 
 def segment_sets(
@@ -96,14 +110,18 @@ def segment_sets(
 ) -> list[tuple[SegmentSet, list[int]]]:
     """The segments of a table by language pair, in order of appearance, each set with the numbers of its rows.
 
-    roles: role -> columns. decimal: as for `numbers`. Raises DataError naming the row of what cannot be used,
+    roles: role -> columns. decimal: as for `number_column`. Raises DataError naming the row of what cannot be used,
     ConfigError for a language pair that is given twice.
     """
-    if "language_pair" in roles and language_pair is not None:
-        raise ConfigError(f"language_pair: {table.path} has a column for it, {roles['language_pair'][0]!r}; omit one.")
+    pairs: tuple[str, ...] = ()
+    if "language_pair" not in roles:
+        pairs = (str(language_pair or NO_PAIR),)
+    elif language_pair is not None:
+        (column,) = roles["language_pair"]
+        raise ConfigError(f"language_pair: {table.path} has a column for it, {column!r}; omit one.")
+    # For its errors alone: `table_rows` does not mind a column with too few numbers.
     for name in roles["score"]:
         number_column(table, name, decimal)
-    pairs = () if "language_pair" in roles else (str(language_pair or NO_PAIR),)
     by_pair, segments = table_rows(table, dict(roles), pairs, str(table.path), decimal)
     return [(segments(NAME, pair), rows) for pair, rows in by_pair.items()]
 
@@ -155,11 +173,14 @@ def grid(
     table, kind = frame_table(frame)
     roles = roles_of(table, columns, ("hypothesis", "score"))
     decimal = convert(decimal, Decimal, "decimal")
-    sets = {segments.language_pair: segments for segments, _ in segment_sets(table, roles, language_pair, decimal)}
-    content = digest([segments.fingerprint() for segments in sets.values()])[:16]
-    reader = Frame(sets=sets, language_pairs=tuple(sets), content=content)
-    chosen: dict[str, Any] = {"metric": metric, "explainer": explainer, "dataset": {NAME: reader}}
+    sets = {}
+    for segments, _ in segment_sets(table, roles, language_pair, decimal):
+        sets[segments.language_pair] = segments
+    # What identifies the data set: a frame has no file.
+    content = digest([segments.fingerprint() for segments in sets.values()])
+    reader = Frame(sets=sets, language_pairs=tuple(sets), content=content[:16])
+    values = {"tracking": "none", "name": NAME, **keys, **keyed("settings", settings)}
+    values |= {"metric": metric, "explainer": explainer, "dataset": {NAME: reader}}
     if output_dir is not None:
-        chosen["output_dir"] = path("output_dir", output_dir)
-    values = {"tracking": "none", "name": NAME, **keys, **keyed("settings", settings), **chosen}
+        values["output_dir"] = path("output_dir", output_dir)
     return swept(values, quiet=quiet, temporary=output_dir is None, kind=kind)

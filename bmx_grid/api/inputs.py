@@ -36,7 +36,9 @@ def plain_value(value: Any) -> Any:
     """A number or an array of numpy as Python writes it, and a path as text; everything else as it is."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value
 
 
 def drawn(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
@@ -68,7 +70,8 @@ def keyed(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def path(name: str, value: str | os.PathLike[str]) -> Path:
     """A path. Raises ConfigError for anything else, and for an empty one."""
-    if not isinstance(value, str | os.PathLike) or not os.fspath(value) or SURROGATE.search(str(value)):
+    is_path = isinstance(value, str | os.PathLike) and os.fspath(value)
+    if not is_path or SURROGATE.search(str(value)):
         raise ConfigError(f"{name}: expected a path, got {value!r:.60}.")
     return Path(value).expanduser()
 
@@ -79,8 +82,9 @@ def recipe_of(value: str | os.PathLike[str] | Recipe | None) -> Recipe | None:
 
     if isinstance(value, Recipe | None):
         return value
-    named = path("recipe", value)
-    return find_recipe(value if isinstance(value, str) else named)
+    file = path("recipe", value)
+    # A text may be the name of an embedded recipe.
+    return find_recipe(value if isinstance(value, str) else file)
 
 
 @dataclass(frozen=True)
@@ -111,22 +115,27 @@ class Function(Metric):
                 texts[name] = [item.text(role) for item in items]
         try:
             returned = self.function(**texts)
-        except (TypeError, AttributeError) as error:  # what Python raises for a list where a text was expected
+        # What Python raises for a list where a text was expected.
+        except (TypeError, AttributeError) as error:
             failure = ComponentError(self._breach(f"raises {exception_line(error)}"))
             failure.details = traceback.format_exc()
             raise failure from error
-        if wrong := _not_scores(returned, len(items)):
+        wrong = _not_scores(returned, len(items))
+        if wrong:
             raise ComponentError(self._breach(f"returns {wrong}"))
         scores: Floats = returned
         return scores
 
     def _breach(self, what_it_does: str) -> str:
         """What the function does, what it should, and how a function of one segment becomes one of lists."""
-        names = [name for name in inspect.signature(self.function).parameters if name in PARAMETERS]
+        parameters = inspect.signature(self.function).parameters
+        names = [name for name in parameters if name in PARAMETERS]
         lists = ", ".join(names)
         texts = ", ".join(PARAMETERS[name] for name in names)
-        called = getattr(self.function, "__name__", "<a function>")
-        called = called if called.isidentifier() else "of_one_segment"  # of a lambda
+        called = getattr(self.function, "__name__", "")
+        # That of a lambda is no name.
+        if not called.isidentifier():
+            called = "of_one_segment"
         return (
             f"the function {self.name} {what_it_does}. It gets lists, with one text per segment, and returns one score "
             f"per segment, as a list of numbers. A function of one segment is wrapped: def by_segment({lists}): return "
@@ -141,13 +150,14 @@ def _not_scores(returned: Any, count: int) -> str:
     except ValueError:
         return "rows of different lengths"
     if array.ndim != 1 or array.dtype == object:
-        of_texts = isinstance(returned, list | tuple)
-        for number, score in enumerate(returned if of_texts else (), start=1):
-            if not isinstance(score, Real):
-                return f"{shown(score)} as the score of segment {number}"
+        if isinstance(returned, list | tuple):
+            for number, score in enumerate(returned, start=1):
+                if not isinstance(score, Real):
+                    return f"{shown(score)} as the score of segment {number}"
         return f"{shown(returned)} ({type(returned).__name__})"
     if len(array) != count:
         return f"{counted(len(array), 'value')} for {counted(count, 'segment')}"
+    # Only booleans and real numbers are scores.
     if array.dtype.kind not in "biuf":
         return f"{shown(array[0].item())} as the score of segment 1"
     return ""
@@ -160,11 +170,18 @@ def function_metric(function: Callable[..., Any], name: str | None = None) -> Fu
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
         raise ConfigError(f"metric {name}: its parameters are unknown; {CONVENTION}.") from error
-    named = [item.name for item in parameters if item.name in PARAMETERS and item.kind is not item.POSITIONAL_ONLY]
-    needed = [item.name for item in parameters if item.default is item.empty and item.kind not in VARIADIC]
-    if set(needed) - set(PARAMETERS) or "hypotheses" not in named or len(named) < 2:
-        raise ConfigError(f"metric {name}({', '.join(item.name for item in parameters)}): {CONVENTION}.")
-    read = {PARAMETERS[parameter] for parameter in named}
+    read: set[Role] = set()
+    others: list[str] = []  # that have to be given
+    for parameter in parameters:
+        if parameter.name not in PARAMETERS:
+            if parameter.default is parameter.empty and parameter.kind not in VARIADIC:
+                others.append(parameter.name)
+        # Texts are passed by name.
+        elif parameter.kind is not parameter.POSITIONAL_ONLY:
+            read.add(PARAMETERS[parameter.name])
+    if others or "hypothesis" not in read or len(read) < 2:
+        signature = ", ".join(parameter.name for parameter in parameters)
+        raise ConfigError(f"metric {name}({signature}): {CONVENTION}.")
     roles = tuple(role for role in ROLES if role in read)
     return Function(function, name, roles, uuid.uuid4().hex)
 
@@ -176,12 +193,13 @@ def parts_of(group: str, value: Any) -> dict[str, Any]:
     """
     if isinstance(value, Mapping):
         return {str(name): _part(group, item, str(name)) for name, item in value.items()}
-    parts: dict[str, Any] = {}
+    parts = {}
     for item in value if isinstance(value, list | tuple) else [value]:
         part = _part(group, item)
         name = item if part is None else getattr(part, "name", "")
-        # SentenceBleu: sentence_bleu
-        name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(part).__name__).lower()
+        if not name:
+            # SentenceBleu: sentence_bleu
+            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(part).__name__).lower()
         if name in parts:
             raise ConfigError(f"{group}: two are called '{name}'; name them: {group}={{'NAME': …, 'OTHER': …}}.")
         parts[name] = part
@@ -194,6 +212,7 @@ def _part(group: str, item: Any, name: str | None = None) -> Any:
     if isinstance(item, Scorer):
         if item.recipe is not None:
             raise ConfigError("metric: a metric boosted by a recipe is judged in a sweep by boost=['recipe'].")
+        # A metric that is boosted at a point is a metric, too.
         item = item.boost or item.metric
     if isinstance(item, Component):
         return item

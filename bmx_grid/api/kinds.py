@@ -45,10 +45,19 @@ class FrameKind:
         return nw.new_series(name, values, backend=self.backend).to_native()
 
 
+PANDAS = FrameKind()
+
+
 def _values(column: pd.Series[Any]) -> Any:
-    if column.dtype.kind in "biuf":
-        return column.to_numpy()
-    return column.astype(object).where(column.notna(), None).tolist()
+    """An array of numbers, or else `plain_values`."""
+    return column.to_numpy() if column.dtype.kind in "biuf" else plain_values(column)
+
+
+def plain_values(column: pd.Series[Any]) -> list[Any]:
+    """The values of a column as Python's own objects, None for those that are missing."""
+    # As objects: among numbers None would become NaN again.
+    values: list[Any] = column.astype(object).where(column.notna(), None).tolist()
+    return values
 
 
 def frame_kind(frame: Any) -> tuple[pd.DataFrame, FrameKind]:
@@ -57,18 +66,20 @@ def frame_kind(frame: Any) -> tuple[pd.DataFrame, FrameKind]:
     import pandas as pd
 
     if isinstance(frame, pd.DataFrame):
-        return frame, FrameKind()
+        return frame, PANDAS
     try:
         if isinstance(frame, Mapping):
-            # object: whole numbers with gaps stay whole
             columns = {name: list(values) for name, values in frame.items()}
+            # As objects, here and below, whole numbers with gaps stay whole.
             return pd.DataFrame(columns, dtype=object), FrameKind(dict)
-        known = nw.from_native(frame)
+        native = nw.from_native(frame)
     except (TypeError, ValueError) as error:
         kinds = "a DataFrame of pandas or polars, an Arrow table or a dictionary of lists"
-        wrong = f", {first_line(error):.80}" if isinstance(frame, Mapping) else ""
-        raise ConfigError(f"frame: expected {kinds}, got a {type(frame).__name__}{wrong}.") from error
-    eager = known.collect() if isinstance(known, nw.LazyFrame) else known
+        kind = type(frame).__name__
+        # A dictionary is of the right kind, and what is wrong with its columns is said.
+        reason = f", {first_line(error):.80}" if isinstance(frame, Mapping) else ""
+        raise ConfigError(f"frame: expected {kinds}, got a {kind}{reason}.") from error
+    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
     columns = {name: eager[name].to_list() for name in eager.columns}
     return pd.DataFrame(columns, dtype=object), FrameKind(eager.implementation)
 
@@ -77,8 +88,10 @@ def plain_series(values: Any) -> tuple[Any, FrameKind]:
     """A list in place of a series of any library, and its kind; anything else as it is."""
     import narwhals.stable.v2 as nw
 
-    known = nw.from_native(values, allow_series=True, pass_through=True)
-    if not isinstance(known, nw.Series):
-        return values, FrameKind()
-    pandas = known.implementation.is_pandas()
-    return known.to_list(), FrameKind(None if pandas else known.implementation)
+    # `pass_through`: NumPy's arrays and lists stay what they are.
+    series = nw.from_native(values, allow_series=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        return values, PANDAS
+    backend = series.implementation
+    kind = PANDAS if backend.is_pandas() else FrameKind(backend)
+    return series.to_list(), kind

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, parts_of, path, plain_value
-from bmx_grid.api.kinds import FrameKind
+from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.configure import groups
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.terminal import plain_warnings
@@ -35,7 +35,8 @@ GROUPS_OF_OBJECTS = ("dataset", "metric", "explainer")  # groups whose options m
 # Rows of a table, and segments with their words, that a notebook shows.
 MOST_ROWS = 20
 MOST_SHOWN = 5
-Names = tuple[str | None, str | None, str | None, str | None]  # in the order of FACTORS; None for any
+FOUR_DIGITS = "{:.4f}".format
+Names = Sequence[str | None]  # in the order of FACTORS; None for any
 
 
 def run(
@@ -75,7 +76,7 @@ def swept(
     *,
     quiet: bool,
     temporary: bool = False,
-    kind: FrameKind | None = None,
+    kind: FrameKind = PANDAS,
 ) -> Run:
     """The run of the sweep that these keys configure, in which metrics, explainers and data sets may be objects.
 
@@ -90,22 +91,23 @@ def swept(
     objects = {}
     for group in GROUPS_OF_OBJECTS:
         if group in values:
-            parts = {} if values[group] is None and group == "explainer" else parts_of(group, values[group])
-            values[group] = [name for name, part in parts.items() if part is None]
-            objects[group] = {name: part for name, part in parts.items() if part is not None}
-    by_function = any(isinstance(part, Function) for part in objects.get("metric", {}).values())
+            values[group], objects[group] = _names_and_objects(group, values[group])
+    metrics = objects.get("metric", {})
+    by_function = any(isinstance(part, Function) for part in metrics.values())
     folder = _Temporary() if temporary or by_function else None
     if folder is not None and temporary:
         values = {"analysis": False, **values, "output_dir": f"{folder.name}/out"}
     if folder is not None and by_function:
+        # A function runs in this process, and nobody knows when its scores change.
         values = {"executor": "sequential", **values, "cache_dir": f"{folder.name}/cache"}
-    chosen = {group: values.pop(group) for group in groups() if group in values}
-    lines = [
-        f"{group}=[{','.join(map(str, of))}]" if isinstance(of, list) else f"{group}={of}"
-        for group, of in chosen.items()
-    ]
-    lines += [] if sweep is None else [f"sweep={sweep}"]
-    config = composed([*lines, *overrides], config_dir, {key: plain_value(value) for key, value in values.items()})
+    lines = []
+    for group in groups():
+        if group in values:
+            lines.append(_override(group, values.pop(group)))
+    if sweep is not None:
+        lines.append(f"sweep={sweep}")
+    other_keys = {key: plain_value(value) for key, value in values.items()}
+    config = composed([*lines, *overrides], config_dir, other_keys)
     for group, parts in objects.items():
         config[group] = {**(config.get(group) or {}), **parts}
     if config["dry_run"]:
@@ -113,9 +115,27 @@ def swept(
     with redirect_stdout(io.StringIO()) if quiet else nullcontext(), plain_warnings():
         ended = run_sweep(config)
     if not ended.n_done:
-        reasons = named([f"{refused.label}: {refused.reason}" for refused in ended.failed], separator="; ")
-        raise DataError(f"no setting could be run: {reasons}")
-    return Run(Path(config["output_dir"]), ended.n_failed, folder, config, kind or FrameKind())
+        reasons = [f"{refused.label}: {refused.reason}" for refused in ended.failed]
+        raise DataError(f"no setting could be run: {named(reasons, separator='; ')}")
+    return Run(Path(config["output_dir"]), ended.n_failed, folder, config, kind)
+
+
+def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any]]:
+    """The names of options among the parts that are given for a group, and the other parts by name."""
+    # Of explainers there may be none: metrics alone.
+    if value is None and group == "explainer":
+        return [], {}
+    parts = parts_of(group, value)
+    names = [name for name, part in parts.items() if part is None]
+    return names, {name: part for name, part in parts.items() if part is not None}
+
+
+def _override(group: str, chosen: Any) -> str:
+    """The override that chooses options of a group."""
+    if isinstance(chosen, list):
+        names = ",".join(map(str, chosen))
+        return f"{group}=[{names}]"
+    return f"{group}={chosen}"
 
 
 class _Temporary:
@@ -138,23 +158,31 @@ class Words:
     frame: pd.DataFrame
 
     def __repr__(self) -> str:
-        return f"Words({setting_label(*self.names)}: {counted(self.frame['id'].nunique(), 'segment')})"
+        n_segments = self.frame["id"].nunique()
+        return f"Words({setting_label(*self.names)}: {counted(n_segments, 'segment')})"
 
     def _repr_html_(self) -> str:
         """The first segments: a word in blue raises the score, one in orange lowers it."""
         parts = [_paragraph(f"{setting_label(*self.names)}. Blue: raises the score; orange, wavy line: lowers it.")]
-        by_text = self.frame.groupby(["id", "system", "side"], sort=False, dropna=False)
-        for (identifier, _, side), rows in itertools.islice(by_text, 2 * MOST_SHOWN):
+        texts = self.frame.groupby(["id", "system", "side"], sort=False, dropna=False)
+        # A segment has at most two sides.
+        for (identifier, _, side), rows in itertools.islice(texts, 2 * MOST_SHOWN):
             largest = rows["attribution"].abs().max() or 1.0
-            shown = [_word(word, value, largest) for word, value in zip(rows["word"], rows["attribution"], strict=True)]
-            parts.append(f"<p dir='auto'><small>{html.escape(f'{identifier}, {side}')}</small> {' '.join(shown)}</p>")
+            pairs = zip(rows["word"], rows["attribution"], strict=True)
+            words = " ".join(_word(word, value, largest) for word, value in pairs)
+            label = html.escape(f"{identifier}, {side}")
+            parts.append(f"<p dir='auto'><small>{label}</small> {words}</p>")
         return "".join(parts)
 
 
 def _word(word: str, value: float, largest: float) -> str:
     colour, line = ("0,114,178", "solid") if value > 0 else ("213,94,0", "wavy")
-    style = f"background:rgba({colour},{abs(value) / largest / 2:.2f});text-decoration:underline {line}"
-    return f"<span style='{style if abs(value) > 0 else ''}' title='{value:+.4g}'>{html.escape(visible(word))}</span>"
+    style = ""
+    # Neither 0 nor NaN.
+    if abs(value) > 0:
+        share = abs(value) / largest / 2
+        style = f"background:rgba({colour},{share:.2f});text-decoration:underline {line}"
+    return f"<span style='{style}' title='{value:+.4g}'>{html.escape(visible(word))}</span>"
 
 
 def _paragraph(line: str) -> str:
@@ -166,16 +194,20 @@ def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
 
     Raises ConfigError for a name that no setting has, and where none or several settings fit.
     """
+    fits = list(range(len(settings)))
     for place, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
+        if name is None:
+            continue
         known = {setting[place] for setting in settings}
-        if name is not None and name not in known:
-            raise ConfigError(f"{factor}: " + unknown(factor_in_words(factor), str(name), known))
-    fits = [all(name in (None, known) for known, name in zip(setting, names, strict=True)) for setting in settings]
-    rows = [row for row, fit in enumerate(fits) if fit]
-    if len(rows) != 1:
-        some = "; ".join(setting_label(*settings[row]) for row in (rows or range(len(settings)))[:4])
-        raise ConfigError(f"{len(rows)} settings fit; name one by language_pair, metric, explainer, dataset: {some}.")
-    return rows[0]
+        if name not in known:
+            raise ConfigError(f"{factor}: {unknown(factor_in_words(factor), str(name), known)}")
+        fits = [row for row in fits if settings[row][place] == name]
+    if len(fits) != 1:
+        # Of no setting that fits, the first ones of all.
+        candidates = [settings[row] for row in fits] or settings
+        labels = "; ".join(setting_label(*setting) for setting in candidates[:4])
+        raise ConfigError(f"{len(fits)} settings fit; name one by language_pair, metric, explainer, dataset: {labels}.")
+    return fits[0]
 
 
 def _table(name: str, doc: str) -> property:
@@ -198,9 +230,10 @@ class Run:
     n_failed: int = 0
     _temporary: _Temporary | None = field(default=None, repr=False)
     _config: Mapping[str, Any] | None = field(default=None, repr=False)
-    _kind: FrameKind = field(default=FrameKind(), repr=False)
+    _kind: FrameKind = field(default=PANDAS, repr=False)
 
     def __post_init__(self) -> None:
+        # The dataclass is frozen.
         object.__setattr__(self, "folder", path("folder", self.folder))
         if not self.folder.is_dir():
             raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
@@ -266,10 +299,12 @@ class Run:
         with style():
             figure: Any = correlation_over_p(self.analysis, row)
 
-        def picture() -> bytes:  # else a notebook shows a figure that pyplot did not make as a line of text
-            figure.savefig(held := io.BytesIO(), format="png", dpi=110)
-            return held.getvalue()
+        def picture() -> bytes:
+            image = io.BytesIO()
+            figure.savefig(image, format="png", dpi=110)
+            return image.getvalue()
 
+        # Else a notebook shows a figure that pyplot did not make as a line of text.
         figure._repr_png_ = picture
         return figure  # type: ignore[no-any-return]
 
@@ -292,30 +327,36 @@ class Run:
         from bmx_grid.analysis.examples import sides_of
         from bmx_grid.api.sweep_plan import plan_sweep
 
-        plan = plan_sweep({**self._configuration(), "seeds": [], "dry_run": True}).plan
+        # Attributions are of the sweep's own seed, and a dry run asks no server.
+        config = {**self._configuration(), "seeds": [], "dry_run": True}
+        plan = plan_sweep(config).plan
         explained = [setting for setting in plan.settings if setting.explainer is not None]
         if not explained and plan.failed:
-            raise DataMissingError(f"{self.folder}: {plan.failed[0].label}: {plan.failed[0].reason}")
+            failure = plan.failed[0]
+            raise DataMissingError(f"{self.folder}: {failure.label}: {failure.reason}")
         names = (dataset, language_pair, metric, explainer)
-        setting = explained[chosen_setting([item.names for item in explained], names)]
+        place = chosen_setting([setting.names for setting in explained], names)
+        setting = explained[place]
         if setting.missing:
             raise DataMissingError(f"{setting.label}: attributions are not in the cache; run the sweep again with it.")
         finished = setting.finished()
         stored = finished.scores
         texts = {role: finished.words_of(role) for role in stored.by_role}
-        known = {segment.id for segment in setting.segments.segments}
+        segments = setting.segments.segments
+        known = {segment.id for segment in segments}
         wanted = known if ids is None else set(listed("ids", ids))
         for name in sorted(wanted - known):
-            raise ConfigError("ids: " + unknown("segment", name, sorted(known)[:10]))
+            first_ids = sorted(known)[:10]
+            raise ConfigError(f"ids: {unknown('segment', name, first_ids)}")
         rows = []
-        for row, segment in enumerate(setting.segments.segments):
+        for row, segment in enumerate(segments):
             if segment.id not in wanted:
                 continue
-            of_segment = (segment.id, segment.system, float(stored.base_scores[row]))
+            score = float(stored.base_scores[row])
             for side in sides_of(setting, stored, texts, row):
                 values = zip(side.words, side.attributions.tolist(), strict=True)
                 for position, (word, value) in enumerate(values):
-                    rows.append((*of_segment, side.role, position, word, value))
+                    rows.append((segment.id, segment.system, score, side.role, position, word, value))
         columns = ["id", "system", "score", "side", "position", "word", "attribution"]
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
@@ -323,57 +364,83 @@ class Run:
         """That of the sweep where it ran in this process, else that in its folder. Raises DataMissingError."""
         import yaml
 
+        if self._config is not None:
+            return self._config
         file = self.folder / "config.yaml"
-        if self._config is None and not file.is_file():
+        if not file.is_file():
             raise DataMissingError(f"{self.folder} has no config.yaml, which says where its data and attributions are.")
-        return yaml.safe_load(file.read_text(encoding="utf-8")) if self._config is None else self._config
+        config: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return config
 
     def summary(self) -> str:
         """The answer first, a line per metric and explainer; then a table of the settings, or of the metrics alone."""
         lines, frame = self._answer()
-        shown = frame.to_string(index=False, float_format="{:.4f}".format) if len(frame) else ""
-        return "\n".join([*lines, "", shown]).strip()
+        table = ""
+        if len(frame):
+            table = frame.to_string(index=False, float_format=FOUR_DIGITS)
+        return "\n".join([*lines, "", table]).strip()
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
-        return f"Run({str(self.folder)!r}: {counted(len(self.names), 'table')}{failed})"
+        n_tables = counted(len(self.names), "table")
+        return f"Run({str(self.folder)!r}: {n_tables}{failed})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the answer, and numbers of every setting; of metrics alone, correlations."""
         lines, frame = self._answer()
-        table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format="{:.4f}".format) if len(frame) else ""
-        names = f"{self.folder}: {', '.join(self.names) or 'no tables'}."
-        return "".join([*map(_paragraph, lines), table, _paragraph(names)])
+        table = ""
+        if len(frame):
+            table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format=FOUR_DIGITS)
+        names = ", ".join(self.names) or "no tables"
+        footer = _paragraph(f"{self.folder}: {names}.")
+        return "".join([*map(_paragraph, lines), table, footer])
 
     def _answer(self) -> tuple[Sequence[str], pd.DataFrame]:
         """The answer, and a table with the gains at the fixed points and their intervals."""
         import pandas as pd
 
-        from bmx_grid.analysis.gains import declared_points
-        from bmx_grid.analysis.headline import answer
-        from bmx_grid.analysis.points import point_name
-        from bmx_grid.evaluations.boost_evidence import PUBLISHED
-
-        lines = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
-        names = tuple[str, ...](FACTORS)
-        columns = {name: name for name in ("value", "low", "high")}
+        lines: list[str] = []
+        if self.n_failed:
+            failures = counted(self.n_failed, "failure")
+            lines.append(f"{failures}.")
         if "grid" in self.names:
-            rows = [row for row in self.analysis.ask(declared_points) if row.point == PUBLISHED]
-            tested = [(*row.setting, row.gain, row.low, row.high) for row in rows if not math.isnan(row.low)]
-            gains = pd.DataFrame(tested, columns=[*FACTORS, "gain", "low", "high"])
-            frame = self._frame("settings").merge(gains, on=list(FACTORS), how="left")
-            where = {point_name(row.explainer, row.w, row.p) for row in rows}
-            gain = f"gain at {where.pop() if len(where) == 1 else 'the fixed point'}"
-            columns = {"n_used": "segments", "baseline": "metric alone", "gain": gain}
-            columns |= {"low": "low", "high": "high", "best": "in-sample best"}
+            from bmx_grid.analysis.headline import answer
+
+            frame, columns = self._gains()
+            names: tuple[str, ...] = FACTORS
             lines = [*answer(self.analysis), *lines]
         elif "correlations" in self.names:
             frame = self._frame("correlations")
+            columns = {name: name for name in ("value", "low", "high")}
             names = (*FACTORS[:3], "level", "grouping", "statistic")
         else:
             return lines, pd.DataFrame()
-        varied = [name for name in names if frame[name].nunique() > 1] or list(names[-1:])
-        return lines, frame[[*varied, *columns]].rename(columns=columns).dropna(axis=1, how="all")
+        # Names that are the same in all rows say nothing, but one is needed.
+        varied = [name for name in names if frame[name].nunique() > 1] or [names[-1]]
+        shown = frame[[*varied, *columns]].rename(columns=columns)
+        return lines, shown.dropna(axis=1, how="all")
+
+    def _gains(self) -> tuple[pd.DataFrame, dict[str, str]]:
+        """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
+        import pandas as pd
+
+        from bmx_grid.analysis.gains import declared_points
+        from bmx_grid.analysis.points import point_name
+        from bmx_grid.evaluations.boost_evidence import PUBLISHED
+
+        rows = [row for row in self.analysis.ask(declared_points) if row.point == PUBLISHED]
+        tested = []
+        for row in rows:
+            if not math.isnan(row.low):
+                tested.append((*row.setting, row.gain, row.low, row.high))
+        factors = list(FACTORS)
+        gains = pd.DataFrame(tested, columns=[*factors, "gain", "low", "high"])
+        frame = self._frame("settings").merge(gains, on=factors, how="left")
+        points = {point_name(row.explainer, row.w, row.p) for row in rows}
+        point = points.pop() if len(points) == 1 else "the fixed point"
+        columns = {"n_used": "segments", "baseline": "metric alone", "gain": f"gain at {point}"}
+        columns |= {"low": "low", "high": "high", "best": "in-sample best"}
+        return frame, columns
 
 
 def analyse(
@@ -389,8 +456,15 @@ def analyse(
     """
     from bmx_grid.analysis.side_by_side import side_by_side
 
-    count, seed = drawn(resamples, seed, 1)
-    if isinstance(runs, Run | str | Path) or not isinstance(runs, Sequence) or len(runs) < 2:
+    resamples, seed = drawn(resamples, seed, 1)
+    # A text is a sequence, too: one folder.
+    is_list = isinstance(runs, Sequence) and not isinstance(runs, str)
+    if not is_list or len(runs) < 2:
         raise ConfigError("runs: give two or more finished sweeps, or their folders, as a list: analyse([one, other]).")
-    folders = [item.folder if isinstance(item, Run) else path("runs", item) for item in runs]
-    return side_by_side(folders, correlation=correlation, resamples=count, seed=seed)
+    folders = []
+    for finished in runs:
+        if isinstance(finished, Run):
+            folders.append(finished.folder)
+        else:
+            folders.append(path("runs", finished))
+    return side_by_side(folders, correlation=correlation, resamples=resamples, seed=seed)

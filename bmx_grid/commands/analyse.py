@@ -33,7 +33,7 @@ examples:
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -55,23 +55,26 @@ from bmx_grid.sweep.output import TABLES, OutputFolder
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 Figures = Literal["page", "all"]
+Values = dict[str, str]  # KEY -> VALUE
 OF_SEVERAL = ("format", "output_dir")
 KEYS = (*OF_SEVERAL, "figures", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions")
 
 
-def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
+def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
     """The paths, and KEY -> VALUE. Raises ConfigError naming the argument."""
     paths = []
-    values = dict[str, str]()
+    values = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
         is_key = key in KEYS or key.startswith("fixed.")
+        # The name of a file may hold a =.
         if not equals or (not is_key and Path(argument).exists()):
             paths.append(Path(argument).expanduser())
         elif not is_key:
             raise ConfigError(f"{unknown('key', key, KEYS)} Paths are written as they are: analyse PATH.")
         elif not value or key in values:
-            raise ConfigError(f"'{argument}' is not KEY=VALUE, or {key} is given twice; keys: {', '.join(KEYS)}.")
+            known = ", ".join(KEYS)
+            raise ConfigError(f"'{argument}' is not KEY=VALUE, or {key} is given twice; keys: {known}.")
         else:
             values[key] = value
     if not paths:
@@ -79,13 +82,14 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
     return paths, values
 
 
-def _fixed(values: Mapping[str, str], known: Sequence[str]) -> dict[str, Point]:
+def _fixed(values: Values, known: Sequence[str]) -> dict[str, Point]:
     """The fixed points by explainer, of those of the table, `known`. Raises ConfigError naming the argument."""
     points: dict[str, dict[str, Any]] = {}
     for key, text in values.items():
         if key.startswith("fixed."):
-            explainer, _, name = key.removeprefix("fixed.").rpartition(".")
-            points.setdefault(explainer, {})[name] = parse_one(f"{key}={text}").value()
+            explainer, _, coordinate = key.removeprefix("fixed.").rpartition(".")
+            point = points.setdefault(explainer, {})
+            point[coordinate] = parse_one(f"{key}={text}").value()
     for explainer in points:
         if explainer not in known:
             raise ConfigError(unknown("explainer", explainer, known))
@@ -96,16 +100,19 @@ def _fixed(values: Mapping[str, str], known: Sequence[str]) -> dict[str, Point]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    return command(lambda: _main(sys.argv[1:] if arguments is None else list(arguments)))
+    return command(lambda: _main(sys.argv[1:] if arguments is None else arguments))
 
 
-def _main(arguments: list[str]) -> int:
-    if not arguments or {"-h", "--help"} & set(arguments):
+def _main(arguments: Sequence[str]) -> int:
+    asks_for_help = "-h" in arguments or "--help" in arguments
+    if asks_for_help or not arguments:
         print(str(__doc__).rstrip())
         return 0 if arguments else 2
     paths, values = _split(arguments)
     form = convert(values.get("format"), Format | None, "format")
-    folder = folder_path(values["output_dir"], "output_dir") if "output_dir" in values else None
+    folder = None
+    if "output_dir" in values:
+        folder = folder_path(values["output_dir"], "output_dir")
     if len(paths) == 1:
         _analyse(paths[0], values, form, folder)
         return 0
@@ -114,20 +121,23 @@ def _main(arguments: list[str]) -> int:
             raise ConfigError(f"{key}: several sweeps are compared with {' and '.join(OF_SEVERAL)} only.")
     from bmx_grid.analysis.side_by_side import side_by_side, table_of
 
-    _give(form, folder, [table_of(side_by_side(paths))])
+    table = table_of(side_by_side(paths))
+    _give(form, folder, [table])
     return 0
 
 
-def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder: Path | None) -> None:
+def _analyse(path: Path, values: Values, form: Format | None, folder: Path | None) -> None:
     """Analyse one sweep, or one table of correlations."""
     figures = convert(values.get("figures", "page"), Figures, "figures")
     if "figures" in values and (folder is None or form is not None):
         raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
-    questions = with_others(name for name in values.get("questions", "").split(",") if name)
+    modules = values.get("questions", "").split(",")
+    questions = with_others(filter(None, modules))
     table = load_table(path)
     fixed = _fixed(values, table.factor_levels("explainer"))
-    source = values.get("select.from")
-    select_from = None if source is None else load_table(Path(source).expanduser())
+    select_from = None
+    if "select.from" in values:
+        select_from = load_table(Path(values["select.from"]).expanduser())
     analysis = analyse_table(table, tables_beside(table), questions, select_from=select_from, fixed=fixed)
     if form is not None:
         _give(form, folder, analysis.tables(), analysis)
@@ -136,9 +146,14 @@ def _analyse(path: Path, values: Mapping[str, str], form: Format | None, folder:
     if folder is not None:
         from bmx_grid.report.analysis_files import write_analysis
 
+        claim = OutputFolder(folder).claim
         with working("figures and report"):
-            files = write_analysis(analysis, folder, OutputFolder(folder).claim, every_figure=figures == "all")
-        _say_written(sorted({file if file.parent == folder else file.parent for file in files}))
+            files = write_analysis(analysis, folder, claim, every_figure=figures == "all")
+        places = set()
+        for file in files:
+            # Of figures their folder, not every one.
+            places.add(file if file.parent == folder else file.parent)
+        _say_written(sorted(places))
 
 
 def _summary(analysis: Analysis) -> str:
@@ -146,15 +161,20 @@ def _summary(analysis: Analysis) -> str:
     from bmx_grid.analysis import headline
 
     table = analysis.table
-    read = [
-        f"{table.origin}: {counted(len(table), 'setting')}, {table.n_boosted:,} correlations with w other than 1; "
-        f"{counted(len(analysis.real), 'setting')} without the random metric and explainer",
-        *(f"left out: {name}" for name in table.left_out),
-    ]
-    unsigned = [replace(shown, notes=shown.notes[:-1]) for shown in analysis.tables() if shown.brief]
+    n_settings = counted(len(table), "setting")
+    n_real = counted(len(analysis.real), "setting")
+    boosted = f"{table.n_boosted:,} correlations with w other than 1"
+    read = [f"{table.origin}: {n_settings}, {boosted}; {n_real} without the random metric and explainer"]
+    read += [f"left out: {name}" for name in table.left_out]
     counts = analysis.ask(headline.compute).headline
-    parts = [sentences(lines) for lines in (read, headline.answer(analysis), counts)]
-    return "\n\n".join([*filter(None, parts), *(as_text(shown, terminal_width()).rstrip() for shown in unsigned)])
+    answer = headline.answer(analysis)
+    parts = [sentences(read), sentences(answer), sentences(counts)]
+    for shown in analysis.tables():
+        if shown.brief:
+            # Without the signature, the last note of each.
+            unsigned = replace(shown, notes=shown.notes[:-1])
+            parts.append(as_text(unsigned, terminal_width()).rstrip())
+    return "\n\n".join(filter(None, parts))
 
 
 def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], analysis: Analysis | None = None) -> None:
@@ -162,24 +182,31 @@ def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], ana
     from bmx_grid.analysis.questions import table_json, to_json
 
     if form == "json":
-        text = to_json(analysis) if analysis is not None else table_json(tables)
+        text = table_json(tables) if analysis is None else to_json(analysis)
         if folder is None:
             print(text, end="")
-        else:
-            file = folder / "analysis.json"
-            OutputFolder(folder).claim([file])
-            write_text(file, text)
-            _say_written([file])
+            return
+        file = folder / "analysis.json"
+        OutputFolder(folder).claim([file])
+        write_text(file, text)
+        _say_written([file])
     elif folder is not None:
-        OutputFolder(folder).claim(table_file(table, folder / TABLES, form or "text") for table in tables)
-        _say_written([write_table(table, folder / TABLES, form or "text") for table in tables])
+        ending = form or "text"
+        place = folder / TABLES
+        OutputFolder(folder).claim(table_file(table, place, ending) for table in tables)
+        _say_written([write_table(table, place, ending) for table in tables])
     else:
-        write = partial(as_text, width=terminal_width()) if form in (None, "text") else FORMATS[form]
-        print("\n".join(write(table) for table in tables if form == "csv" or not table.data), end="")
+        write = FORMATS[form or "text"]
+        if form in (None, "text"):
+            write = partial(as_text, width=terminal_width())
+        # Tables of data are too long to read.
+        shown = [table for table in tables if form == "csv" or not table.data]
+        print("\n".join(map(write, shown)), end="")
 
 
 def _say_written(paths: Sequence[Path]) -> None:
-    print("\nwritten: " + "\n         ".join(visible(str(path)) for path in paths))
+    lines = "\n         ".join(visible(str(path)) for path in paths)
+    print(f"\nwritten: {lines}")
 
 
 if __name__ == "__main__":

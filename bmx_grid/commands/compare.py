@@ -21,9 +21,9 @@ examples:
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
@@ -43,49 +43,61 @@ from bmx_grid.report.terminal_lines import fitted, terminal_width
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare the columns of a file; the exit status (see above)."""
     cli = parser("compare", __doc__)
-    cli.add_argument("table", metavar="TABLE", help="a file with columns of scores (below)")
-    cli.add_argument("--metrics", nargs="+", metavar="COLUMN", help="needed: the columns of the metrics' scores")
-    cli.add_argument("--human", metavar="COLUMN", help="the column of human scores, where its name is not usual")
+    add = cli.add_argument
+    add("table", metavar="TABLE", help="a file with columns of scores (below)")
+    add("--metrics", nargs="+", metavar="COLUMN", help="needed: the columns of the metrics' scores")
+    add("--human", metavar="COLUMN", help="the column of human scores, where its name is not usual")
     groupings = "the mean of the correlations within items, or within systems; none (default): all segments together"
-    cli.add_argument("--by", choices=get_args(Grouping), default="none", help=groupings)
+    add("--by", choices=get_args(Grouping), default="none", help=groupings)
     levels = "correlate the scores of segments (default), or the systems' means"
-    cli.add_argument("--level", choices=get_args(Level), default="segment", help=levels)
+    add("--level", choices=get_args(Level), default="segment", help=levels)
     statistics = "the correlation that tests compare (default: pearson)"
-    cli.add_argument("--statistic", choices=KINDS, default="pearson", help=statistics)
+    add("--statistic", choices=KINDS, default="pearson", help=statistics)
     roles = f"columns whose names are not usual, by role: {', '.join(COLUMN_ROLES)}"
-    cli.add_argument("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=roles)
-    cli.add_argument("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns with numbers of words")
+    add("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=roles)
+    add("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns with numbers of words")
     pair = "the language pair of a table without such a column, as de-en"
-    cli.add_argument("--language-pair", metavar="LP", help=pair)
-    cli.add_argument("--decimal", default=".", metavar="SIGN", help="the decimal sign of numbers: . (default) or ,")
-    cli.add_argument("--resamples", type=int, default=1000, help="draws for intervals and tests (default: 1000)")
-    cli.add_argument("--seed", type=int, default=0, help="every random draw comes from it (default: 0)")
-    cli.add_argument("--json", action="store_true", help="print JSON")
+    add("--language-pair", metavar="LP", help=pair)
+    add("--decimal", default=".", metavar="SIGN", help="the decimal sign of numbers: . (default) or ,")
+    add("--resamples", type=int, default=1000, help="draws for intervals and tests (default: 1000)")
+    add("--seed", type=int, default=0, help="every random draw comes from it (default: 0)")
+    add("--json", action="store_true", help="print JSON")
     parsed = cli.parse_args(arguments)
     return command(lambda: print(_printed(parsed)))
 
 
-def _printed(parsed: argparse.Namespace) -> str:
+def _printed(parsed: Namespace) -> str:
     """The output. Raises BmxError for every mistake that the user can fix."""
     table = open_table(Path(parsed.table).expanduser())
     columns = named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
-    arguments = {name: value for name, value in vars(parsed).items() if name not in ("table", "columns", "json")}
+    # All other options are arguments of `compare`, under the same names.
+    arguments = vars(parsed).copy()
+    for name in ("table", "columns", "json"):
+        del arguments[name]
     compared = compare(table, columns=columns, **arguments)
-    roles = {role.replace("_", " "): list(names) for role, names in compared.columns.items()}
-    read = {"human scores": roles.pop("score"), "metrics": parsed.metrics, "lengths": parsed.lengths, **roles}
+    roles = dict(compared.columns)
+    read = {"human scores": list(roles.pop("score")), "metrics": parsed.metrics, "lengths": parsed.lengths}
+    for role, names in roles.items():
+        read[role.replace("_", " ")] = list(names)
     used = set().union(*read.values())
     read["unused"] = [name for name in dict.fromkeys(table.names) if name not in used]
     if parsed.json:
-        frames = {
-            name: getattr(compared, name).replace({"language_pair": {NO_PAIR: None}})
-            for name in ("correlations", "tests", "verdicts")
-        }
-        rows = {name: json.loads(of.to_json(orient="records", double_precision=15)) for name, of in frames.items()}
-        return json.dumps({"table": parsed.table, "read": read, **arguments, **rows}, ensure_ascii=False, indent=1)
-    parts = [f"{kind}: {visible(', '.join(names))}" for kind, names in read.items() if names]
-    head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {'; '.join(parts)}")
+        values = {"table": parsed.table, "read": read, **arguments}
+        for name in ("correlations", "tests", "verdicts"):
+            frame = getattr(compared, name).replace({"language_pair": {NO_PAIR: None}})
+            # By way of pandas' own JSON, in which NaN is null.
+            records = frame.to_json(orient="records", double_precision=15)
+            values[name] = json.loads(records)
+        return json.dumps(values, ensure_ascii=False, indent=1)
+    parts = []
+    for label, names in read.items():
+        if names:
+            listed = ", ".join(names)
+            parts.append(f"{label}: {visible(listed)}")
+    columns_read = "; ".join(parts)
+    head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {columns_read}")
     return f"{head}\n\n{compared.summary(terminal_width())}"
 
 

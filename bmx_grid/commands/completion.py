@@ -12,9 +12,10 @@ examples:
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from typing import Any
@@ -65,26 +66,43 @@ def completions(line: str) -> list[str]:
     words = [word for word in before[1:] if word]
     word = last.lstrip("'\"")
     name = words[0] if words and words[0] in COMMANDS else "run"
-    known = [f"{flag} " for flag in FLAGS] + _of_run(word) if name == "run" else _of_command(name, words[-1])
+    known = _of_run(word) if name == "run" else _of_command(name, words[-1])
     if not words:
-        known += [f"{command} " for command in COMMANDS]
+        known += _complete(COMMANDS)
     return sorted({text for text in known if text.startswith(word)})
 
 
+def _complete(words: Iterable[str]) -> list[str]:
+    """Words after which another one begins."""
+    return [f"{word} " for word in words]
+
+
 def _of_run(word: str) -> list[str]:
-    """Groups and keys to their next dot, and the values of groups and of true or false."""
+    """Flags, groups and keys to their next dot; behind = the options of a group, or true and false."""
     key, has_value, value = word.partition("=")
     group = key.removeprefix("+")
     if not has_value:
-        top = [*groups(), *(found[0] for found in KEY_LINE.findall((CONFIGS / "config.yaml").read_text("utf-8")))]
-        return [f"+{name}=" if name == "sweep" else f"{name}=" for name in top] + _dotted(key)
+        keys = [name for name, _, _ in KEY_LINE.findall(_main_config())]
+        names = {*groups(), *keys}
+        # A sweep is written +sweep=NAME.
+        names.remove("sweep")
+        starts = [f"{name}=" for name in names]
+        return ["+sweep=", *starts, *_dotted(key), *_complete(FLAGS)]
     if group in GROUPS_OF_SEVERAL:
-        *chosen, _ = value.removeprefix("[").split(",")
-        start = f"{key}=[" + "".join(f"{name}," for name in chosen)
-        return [f"{start}{name}" for name in options(group) if name not in chosen]
+        chosen, comma, _ = value.removeprefix("[").rpartition(",")
+        others = set(options(group)).difference(chosen.split(","))
+        return [f"{key}=[{chosen}{comma}{name}" for name in others]
     if group in groups():
-        return [f"{key}={name} " for name in options(group)]
-    return [f"{key}=true ", f"{key}=false "] if isinstance(_default(key), bool) else []
+        values = options(group)
+    elif isinstance(_default(key), bool):
+        values = ["true", "false"]
+    else:
+        return []
+    return _complete(f"{key}={name}" for name in values)
+
+
+def _main_config() -> str:
+    return (CONFIGS / "config.yaml").read_text("utf-8")
 
 
 def _dotted(key: str) -> list[str]:
@@ -92,14 +110,20 @@ def _dotted(key: str) -> list[str]:
     group, *below = key.split(".")
     if not below or group not in groups() or group == "sweep":
         return []
+    known = options(group)
     if group not in GROUPS_OF_SEVERAL:
-        names = set().union(*(load_option(group, option) for option in options(group)))
-        return [f"{group}.{name}=" for name in names if name != "_target_"]
+        keys = [_keys_below(group, load_option(group, option)) for option in known]
+        return list(itertools.chain.from_iterable(keys))
     if len(below) == 1:
-        return [f"{group}.{option}." for option in options(group)]
-    if below[0] not in options(group):
+        return [f"{group}.{option}." for option in known]
+    option = below[0]
+    if option not in known:
         return []
-    return [f"{group}.{below[0]}.{name}=" for name in load_option(group, below[0]) if name != "_target_"]
+    return _keys_below(f"{group}.{option}", load_option(group, option))
+
+
+def _keys_below(start: str, names: Iterable[str]) -> list[str]:
+    return [f"{start}.{name}=" for name in names if name != "_target_"]
 
 
 def _default(key: str) -> Any:
@@ -108,7 +132,7 @@ def _default(key: str) -> Any:
 
     group, *below = key.split(".")
     if not below:
-        return yaml.safe_load((CONFIGS / "config.yaml").read_text("utf-8")).get(key)
+        return yaml.safe_load(_main_config()).get(key)
     if len(below) == 2 and below[0] in options(group):
         return load_option(group, below[0]).get(below[1])
     return None
@@ -116,16 +140,20 @@ def _default(key: str) -> Any:
 
 def _of_command(name: str, previous: str) -> list[str]:
     """The flags and keys that the help of a command names, or the values of the flag before."""
-    held = io.StringIO()
-    with redirect_stdout(held), suppress(SystemExit):
+    shown = io.StringIO()
+    with redirect_stdout(shown), suppress(SystemExit):
         import_module(COMMANDS[name]).main(["--help"])
-    choices = {flag: values.split(",") for flag, values in CHOICES.findall(held.getvalue())}
-    if previous.lstrip("-") in groups():
-        return [f"{option} " for option in options(previous.lstrip("-"))]
+    usage = shown.getvalue()
+    group = previous.lstrip("-")
+    if group in groups():
+        return _complete(options(group))
+    choices = {flag: values.split(",") for flag, values in CHOICES.findall(usage)}
     if previous in choices:
-        return [f"{value} " for value in choices[previous]]
-    keys = re.findall(r"^  ([\w.]+=)", held.getvalue(), re.MULTILINE)
-    flags = [f"{flag} " for flag in re.findall(r"(?<![\w-])--[a-z-]+", held.getvalue())]
-    positional = [f"{value} " for value in choices.get("", ())]
-    named = [f"{option} " for option in options("dataset")] if name == "data" else []
-    return [*keys, *flags, *positional, *named]
+        return _complete(choices[previous])
+    keys = re.findall(r"^  ([\w.]+=)", usage, re.MULTILINE)
+    words = re.findall(r"(?<![\w-])--[a-z-]+", usage)
+    # Choices of arguments without a flag.
+    words += choices.get("", [])
+    if name == "data":
+        words += options("dataset")
+    return keys + _complete(words)

@@ -23,11 +23,12 @@ import itertools
 import os
 import shlex
 import sys
+from argparse import Namespace
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,19 +58,27 @@ from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.tags import WEIGHTS
 
+if TYPE_CHECKING:
+    from bmx_grid.api.frames import Roles
+    from bmx_grid.core.ragged import Floats
+
 SUBCOMMANDS = {
     "list": "each data set, its language pairs, and whether its files are present and as published",
     "download": "fetch the files from their publishers, checked against their SHA-256",
     "verify": "the same, with an exit status of 1 where a file is missing or differs",
     "show": "counts, and the first segments of each pair; of a table of yours also what its columns are taken for",
 }
+OptionKeys = dict[str, str]  # key -> value as it is written
+OptionValues = dict[str, Any]
+BELOW_A_NAME = " " * 16
 SEGMENT_KEY = ("id", "system", "language_pair")  # what a segment is known by
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status (see above)."""
     cli = parser("data", __doc__)
-    cli.add_argument("command", choices=SUBCOMMANDS, help="; ".join(map(": ".join, SUBCOMMANDS.items())))
+    descriptions = "; ".join(map(": ".join, SUBCOMMANDS.items()))
+    cli.add_argument("command", choices=SUBCOMMANDS, help=descriptions)
     cli.add_argument(
         "settings",
         nargs="*",
@@ -80,65 +89,103 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help="the same as columns.ROLE=COLUMN (below)"
     )
     parsed = cli.parse_args(arguments)
+    return command(lambda: _run(parsed), RESUMES)
 
-    return command(lambda: _run(parsed.command, parsed.settings, named_roles(parsed.columns)), RESUMES)
 
-
-def _run(act: str, settings: Sequence[str], columns: Mapping[str, Any]) -> int:
+def _run(parsed: Namespace) -> int:
     """The exit status. Raises BmxError for every mistake that the user can fix."""
-    names = [argument for argument in settings if "=" not in argument]
-    keys = dict(argument.split("=", 1) for argument in settings if "=" in argument)
-    data_dir = Path(keys.pop("data_dir", os.environ.get("BMX_DATA_DIR", "data"))).expanduser()
-    language_pairs = [pair for pair in keys.pop("language_pair", "").split(",") if pair]
+    columns = named_roles(parsed.columns)
+    act = parsed.command
+    names = []
+    keys = {}
+    for argument in parsed.settings:
+        key, equals, value = argument.partition("=")
+        if equals:
+            keys[key] = value
+        else:
+            names.append(argument)
+    usual_folder = os.environ.get("BMX_DATA_DIR", "data")
+    data_dir = Path(keys.pop("data_dir", usual_folder)).expanduser()
     limit = keys.pop("limit", "3")
     if not limit.isdecimal():
         raise ConfigError(f"limit={limit}: give a whole number, 0 or more.")
     if not names and act != "list":
-        raise ConfigError(f"name a data set: {', '.join(options('dataset'))}; or all.")
-    values = {key: parse_one(f"{key}={value}").value() for key, value in keys.items()}
-    values |= {f"columns.{role}": column for role, column in columns.items()}
-    values |= {"language_pairs": language_pairs} if language_pairs else {}
+        known = ", ".join(options("dataset"))
+        raise ConfigError(f"name a data set: {known}; or all.")
+    values = _option_values(keys, columns)
     if act == "show":
-        of_spans = [name for name in names if span_format(Path(name).expanduser())]
-        for name in of_spans:
-            _show_spans(Path(name).expanduser(), int(limit))
-        names = [name for name in names if name not in of_spans or _has_segments(Path(name).expanduser())]
-        unrated = [name for name in names if _is_unrated(Path(name).expanduser())]
-        for name in unrated:
-            _show_items(Path(name).expanduser())
-        names = [name for name in names if name not in unrated]
-        if (of_spans or unrated) and not names:
+        names = _show_files(names, int(limit))
+        if not names:
             return 0
-    readers = [_reader(name, values) for name in (options("dataset") if names in ([], ["all"]) else names)]
+    if names in ([], ["all"]):
+        names = options("dataset")
+    readers = [_reader(name, values) for name in names]
     if act == "show":
         for reader in readers:
             _show(reader, data_dir, int(limit))
         return 0
     if act == "download":
-        print(f"{counted(download(readers, data_dir), 'file')} written below {data_dir}")
+        written = counted(download(readers, data_dir), "file")
+        print(f"{written} written below {data_dir}")
     status = _list(readers, data_dir)
     return 0 if act == "list" else status
 
 
-def _reader(name: str, keys: Mapping[str, Any]) -> DatasetReader:
+def _option_values(keys: OptionKeys, columns: OptionKeys) -> OptionValues:
+    """What is set in a data set's option; columns: by role. Raises ConfigError for what is no value."""
+    values: OptionValues = {}
+    for key, text in keys.items():
+        if key != "language_pair":
+            values[key] = parse_one(f"{key}={text}").value()
+    for role, column in columns.items():
+        values[f"columns.{role}"] = column
+    language_pairs = keys.get("language_pair", "").split(",")
+    if any(language_pairs):
+        values["language_pairs"] = list(filter(None, language_pairs))
+    return values
+
+
+def _show_files(names: Sequence[str], limit: int) -> list[str]:
+    """Print what files of error spans, and files of unrated items, hold; the names that are data sets."""
+    paths = {name: Path(name).expanduser() for name in names}
+    span_files = [name for name in names if span_format(paths[name])]
+    for name in span_files:
+        _show_spans(paths[name], limit)
+    others = [name for name in names if name not in span_files or _has_segments(paths[name])]
+    unrated = [name for name in others if _is_unrated(paths[name])]
+    for name in unrated:
+        _show_items(paths[name])
+    return [name for name in others if name not in unrated]
+
+
+def _reader(name: str, keys: OptionValues) -> DatasetReader:
     """A data set by its name, or the path of a table. Raises ConfigError."""
-    if name.lower().removesuffix(".gz").endswith(TABLE_ENDINGS) or Path(name).is_file():
-        name, keys = "tabular", {**keys, "path": name}
-    elif name not in options("dataset") and Path(name).expanduser().is_dir():
-        name, keys = "mt_metrics_eval", {**keys, **_test_set(name)}
-    if name not in options("dataset"):
-        names = unknown("data set", name[:200], [*options("dataset"), "all"])
-        raise ConfigError(f"{names} Or name a table of yours, a file that ends in {', '.join(TABLE_ENDINGS)}.")
+    known = options("dataset")
+    is_named_as_table = name.lower().removesuffix(".gz").endswith(TABLE_ENDINGS)
+    if is_named_as_table or Path(name).is_file():
+        keys = {**keys, "path": name}
+        name = "tabular"
+    elif name not in known and Path(name).expanduser().is_dir():
+        keys = {**keys, **_test_set(name)}
+        name = "mt_metrics_eval"
+    if name not in known:
+        message = unknown("data set", name[:200], [*known, "all"])
+        endings = ", ".join(TABLE_ENDINGS)
+        raise ConfigError(f"{message} Or name a table of yours, a file that ends in {endings}.")
     node = load_option("dataset", name)
     for key, value in keys.items():
-        *parents, last = key.removeprefix(f"dataset.{name}.").split(".")
-        inner = node
-        for parent in parents:
-            if not isinstance(inner.get(parent), dict):
-                inner[parent] = {}
-            inner = inner[parent]
-        inner[last] = value
+        _set_dotted(node, key.removeprefix(f"dataset.{name}."), value)
     return build(node, DatasetReader, f"dataset.{name}")
+
+
+def _set_dotted(node: OptionValues, key: str, value: Any) -> None:
+    """Set a key with dots in nested mappings, which take the place of anything else on its way."""
+    *parents, last = key.split(".")
+    for parent in parents:
+        if not isinstance(node.get(parent), dict):
+            node[parent] = {}
+        node = node[parent]
+    node[last] = value
 
 
 def _test_set(name: str) -> dict[str, str]:
@@ -146,21 +193,37 @@ def _test_set(name: str) -> dict[str, str]:
     folder = Path(name).expanduser().resolve()
     if (folder / "sources").is_dir():
         return {"folder": str(folder.parent), "test_set": folder.name}
-    ways = [f"bmx-grid data show {shlex.quote(str(path.parent))}" for path in sorted(folder.glob("*/sources"))]
-    for option in options("dataset"):
+    ways = []
+    for sources in sorted(folder.glob("*/sources")):
+        test_set = shlex.quote(str(sources.parent))
+        ways.append(f"bmx-grid data show {test_set}")
+    known = options("dataset")
+    for option in known:
         reader = build(load_option("dataset", option), DatasetReader, f"dataset.{option}")
-        needed = list(itertools.chain.from_iterable(map(reader.needs, reader.language_pairs)))
+        # A folder is either a data_dir, or a data set's own folder inside of one.
         for data_dir in (folder, folder.parent):
-            inside = [path for path in needed if (data_dir / path).is_relative_to(folder)]
-            if any((data_dir / path).is_file() for path in inside):
+            if _has_files(reader, data_dir, folder):
                 ways.append(f"bmx-grid data show {option} data_dir={shlex.quote(str(data_dir))}")
     if not ways:
+        names = ", ".join(known)
+        endings = ", ".join(TABLE_ENDINGS)
         raise ConfigError(
             f"{name}: the folder holds no data set that is known here: neither a test set of mt-metrics-eval (with "
-            f"sources/, system-outputs/ and human-scores/) nor files of {', '.join(options('dataset'))}. Name one of "
-            f"these with data_dir=DIR, or a table, a file that ends in {', '.join(TABLE_ENDINGS)}."
+            f"sources/, system-outputs/ and human-scores/) nor files of {names}. Name one of "
+            f"these with data_dir=DIR, or a table, a file that ends in {endings}."
         )
-    raise ConfigError(f"{name}: the folder holds data sets; show one of them: {'; or '.join(ways)}")
+    choices = "; or ".join(ways)
+    raise ConfigError(f"{name}: the folder holds data sets; show one of them: {choices}")
+
+
+def _has_files(reader: DatasetReader, data_dir: Path, folder: Path) -> bool:
+    """Whether any file that the data set reads from `data_dir` is there, inside `folder`."""
+    for pair in reader.language_pairs:
+        for needed in reader.needs(pair):
+            file = data_dir / needed
+            if file.is_relative_to(folder) and file.is_file():
+                return True
+    return False
 
 
 def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
@@ -170,18 +233,25 @@ def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
     for reader in readers:
         states = file_states(reader, data_dir) if reader.sources else {}
         count = Counter(states.values())
+        verified = count["verified"]
         size = sum(entry.size for entry, state in states.items() if state == "verified")
-        text = f"{count['verified']} of {len(states)} files present and verified, {size / 1e6:.1f} MB"
+        megabytes = f"{size / 1e6:.1f} MB"
+        text = f"{verified} of {len(states)} files present and verified, {megabytes}"
         if count["missing"]:
-            text += f"; {count['missing']} missing: python -m bmx_grid data download {reader.name} data_dir={data_dir}"
-        print(f"{reader.name:16}{' '.join(reader.language_pairs) or 'those of your files'}")
-        print(f"{'':16}{text if states else 'nothing to download'}")
-        if by_hand := unverifiable(reader):
-            print(f"{'':16}{', '.join(by_hand)}: put there by hand{reader.published_at()}, and not verified")
+            remedy = f"python -m bmx_grid data download {reader.name} data_dir={data_dir}"
+            text += f"; {count['missing']} missing: {remedy}"
+        if not states:
+            text = "nothing to download"
+        pairs = " ".join(reader.language_pairs) or "those of your files"
+        print(f"{reader.name:16}{pairs}")
+        print(f"{BELOW_A_NAME}{text}")
+        by_hand = ", ".join(unverifiable(reader))
+        if by_hand:
+            print(f"{BELOW_A_NAME}{by_hand}: put there by hand{reader.published_at()}, and not verified")
         for entry, state in states.items():
             if state == "differs":
-                print(f"{'':16}differs from the published file: {data_dir / entry.path}")
-        wrong += len(states) - count["verified"]
+                print(f"{BELOW_A_NAME}differs from the published file: {data_dir / entry.path}")
+        wrong += len(states) - verified
     return 1 if wrong else 0
 
 
@@ -191,16 +261,37 @@ def _show(reader: DatasetReader, data_dir: Path, limit: int) -> None:
     if isinstance(reader, Tabular):
         reader, to_run = _recognised(reader)
     sets = [reader.read(data_dir, pair) for pair in reader.pairs(data_dir)]
-    labels = clusters(sets)
-    for segments, of_pair in zip(sets, labels, strict=True):
-        _show_pair(segments, len(set(of_pair)), limit)
+    for segments, labels in zip(sets, clusters(sets), strict=True):
+        n_clusters = len(set(labels))
+        _show_pair(segments, n_clusters, limit)
     if isinstance(reader, MtMetricsEval):
-        keys = {"test_set": str(reader.test_set), "folder": reader.folder}
-        chosen = [override(f"dataset.mt_metrics_eval.{key}", value) for key, value in keys.items()]
-        metrics = "'metric=[chrf,sentence_bleu]'" if sets[0].has("reference") else "'metric=[xlmr_sbert]'"
-        words = ["bmx-grid run", "'dataset=[mt_metrics_eval]'", *chosen, metrics, "'explainer=[]'", "name=mine"]
-        to_run = " \\\n    ".join(words)
-    print(f"\nto run it:\n{to_run}" if to_run else "", end="\n" if to_run else "")
+        to_run = _test_set_command(reader, has_reference=sets[0].has("reference"))
+    if to_run:
+        print(f"\nto run it:\n{to_run}")
+
+
+def _test_set_command(reader: MtMetricsEval, *, has_reference: bool) -> str:
+    """The command that runs a sweep on a test set of mt-metrics-eval."""
+    return _command_lines(
+        [
+            "'dataset=[mt_metrics_eval]'",
+            override("dataset.mt_metrics_eval.test_set", str(reader.test_set)),
+            override("dataset.mt_metrics_eval.folder", reader.folder),
+            _metric_choice(has_reference=has_reference),
+            "'explainer=[]'",
+            "name=mine",
+        ]
+    )
+
+
+def _metric_choice(*, has_reference: bool) -> str:
+    """Metrics that read what the segments have: without a reference one that reads the source."""
+    return "'metric=[chrf,sentence_bleu]'" if has_reference else "'metric=[xlmr_sbert]'"
+
+
+def _command_lines(words: Sequence[str]) -> str:
+    """`bmx-grid run` with a word per line, to be copied into a shell."""
+    return " \\\n    ".join(["bmx-grid run", *words])
 
 
 def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
@@ -208,90 +299,121 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
     known = " and ".join(texts)
     if len(texts) == 2 and segments.texts("source") == segments.texts("reference"):
         known += ", which are the same in every row"
-    systems = f" of {counted(len(segments.systems), 'system')}" if segments.systems else ""
+    size = counted(len(segments), "segment")
+    if segments.systems:
+        size += f" of {counted(len(segments.systems), 'system')}"
     print(
-        f"{segments.dataset} {segments.language_pair}: {counted(len(segments), 'segment')}{systems} in "
+        f"{segments.dataset} {segments.language_pair}: {size} in "
         f"{counted(n_clusters, 'cluster')}, {segments.rated:,} rated, with {known}"
     )
     judgements = segments.judgements
+    several = len(judgements.scores) > 1
     for name, scores in judgements.scores.items():
-        primary = " (primary)" if name == judgements.primary and len(judgements.scores) > 1 else ""
-        values = "these segments are unrated"
-        if not np.isnan(scores).all():
-            values = f"{np.nanmin(scores) + 0.0:g} to {np.nanmax(scores) + 0.0:g}, mean {np.nanmean(scores):.4f}"
-        print(f"  {visible(name)}{primary}: {values}")
-    if empty := segments.empty_texts():
-        print(f"  empty texts in {counted(len(empty), 'segment')}, the first is {visible(empty[0])}")
+        primary = " (primary)" if several and name == judgements.primary else ""
+        print(f"  {visible(name)}{primary}: {_range(scores)}")
+    empty = segments.empty_texts()
+    if empty:
+        n_empty = counted(len(empty), "segment")
+        print(f"  empty texts in {n_empty}, the first is {visible(empty[0])}")
     for row, segment in enumerate(segments.segments[:limit]):
-        scores_of = {name: scores[row] for name, scores in judgements.scores.items()}
-        shown = [
-            f"{name} {'not rated' if np.isnan(value) else format(value, 'g')}" for name, value in scores_of.items()
-        ]
-        print(visible(f"  [{segment.name}] {', '.join(shown)}"))
+        ratings = [f"{name} {_rating(scores[row])}" for name, scores in judgements.scores.items()]
+        print(visible(f"  [{segment.name}] {', '.join(ratings)}"))
         for role in ROLES:
             text = getattr(segment, role)
             if text is not None:
                 print(f"    {role:11}{visible(text)}")
 
 
+def _range(scores: Floats) -> str:
+    """The smallest, the largest and the mean human score."""
+    if np.isnan(scores).all():
+        return "these segments are unrated"
+    # + 0.0, as the smallest or largest may be -0.0, which would be printed as -0
+    lowest = np.nanmin(scores) + 0.0
+    highest = np.nanmax(scores) + 0.0
+    mean = np.nanmean(scores)
+    return f"{lowest:g} to {highest:g}, mean {mean:.4f}"
+
+
+def _rating(score: float) -> str:
+    return "not rated" if np.isnan(score) else f"{score:g}"
+
+
 def _has_segments(path: Path) -> bool:
     """Whether a file of spans is a table of rated segments as well."""
-    return span_format(path) in (JSONL, NESTED) and set(REQUIRED) <= set(open_table(path).names)
+    return span_format(path) in (JSONL, NESTED) and _is_rated(open_table(path))
 
 
 def _is_unrated(path: Path) -> bool:
     """Whether a file holds items of a shared task that nobody has rated yet, or predictions."""
-    return path.is_file() and path.name.endswith((".jsonl", ".jsonl.gz")) and _lacks_scores(open_table(path))
+    if not path.is_file() or not path.name.endswith((".jsonl", ".jsonl.gz")):
+        return False
+    table = open_table(path)
+    return bool(table.outputs) and not _is_rated(table)
 
 
-def _lacks_scores(table: TableFile) -> bool:
-    return bool(table.outputs) and not set(REQUIRED) <= set(table.names)
+def _is_rated(table: TableFile) -> bool:
+    return set(REQUIRED) <= set(table.names)
 
 
 def _show_items(path: Path) -> None:
     """Print what a file of items without human scores holds, and how it is scored or read."""
-    table = open_table(path)
-    outputs = table.outputs
-    items = len({output.id for output in outputs})
-    count = f"{counted(len(outputs), 'output')} of {counted(items, 'item')}"
+    outputs = open_table(path).outputs
+    n_items = len({output.id for output in outputs})
+    count = f"{counted(len(outputs), 'output')} of {counted(n_items, 'item')}"
     print(f"{visible(str(path))}: {count}, without a score of people")
     for column in ("language_pair", "system"):
-        names = sorted({getattr(output, column) for output in outputs})
-        print(f"  {factor_in_words(column):<14} {visible(first_few(names))}")
-    numbers = list(dict.fromkeys(itertools.chain.from_iterable(output.scores for output in outputs)))
-    print(f"  {'numbers':<14} {visible(first_few(numbers)) if numbers else 'none'}")
+        names = {getattr(output, column) for output in outputs}
+        _print_row(factor_in_words(column), first_few(sorted(names)))
+    # A dictionary, as it keeps the names in the order of the file.
+    numbers: dict[str, None] = {}
+    for output in outputs:
+        numbers |= dict.fromkeys(output.scores)
+    score_names = list(numbers)
+    _print_row("numbers", first_few(score_names) if score_names else "none")
     if outputs[0].hypothesis is None:
-        words = ["bmx-grid run", "'metric=[imported]'", override("metric.imported.file", str(path))]
-        words += [override("metric.imported.columns.score", name) for name in numbers[:1]]
-        print("\nto use them as scores of a data set's segments:\n" + " \\\n    ".join([*words, "…"]))
+        words = ["'metric=[imported]'", override("metric.imported.file", str(path))]
+        if score_names:
+            words.append(override("metric.imported.columns.score", score_names[0]))
+        command_lines = _command_lines([*words, "…"])
+        print(f"\nto use them as scores of a data set's segments:\n{command_lines}")
     else:
         metric = "e5_xbertscore" if outputs[0].reference is None else "chrf"
-        print(f"\nto score them:\nbmx-grid score --metric {metric} --format wmt26 -t {shlex.quote(str(path))}")
+        file = shlex.quote(str(path))
+        print(f"\nto score them:\nbmx-grid score --metric {metric} --format wmt26 -t {file}")
+
+
+def _print_row(label: str, text: str) -> None:
+    print(f"  {label:<14} {visible(text)}")
 
 
 def _show_spans(path: Path, limit: int) -> None:
     """Print what a file of error spans holds, and how it is given to a sweep."""
     rows = read_spans(path).rows
     judged = rows[rows.value.notna()]
-    print(f"{visible(str(path))}: {span_format(path)}, {counted(len(judged), 'judged text')} of {len(rows):,}")
+    n_texts = f"{counted(len(judged), 'judged text')} of {len(rows):,}"
+    print(f"{visible(str(path))}: {span_format(path)}, {n_texts}")
     for column in ("language_pair", "system", "rater"):
-        names = sorted(set(rows[column].astype(str)) - {""}) if column in rows else []
+        if column not in rows:
+            continue
+        names = set(rows[column].astype(str)) - {""}
         if names:
-            print(f"  {factor_in_words(column):<14} {visible(first_few(names))}")
+            _print_row(factor_in_words(column), first_few(sorted(names)))
     count = severities(judged.value)
-    omissions = count["omission"]
-    of_severity = [f"{counted(count[name], name + ' error')}" for name in WEIGHTS if count[name]]
-    print(f"  {'spans':<14} {', '.join(of_severity) or 'none'}; {counted(omissions, 'omission')} among them")
-    print(f"  {'without spans':<14} {counted(sum(not spans for spans in judged.value), 'text')}")
+    known = [severity for severity in WEIGHTS if count[severity]]
+    errors = ", ".join(counted(count[severity], f"{severity} error") for severity in known)
+    omissions = counted(count["omission"], "omission")
+    _print_row("spans", f"{errors or 'none'}; {omissions} among them")
+    n_without = sum(not spans for spans in judged.value)
+    _print_row("without spans", counted(n_without, "text"))
     for row in judged.iloc[:limit].to_dict("records"):
-        name = ":".join(str(row[column]) for column in ("document", "id", "system") if row.get(column))
-        spans = [f"{span.severity} {span.start}-{span.end}" for span in row["value"]]
-        print(visible(f"  [{name or row['place']}] {', '.join(spans) or 'no error'}"))
-    words = ["bmx-grid run", "'explainer=[imported]'", override("explainer.imported.file", str(path))]
-    print(
-        "\nto use it as explanations of a data set's segments:\n"
-        + " \\\n    ".join([*words, "'boost=[severity]'", "…"])
-    )
+        key = [str(row[column]) for column in ("document", "id", "system") if row.get(column)]
+        name = ":".join(key) or row["place"]
+        spans = ", ".join(f"{span.severity} {span.start}-{span.end}" for span in row["value"])
+        print(visible(f"  [{name}] {spans or 'no error'}"))
+    file = override("explainer.imported.file", str(path))
+    command_lines = _command_lines(["'explainer=[imported]'", file, "'boost=[severity]'", "…"])
+    print(f"\nto use it as explanations of a data set's segments:\n{command_lines}")
 
 
 def _recognised(reader: Tabular) -> tuple[Tabular, str]:
@@ -302,49 +424,64 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     if not reader.path:
         raise ConfigError("dataset.tabular.path is not set: name your file: bmx-grid data show my.tsv")
     table = open_table(Path(reader.path).expanduser())
-    given = {role: (names,) if isinstance(names, str) else names for role, names in reader.columns.items() if names}
+    named_columns = {}
+    for role, names in reader.columns.items():
+        if names:
+            named_columns[role] = (names,) if isinstance(names, str) else names
     way_out = f"bmx-grid data show {shlex.quote(reader.path)} columns.{{}}=NAME"
-    roles = recognised(table.names, given, REQUIRED, str(table.path), way_out)
-    lines = {}
-    if "id" in roles and "id" not in given and roles["id"] != ("id",):  # a column that may number something else
-        values = table.take([roles[role][0] for role in SEGMENT_KEY if role in roles])
-        segments = {tuple(map(str, row)) for row in zip(*values.values(), strict=True)}  # JSON may hold lists
-        if len(segments) < len(table):
-            lines["id"] = f"the number of the row: {visible(roles.pop('id')[0])} repeats within a pair"
+    roles = recognised(table.names, named_columns, REQUIRED, str(table.path), way_out)
+    notes = {}
+    # A column that is only called like an id may number something else: it is no id if it repeats.
+    is_guessed = "id" not in named_columns and roles.get("id", ("id",)) != ("id",)
+    if is_guessed and _ids_repeat(table, roles):
+        (column,) = roles.pop("id")
+        notes["id"] = f"the number of the row: {column} repeats within a pair"
     if "language_pair" not in roles:
-        lines["language pair"] = (
-            ", ".join(reader.language_pairs) or "none: one language, or name the pair with language_pair=de-en"
-        )
-    used = set().union(*roles.values())
-    lines["unused"] = (
-        visible(first_few([name for name in dict.fromkeys(table.names) if name not in used])) or "no column"
-    )
+        pairs = ", ".join(reader.language_pairs)
+        notes["language pair"] = pairs or "none: one language, or name the pair with language_pair=de-en"
+    used = list(itertools.chain.from_iterable(roles.values()))
+    unused = [name for name in dict.fromkeys(table.names) if name not in used]
+    notes["unused"] = first_few(unused) or "no column"
     print(f"{visible(str(table.path))}: {counted(len(table), 'row')}")
-    lines = {factor_in_words(role): visible(", ".join(names)) for role, names in roles.items()} | lines
-    for role, text in lines.items():
-        print(f"  {role:<14} {text}")
-    for name in (reader.path, *itertools.chain.from_iterable(roles.values())):
-        if "\0" in name or "${" in name:  # which a shell cannot pass on, and Hydra takes for another key
+    for role, columns in roles.items():
+        _print_row(factor_in_words(role), ", ".join(columns))
+    for label, note in notes.items():
+        _print_row(label, note)
+    for name in (reader.path, *used):
+        # A shell cannot pass on NUL, and Hydra takes ${ for another key.
+        if "\0" in name or "${" in name:
             raise DataError(f"{table.path}: {name[:60]!r} cannot be part of a command; rename it without ${{ and NUL.")
-    columns = {role: names if len(names) > 1 else names[0] for role, names in roles.items()}
-    return replace(reader, columns=columns), _command(reader, roles)
+    return replace(reader, columns=roles), _command(reader, roles)
 
 
-def _command(reader: Tabular, roles: Mapping[str, tuple[str, ...]]) -> str:
+def _ids_repeat(table: TableFile, roles: Roles) -> bool:
+    """Whether two rows have the same id, system and language pair, as far as there are columns of these."""
+    key_columns = [roles[role][0] for role in SEGMENT_KEY if role in roles]
+    values = table.take(key_columns)
+    # As texts, as JSON may hold lists, which no set can.
+    keys = {tuple(map(str, row)) for row in zip(*values.values(), strict=True)}
+    return len(keys) < len(table)
+
+
+def _command(reader: Tabular, roles: Roles) -> str:
     """The command that runs a sweep on this table, in lines to be copied into a shell."""
     words = ["'dataset=[tabular]'", override("dataset.tabular.path", str(reader.path))]
-    words += [f"dataset.tabular.decimal={reader.decimal}"] if reader.decimal != "." else []
-    for role, names in roles.items():
+    if reader.decimal != ".":
+        words.append(f"dataset.tabular.decimal={reader.decimal}")
+    for role, columns in roles.items():
         key = f"dataset.tabular.columns.{role}"
-        if len(names) > 1:
-            words.append(in_shell(f"{key}=[{','.join(map(quoted, names))}]"))
-        elif names != (role,):
-            words.append(override(key, names[0]))
+        if len(columns) > 1:
+            listed = ",".join(map(quoted, columns))
+            words.append(in_shell(f"{key}=[{listed}]"))
+        # A column that is named as its role needs no word.
+        elif columns != (role,):
+            words.append(override(key, columns[0]))
     if "language_pair" not in roles and reader.language_pairs:
-        words.append(shlex.quote(f"dataset.tabular.language_pairs=[{','.join(reader.language_pairs)}]"))
-    metrics = "chrf,sentence_bleu" if "reference" in roles else "xlmr_sbert"
-    words += [f"'metric=[{metrics}]'", "'explainer=[erasure,lime]'", "name=mine"]
-    return " \\\n    ".join(["bmx-grid run", *words])
+        pairs = ",".join(reader.language_pairs)
+        words.append(shlex.quote(f"dataset.tabular.language_pairs=[{pairs}]"))
+    words.append(_metric_choice(has_reference="reference" in roles))
+    words += ["'explainer=[erasure,lime]'", "name=mine"]
+    return _command_lines(words)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,12 @@ from bmx_grid.datasets.tables import open_table
 from bmx_grid.words.perturbation import split_words
 from bmx_grid.words.tags import WEIGHTS
 
-MAJOR = WEIGHTS["major"] - 1e-9  # what the words of a major error weigh together, but for rounding
+# What the words of a major error weigh together, but for rounding.
+MAJOR = WEIGHTS["major"] - 1e-9
+PredictedSpan = dict[str, Any]
 
 
-def items_of(path: Path) -> Sequence[Output]:
+def outputs_in(path: Path) -> Sequence[Output]:
     """The outputs of a file of items. Raises ConfigError for another file, DataError naming line and system."""
     outputs = open_table(path).outputs
     if not outputs or any(output.hypothesis is None for output in outputs):
@@ -62,19 +64,18 @@ def predictions(
     `task3_pred`, 1 for scores from there on.
     """
     scored = scorer.explain(*columns, progress=progress)
-    sign = 1 if scorer.metric.higher_is_better else -1
-    scores = (sign * scale_of(scorer.metric) * scored.scores).tolist()
+    metric = scorer.metric
+    sign = 1 if metric.higher_is_better else -1
+    scores = (sign * scale_of(metric) * scored.scores).tolist()
     items: dict[str, dict[str, Any]] = {}
-    for place, output in enumerate(outputs):
+    for row, output in enumerate(outputs):
         item = items.setdefault(output.id, {"item_id": output.id})
-        score = scores[place] if math.isfinite(scores[place]) else None
         if with_spans:
-            spans = _spans(scored.explanations[place])
-            item.setdefault("task1_pred", {})[output.system] = {
-                "errors": spans,
-                "omission": None,
-                "instruction_fault": None,
-            }
+            spans = _spans(scored.explanations[row])
+            errors = {"errors": spans, "omission": None, "instruction_fault": None}
+            item.setdefault("task1_pred", {})[output.system] = errors
+        # JSON has no NaN.
+        score = scores[row] if math.isfinite(scores[row]) else None
         item.setdefault("task2_pred", {})[output.system] = score
         if error_free_from is not None:
             free = None if score is None else int(score >= error_free_from)
@@ -83,13 +84,14 @@ def predictions(
         yield json.dumps(item, ensure_ascii=False)
 
 
-def _spans(explanation: Explanation) -> list[dict[str, Any]]:
+def _spans(explanation: Explanation) -> list[PredictedSpan]:
     """The runs of words with attributions below 0: minus the weights of errors, the smallest of which is minor."""
-    spans: list[dict[str, Any]] = []
+    spans: list[PredictedSpan] = []
     start = 0
     previous_is_marked = False
     words = split_words(explanation.item.text("hypothesis"))
-    for word, value in zip(words, explanation.attributions["hypothesis"].tolist(), strict=True):
+    attributions = explanation.attributions["hypothesis"].tolist()
+    for word, value in zip(words, attributions, strict=True):
         is_marked = value < 0
         if is_marked and previous_is_marked:
             spans[-1]["end"] = start + len(word)
@@ -97,7 +99,9 @@ def _spans(explanation: Explanation) -> list[dict[str, Any]]:
         elif is_marked:
             spans.append({"start": start, "end": start + len(word), "weight": -value})
         previous_is_marked = is_marked
-        start += len(word) + 1  # words are separated by single spaces
+        # Words are separated by single spaces.
+        start += len(word) + 1
+    # The weight of an error is divided over its words: only a whole run shows how severe it is.
     for span in spans:
         span["severity"] = "major" if span.pop("weight") >= MAJOR else "minor"
     return spans

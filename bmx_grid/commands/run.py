@@ -39,9 +39,8 @@ from bmx_grid.core.terminal import RESUMES, command, say_error
 
 # Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
 FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")
-KEY_LINE = re.compile(
-    r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE
-)  # how configs/config.yaml writes a key and what it is for
+# How configs/config.yaml writes a key and what it is for.
+KEY_LINE = re.compile(r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE)
 MOST_SWEEPS = 10_000  # of a multirun, all of which are composed before the first one starts
 
 
@@ -64,27 +63,28 @@ def compose_and_run(arguments: Sequence[str]) -> int:
         if parsed.cfg:
             import yaml
 
-            print(masked_address(yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)), end="")
+            text = yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)
+            print(masked_address(text), end="")
             return 0
-        from bmx_grid.api.sweep import count_failures
-
-        return 1 if count_failures(config) else 0
+        return _status(config)
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The flags and the overrides. Raises ConfigError for flags that do not exist, or not together."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--help", "-h", action="store_true")
-    parser.add_argument("--cfg", "-c", choices=["job"])
-    parser.add_argument("--config-dir", "-cd")
-    parser.add_argument("--multirun", "-m", action="store_true")
-    parser.add_argument("overrides", nargs="*")
+    add = parser.add_argument
+    add("--help", "-h", action="store_true")
+    add("--cfg", "-c", choices=["job"])
+    add("--config-dir", "-cd")
+    add("--multirun", "-m", action="store_true")
+    add("overrides", nargs="*")
     try:
         parsed, others = parser.parse_known_intermixed_args(list(arguments))
     except argparse.ArgumentError as error:
         raise ConfigError(f"{error}; `bmx-grid run --help` lists what can be given.") from error
     for flag in others:
-        raise ConfigError(f"{unknown('option', flag.partition('=')[0], FLAGS)} Keys have no dashes: KEY=VALUE.")
+        message = unknown("option", flag.partition("=")[0], FLAGS)
+        raise ConfigError(f"{message} Keys have no dashes: KEY=VALUE.")
     if parsed.multirun and parsed.cfg:
         raise ConfigError("--multirun and --cfg exclude each other; choose one.")
     return parsed
@@ -93,39 +93,55 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def _help(folder: Path | None) -> str:
     """The help of runs, with the existing options (those in `folder` among them) and keys in 80 columns."""
     head, flags = str(__doc__).rstrip().split("\n\nflags:\n")
-    rows = [(group, ", ".join(option_names(group, folder))) for group in groups()]
-    rows += [
-        (f"{key}={default}", meaning)
-        for key, default, meaning in KEY_LINE.findall((CONFIGS / "config.yaml").read_text())
-    ]
-    lines = [textwrap.fill(f"  {name}  {text}", 80, subsequent_indent="      ") for name, text in rows]
+    rows = []
+    for group in groups():
+        known = ", ".join(option_names(group, folder))
+        rows.append(f"  {group}  {known}")
+    config = (CONFIGS / "config.yaml").read_text()
+    for key, default, meaning in KEY_LINE.findall(config):
+        rows.append(f"  {key}={default}  {meaning}")
+    lines = [textwrap.fill(row, 80, subsequent_indent="      ") for row in rows]
     return "\n".join([head, *lines, "  and those below a group: grid.correlation=kendall", "", "flags:", flags])
 
 
 def _run_several(lines: Sequence[str], folder: Path | None) -> int:
     """Run one sweep per combination of the values in these overrides, each in its folder; the worst exit status."""
-    from bmx_grid.api.sweep import count_failures
-
     values = [_values(line) for line in lines]
     if math.prod(map(len, values)) > MOST_SWEEPS:
         raise ConfigError(f"these values make more than {MOST_SWEEPS:,} sweeps; name fewer.")
     jobs = list(itertools.product(*values))
-    configs = list[dict[str, Any]]()
-    for job in jobs:  # all are composed before the first one runs
+    configs = []
+    # All are composed before the first one runs: a mistake is found early.
+    for job in jobs:
         with naming_files(job, folder):
             configs.append(composed(job, folder))
     status = 0
     for job, config in zip(jobs, configs, strict=True):
         varied = [line for line, texts in zip(job, values, strict=True) if len(texts) > 1]
-        suffix = "".join(f",{masked_address(line.lstrip('+'))}" for line in varied).replace("\\", "").replace("/", "_")
-        config["name"], config["output_dir"] = f"{config['name']}{suffix}", f"{config['output_dir']}{suffix}"
+        suffix = _suffix(varied)
+        for key in ("name", "output_dir"):
+            config[key] = f"{config[key]}{suffix}"
         try:
             with naming_files(job, folder):
-                status = max(status, 1 if count_failures(config) else 0)
-        except BmxError as error:  # the other sweeps still run
+                status = max(status, _status(config))
+        # The other sweeps are run all the same.
+        except BmxError as error:
             say_error(f"{shown_argument(suffix.lstrip(','))}: {error}")
             status = 2
     return status
+
+
+def _status(config: dict[str, Any]) -> int:
+    """Run a sweep; its exit status."""
+    from bmx_grid.api.sweep import count_failures
+
+    return 1 if count_failures(config) else 0
+
+
+def _suffix(varied: Sequence[str]) -> str:
+    """The end of a sweep's name and folder: the overrides that vary, without passwords and slashes."""
+    parts = [masked_address(line.lstrip("+")) for line in varied]
+    return "".join(f",{part}" for part in parts).replace("\\", "").replace("/", "_")
 
 
 def _values(line: str) -> list[str]:
@@ -136,10 +152,12 @@ def _values(line: str) -> list[str]:
     if not override.is_sweep_override():
         return [line]
     try:
+        # A range of a billion values is refused, without listing them.
         texts = list(itertools.islice(override.sweep_string_iterator(), MOST_SWEEPS + 1))
     except (HydraException, ValueError) as error:
         raise ConfigError(f"{shown_argument(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
-    return [f"{override.get_key_element()}={text}" for text in texts]
+    key = override.get_key_element()
+    return [f"{key}={text}" for text in texts]
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ import numpy as np
 from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.predictions import columns_read, items_of, predictions
+from bmx_grid.commands.predictions import columns_read, outputs_in, predictions
 from bmx_grid.commands.scored_text import as_json, human_agreement, scored_lines, segments, system_kind, systems
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
@@ -57,8 +58,13 @@ from bmx_grid.words.perturbation import ROLES, Role
 NONE = "none"  # in place of an explainer: no attributions
 WMT26 = "wmt26"  # the format of predictions for its evaluation task
 NAMED = 5  # segments that a note names
-READ_FROM_FILES = ("imported", "human")  # metrics that score no texts, and an explainer that explains none
-MAX_BYTES = 200_000_000  # of one unpacked file: a few kilobytes of gzip may hold more than the memory
+# Arguments that the format has no use for.
+NOT_OF_WMT26 = ("source", "reference", "json", "only_system", "thresholds")
+# Metrics that score no texts, and an explainer that explains none.
+READ_FROM_FILES = ("imported", "human")
+ComponentSettings = Mapping[str, Any]  # of --set
+# Of one unpacked file: a few kilobytes of gzip may hold more than the memory.
+MAX_BYTES = 200_000_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,54 +75,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     cli = parser("score", __doc__)
-    metrics = ", ".join(name for name in options("metric") if name not in READ_FROM_FILES)
-    cli.add_argument("--metric", metavar="NAME", help=f"needed unless a recipe is given: {metrics}")
-    explainers = ", ".join(name for name in options("explainer") if name not in READ_FROM_FILES)
+    add = cli.add_argument
+    metrics = ", ".join(_scoring_options("metric"))
+    add("--metric", metavar="NAME", help=f"needed unless a recipe is given: {metrics}")
+    explainers = ", ".join(_scoring_options("explainer"))
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
-    cli.add_argument("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
+    add("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
     known = ", ".join(embedded()) or "none yet"
-    cli.add_argument(
-        "--recipe", metavar="FILE|NAME", help=f"boost as a recipe says; embedded: {known}; {LIST} shows them"
-    )
-    cli.add_argument(
-        "-p",
-        type=float,
-        help="boost by the power mean with this power; -p=-inf: the minimum (default with -w: the paper's median)",
-    )
-    cli.add_argument(
-        "-w", type=float, help="share of the metric itself in that boost, 0 to 1 (default with -p: the paper's median)"
-    )
+    add("--recipe", metavar="FILE|NAME", help=f"boost as a recipe says; embedded: {known}; {LIST} shows them")
+    power = "boost by the power mean with this power; -p=-inf: the minimum (default with -w: the paper's median)"
+    add("-p", type=float, help=power)
+    weight = "share of the metric itself in that boost, 0 to 1 (default with -p: the paper's median)"
+    add("-w", type=float, help=weight)
     needed = "; needed where the metric reads it"
     several = f"one reference per line{needed}; several files are several references of each segment"
     files: dict[str, Any] = {"metavar": "FILE", "action": "extend", "default": []}
-    cli.add_argument("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
-    cli.add_argument("-r", "--reference", nargs="+", help=several, **files)
-    cli.add_argument("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
-    cli.add_argument(
-        "--language-pair", metavar="LP", help="of the texts, such as de-en; for metrics that need to know it"
-    )
-    cli.add_argument("--json", action="store_true", help="print JSON, with all digits")
-    cli.add_argument("--format", choices=("text", WMT26), default="text", help="what is read and printed (above)")
+    add("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
+    add("-r", "--reference", nargs="+", help=several, **files)
+    add("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
+    add("--language-pair", metavar="LP", help="of the texts, such as de-en; for metrics that need to know it")
+    add("--json", action="store_true", help="print JSON, with all digits")
+    add("--format", choices=("text", WMT26), default="text", help="what is read and printed (above)")
     free_from = "with --format wmt26: the score, as printed, from which on an output counts as free of errors"
-    cli.add_argument("--error-free-from", type=float, metavar="SCORE", help=free_from)
-    cli.add_argument("--only-system", action="store_true", help="scores and tests of systems, not of segments")
-    of_thresholds = (
+    add("--error-free-from", type=float, metavar="SCORE", help=free_from)
+    add("--only-system", action="store_true", help="scores and tests of systems, not of segments")
+    thresholds = (
         "the output folder of a sweep with evaluation=[levels]: also say how often people agree with a difference of "
         "two systems of that size"
     )
-    cli.add_argument("--thresholds", metavar="DIR", help=of_thresholds)
-    cli.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress")
-    cli.add_argument("--words", action="store_true", help="add the attribution of each word")
-    cli.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option of a component (below)")
+    add("--thresholds", metavar="DIR", help=thresholds)
+    add("-q", "--quiet", action="store_true", help="no notes and no progress")
+    add("--words", action="store_true", help="add the attribution of each word")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="an option of a component (below)")
     return cli
 
 
-def _run(parsed: argparse.Namespace) -> str:
+def _scoring_options(group: str) -> list[str]:
+    return [name for name in options(group) if name not in READ_FROM_FILES]
+
+
+def _run(parsed: Namespace) -> str:
     """The output. Raises BmxError for every mistake that the user can fix."""
     if parsed.recipe == LIST:
         return recipes_in_words()
     _check(parsed)
-    settings: dict[str, Any] = {override.key_or_group: override.value() for override in map(parse_one, parsed.set)}
+    settings: dict[str, Any] = {}
+    for line in parsed.set:
+        override = parse_one(line)
+        settings[override.key_or_group] = override.value()
     if parsed.format == WMT26:
         return _predictions(parsed, settings)
     texts = _texts(parsed)
@@ -124,82 +130,108 @@ def _run(parsed: argparse.Namespace) -> str:
     for role in scorer.reads:
         if not texts[role]:
             raise ConfigError(f"the metric {_metric(parsed, scorer)} reads the {role}: give it with --{role} FILE.")
-    if len(texts["reference"]) > 1:  # a line may be empty from the second file on
-        first, *others = texts["reference"]
-        texts["reference"] = [[(line, *filter(None, more)) for line, *more in zip(first, *others, strict=True)]]
+    if len(texts["reference"]) > 1:
+        texts["reference"] = [_reference_sets(texts["reference"])]
     names = telling_apart([Path(name) for name in parsed.hypothesis])
-    of_system: dict[str, list[Any]] = {}
+    lists_by_system = {}
     for name, hypotheses in zip(names, texts["hypothesis"], strict=True):
-        of_system[name] = [hypotheses if role == "hypothesis" else texts[role][0] for role in scorer.reads]
-    shown = scorer if parsed.words else scorer.unexplained  # what is not shown is not explained
-    thresholds = None if parsed.thresholds is None else (Path(parsed.thresholds).expanduser(), str(parsed.metric))
-    if thresholds is not None:
-        human_agreement(*thresholds, system_kind(shown), 0.0)  # a mistake is found before anything is scored
+        lists_by_system[name] = [hypotheses if role == "hypothesis" else texts[role][0] for role in scorer.reads]
+    # What is not shown is not explained.
+    shown = scorer if parsed.words else scorer.unexplained
+    thresholds = None
+    if parsed.thresholds is not None:
+        thresholds = (Path(parsed.thresholds).expanduser(), str(parsed.metric))
+        # A mistake is found before anything is scored.
+        human_agreement(*thresholds, system_kind(shown), 0.0)
     # All systems at once: they share sources and references, and batches are full.
-    whole = [list(itertools.chain(*of_role)) for of_role in zip(*of_system.values(), strict=True)]
-    with Progress(0 if parsed.quiet else shown.count_texts(*whole)) as progress:
+    by_role = zip(*lists_by_system.values(), strict=True)
+    whole = [list(itertools.chain.from_iterable(lists)) for lists in by_role]
+    with _progress(parsed, shown, whole) as progress:
         scored = shown.explain(*whole, progress=progress.advance)
     if scored.unboosted and not parsed.quiet:
         rows = named([str(row + 1) for row in scored.unboosted], most=NAMED)
-        kept = counted(len(scored.unboosted), "segment without words keeps", "segments without words keep")
-        print(f"note: {kept} the score of the metric: {rows}.", file=sys.stderr)
+        segments_keep = counted(len(scored.unboosted), "segment without words keeps", "segments without words keep")
+        print(f"note: {segments_keep} the score of the metric: {rows}.", file=sys.stderr)
     if parsed.only_system or len(names) > 1:
-        parts = dict(zip(names, np.split(scored.scores, len(names)), strict=True))
-        items = {name: shown.items(*lists) for name, lists in of_system.items()}
-        how: dict[str, Any] = {"with_segments": not parsed.only_system, "thresholds": thresholds}
-        values = systems(shown, parts, items, int(settings.get("seed", 0)), **how)
+        scores = dict(zip(names, np.split(scored.scores, len(names)), strict=True))
+        items = {name: shown.items(*lists) for name, lists in lists_by_system.items()}
+        seed = int(settings.get("seed", 0))
+        values = systems(shown, scores, items, seed, with_segments=not parsed.only_system, thresholds=thresholds)
     else:
         values = segments(shown, scored, words=parsed.words)
     return as_json(values) if parsed.json else scored_lines(values)
 
 
-def _predictions(parsed: argparse.Namespace, settings: Mapping[str, Any]) -> str:
+def _reference_sets(files: Sequence[list[str]]) -> list[tuple[str, ...]]:
+    """All references of each segment; a line may be empty from the second file on."""
+    reference_sets = []
+    for first, *others in zip(*files, strict=True):
+        reference_sets.append((first, *filter(None, others)))
+    return reference_sets
+
+
+def _progress(parsed: Namespace, scorer: Scorer, columns: Sequence[Sequence[Any]]) -> Progress:
+    return Progress(0 if parsed.quiet else scorer.count_texts(*columns))
+
+
+def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
     """Predictions for WMT26, a line per item. Raises BmxError for every mistake that the user can fix."""
     path = Path(parsed.hypothesis[0]).expanduser()
-    outputs = items_of(path)
+    outputs = outputs_in(path)
     pairs = {output.language_pair for output in outputs}
     if parsed.language_pair is None and len(pairs) == 1:
-        parsed.language_pair = next(iter(pairs))
+        parsed.language_pair = pairs.pop()
     scorer = _scorer(parsed, settings, [])
     if parsed.words and (scorer.explainer is None or not scorer.explainer.marks_errors):
         raise ConfigError("--words with --format wmt26 gives error spans, which --explainer spans marks; name it.")
     shown = scorer if parsed.words else scorer.unexplained
     columns = columns_read(outputs, shown.reads, path)
-    with Progress(0 if parsed.quiet else shown.count_texts(*columns)) as progress:
-        how: dict[str, Any] = {"with_spans": parsed.words, "error_free_from": parsed.error_free_from}
-        return "\n".join(predictions(outputs, columns, shown, progress=progress.advance, **how))
+    with _progress(parsed, shown, columns) as progress:
+        lines = predictions(
+            outputs,
+            columns,
+            shown,
+            with_spans=parsed.words,
+            error_free_from=parsed.error_free_from,
+            progress=progress.advance,
+        )
+        return "\n".join(lines)
 
 
-def _check(parsed: argparse.Namespace) -> None:
+def _check(parsed: Namespace) -> None:
     """Raise ConfigError for arguments that do not go together."""
     if parsed.metric is None and parsed.recipe is None:
-        raise ConfigError(f"--metric NAME or --recipe FILE is needed; metrics are {', '.join(options('metric'))}.")
+        known = ", ".join(options("metric"))
+        raise ConfigError(f"--metric NAME or --recipe FILE is needed; metrics are {known}.")
+    several = len(parsed.hypothesis) > 1
     if parsed.words and parsed.explainer == NONE:
         raise ConfigError("--words needs an explainer, and --explainer none has none; name one, or leave --words out.")
-    if parsed.words and len(parsed.hypothesis) > 1 and parsed.format != WMT26:
+    if parsed.words and several and parsed.format != WMT26:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
     if parsed.format == WMT26:
-        others = [
-            flag for flag in ("source", "reference", "json", "only_system", "thresholds") if getattr(parsed, flag)
-        ]
-        if others or len(parsed.hypothesis) != 1:
-            named_flags = "".join(f", without --{flag.replace('_', '-')}" for flag in others)
-            raise ConfigError(f"--format wmt26 reads one file of items, and nothing else: -t FILE.jsonl{named_flags}.")
+        wrong = [f"--{name.replace('_', '-')}" for name in NOT_OF_WMT26 if getattr(parsed, name)]
+        if wrong or len(parsed.hypothesis) != 1:
+            without = "".join(f", without {flag}" for flag in wrong)
+            raise ConfigError(f"--format wmt26 reads one file of items, and nothing else: -t FILE.jsonl{without}.")
     elif parsed.error_free_from is not None:
         raise ConfigError("--error-free-from is of --format wmt26; add it, or leave this out.")
-    alone = parsed.metric is not None and not parsed.recipe and parsed.p is None and parsed.w is None
-    if parsed.thresholds is not None and not (alone and len(parsed.hypothesis) > 1):
-        raise ConfigError("--thresholds is of a metric alone and two systems; give --metric and two --hypothesis.")
+    if parsed.thresholds is not None:
+        is_boosted = parsed.recipe or parsed.p is not None or parsed.w is not None
+        if parsed.metric is None or is_boosted or not several:
+            raise ConfigError("--thresholds is of a metric alone and two systems; give --metric and two --hypothesis.")
     if len(set(parsed.hypothesis)) < len(parsed.hypothesis):
-        raise ConfigError(f"--hypothesis: the same file is given twice: {', '.join(parsed.hypothesis)}.")
+        files = ", ".join(parsed.hypothesis)
+        raise ConfigError(f"--hypothesis: the same file is given twice: {files}.")
 
 
-def _scorer(parsed: argparse.Namespace, settings: Mapping[str, Any], references: Sequence[list[str]]) -> Scorer:
+def _scorer(parsed: Namespace, settings: ComponentSettings, references: Sequence[list[str]]) -> Scorer:
     """The scorer of the arguments, whose metric reads all references if there are several. Raises ConfigError."""
     recipe = None if parsed.recipe is None else find_recipe(parsed.recipe)
     several = len(references) > 1
     if several and recipe is None and "references" in load_option("metric", parsed.metric):
-        count = str(len(references)) if all(map(all, references[1:])) else "var"
+        # Empty lines leave segments with different numbers of references.
+        are_complete = all(map(all, references[1:]))
+        count = str(len(references)) if are_complete else "var"
         settings = {"metric.references": "all", "metric.nrefs": count, **settings}
     explainer = None if parsed.explainer == NONE else parsed.explainer or ...
     scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, settings, recipe, parsed.language_pair)
@@ -208,30 +240,32 @@ def _scorer(parsed: argparse.Namespace, settings: Mapping[str, Any], references:
     return scorer
 
 
-def _metric(parsed: argparse.Namespace, scorer: Scorer) -> str:
-    return str(parsed.metric) if scorer.recipe is None else scorer.recipe.metric.name
+def _metric(parsed: Namespace, scorer: Scorer) -> str:
+    if scorer.recipe is None:
+        return str(parsed.metric)
+    return scorer.recipe.metric.name
 
 
-def _texts(parsed: argparse.Namespace) -> dict[Role, list[Any]]:
+def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
     """role -> the lines of each of its files. Raises DataError where they are unreadable, empty or uneven."""
     files = {role: getattr(parsed, role) for role in ROLES}
     names = list(itertools.chain.from_iterable(files.values()))
     if names.count("-") > 1:
         raise ConfigError("standard input (-) can be one of the files only.")
     texts: dict[Role, list[Any]] = {}
-    lines: dict[str, list[str]] = {}  # by the argument that names their file
+    lines_by_flag = {}
     for role in ROLES:
-        texts[role] = list(map(_lines, files[role]))
-        for name, of_file in zip(files[role], texts[role], strict=True):
-            lines[f"--{role} {name}"] = of_file
-    if lines and check_aligned(lines) == 0:
+        texts[role] = []
+        for name in files[role]:
+            lines = _lines(name)
+            texts[role].append(lines)
+            lines_by_flag[f"--{role} {name}"] = lines
+    if names and check_aligned(lines_by_flag) == 0:
         raise DataError(f"{' and '.join(names)}: no lines, so there is nothing to score.")
     return texts
 
 
 def _lines(name: str) -> list[str]:
-    if name == "-" and sys.stdin is None:
-        raise DataError("standard input (-) is closed: name a file, or pipe texts in.")
     raw = _standard_input() if name == "-" else read_bytes(Path(name).expanduser())
     if raw.startswith(GZIP):
         raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
@@ -239,6 +273,8 @@ def _lines(name: str) -> list[str]:
 
 
 def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise DataError("standard input (-) is closed: name a file, or pipe texts in.")
     try:
         return read_stream(sys.stdin.buffer)
     except OSError as error:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.attribution.boosted import BoostedMetric
+from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scored, Scorer
 from bmx_grid.core.errors import DataError
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval
 from bmx_grid.evaluations.base import BASE, columns_of
 from bmx_grid.evaluations.level_rows import ThresholdRow
 from bmx_grid.evaluations.stored_tables import read_arrow, rows_of
 from bmx_grid.measures.paired_tests import compare_sums, holm
+from bmx_grid.measures.resampling import Combine
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.output import table_path
@@ -39,19 +41,32 @@ def scale_of(metric: Metric) -> int:
 def segments(scorer: Scorer, scored: Scored, *, words: bool) -> ScoredValues:
     """The scores of the segments of one system, and their mean."""
     scale = scale_of(scorer.metric)
-    both = zip((scale * scored.scores).tolist(), (scale * scored.base).tolist(), strict=True)
-    rows: list[ScoredValues] = [{"score": score, "base": base} for score, base in both]
-    for row, explanation in zip(rows, scored.explanations, strict=True) if words else ():
-        row["words"] = {}
-        for role, text in explanation.item.texts().items():
-            attributions = (scale * explanation.attributions[role]).tolist()
-            of_words = zip(split_words(text), attributions, strict=True)
-            row["words"][role] = [{"word": word, "attribution": value} for word, value in of_words]
+    scores = (scale * scored.scores).tolist()
+    base_scores = (scale * scored.base).tolist()
+    rows = []
+    for score, base in zip(scores, base_scores, strict=True):
+        rows.append({"score": score, "base": base})
     values: ScoredValues = {"signature": scorer.signature, "scale": scale}
-    values |= {"explainer": scorer.explanation_signature} if words and scorer.explanation_signature else {}
-    values |= {"mean": scale * float(scored.scores.mean())}
-    values |= {"unboosted": [row + 1 for row in scored.unboosted]} if scorer.recipe is not None else {}
-    return {**values, "scores": rows}
+    if words:
+        if scorer.explanation_signature:
+            values["explainer"] = scorer.explanation_signature
+        for row, explanation in zip(rows, scored.explanations, strict=True):
+            row["words"] = _explained_words(explanation, scale)
+    values["mean"] = scale * float(scored.scores.mean())
+    if scorer.recipe is not None:
+        values["unboosted"] = [row + 1 for row in scored.unboosted]
+    values["scores"] = rows
+    return values
+
+
+def _explained_words(explanation: Explanation, scale: int) -> ScoredValues:
+    """Role -> its words, each with its attribution on the scale of the scores."""
+    sides: ScoredValues = {}
+    for role, text in explanation.item.texts().items():
+        attributions = (scale * explanation.attributions[role]).tolist()
+        pairs = zip(split_words(text), attributions, strict=True)
+        sides[role] = [{"word": word, "attribution": value} for word, value in pairs]
+    return sides
 
 
 def human_agreement(path: Path, metric: str, system_score: str, gap: float) -> list[ScoredValues]:
@@ -62,22 +77,25 @@ def human_agreement(path: Path, metric: str, system_score: str, gap: float) -> l
     """
     file = table_path(path, "thresholds") if path.is_dir() else path
     table = read_arrow(file)
-    if not {*columns_of(ThresholdRow)} <= {*table.column_names}:
+    if not set(columns_of(ThresholdRow)) <= set(table.column_names):
         raise DataError(f"{path}: no table of thresholds; name the folder of a sweep with evaluation=[levels].")
-    by_judgement: dict[tuple[str, str, str], list[ThresholdRow]] = {}
+    curves: dict[tuple[str, str, str], list[ThresholdRow]] = {}
+    wanted = (metric, BASE, system_score)
     for row in rows_of(table, ThresholdRow, str(file)):
-        if (row.metric, row.point, row.system_score) == (metric, BASE, system_score):
-            by_judgement.setdefault((row.dataset, row.language_pair, row.human_name), []).append(row)
-    if not by_judgement:
+        if (row.metric, row.point, row.system_score) == wanted:
+            judgement = (row.dataset, row.language_pair, row.human_name)
+            curves.setdefault(judgement, []).append(row)
+    if not curves:
         way_out = f"metric=[{metric}] evaluation=[levels] evaluation.levels.system_score={system_score}"
         raise DataError(f"{path}: no thresholds of {metric} with such system scores; run a sweep with {way_out}.")
     people = []
-    for names, curve in by_judgement.items():
+    for judgement, curve in curves.items():
         row = min(curve, key=lambda row: row.probability)
         known = np.array([row.probability, row.probability_low, row.probability_high])
-        shares = expit(np.log(known / (1 - known)) * abs(gap) / row.difference.value).tolist()
-        judged = " ".join(names)
-        people.append({"judged": judged, **dict(zip(("agree", "low", "high"), shares, strict=True))})
+        # The log-odds of agreement grow in proportion to the difference: one point of the curve gives all others.
+        log_odds = np.log(known / (1 - known)) * abs(gap) / row.difference.value
+        agree, low, high = expit(log_odds).tolist()
+        people.append({"judged": " ".join(judgement), "agree": agree, "low": low, "high": high})
     return people
 
 
@@ -88,7 +106,7 @@ def system_kind(scorer: Scorer) -> str:
 
 def systems(
     scorer: Scorer,
-    scores: Mapping[str, NDArray[np.float64]],
+    scores: Mapping[str, Floats],
     texts: Mapping[str, list[Item]],
     seed: int,
     *,
@@ -97,49 +115,55 @@ def systems(
 ) -> ScoredValues:
     """The scores of systems with intervals, and paired tests of every two; texts, scores: by system.
 
-    thresholds: a table of `agreement`, and the name of the metric there.
+    thresholds: a table of `human_agreement`, and the name of the metric there.
     """
     metric = scorer.metric
-    corpus = system_kind(scorer) == "corpus"
+    kind = system_kind(scorer)
     scale = scale_of(metric)
-    combine = metric.combine if corpus else mean
-    terms = {name: by_mean(of_system) for name, of_system in scores.items()}
-    if corpus:
+    combine: Combine
+    if kind == "corpus":
+        combine = metric.combine
         terms = {name: metric.statistics(items) for name, items in texts.items()}
+    else:
+        combine = mean
+        terms = {name: by_mean(system_scores) for name, system_scores in scores.items()}
     # Segments with the same source or reference are drawn and swapped together.
-    labels = np.array([repr(item.source or item.reference) for item in next(iter(texts.values()))])
-    drawn: dict[str, Any] = {"resamples": RESAMPLES, "seed": seed}
-    intervals = {name: system_score(sums, combine, labels, **drawn) for name, sums in terms.items()}
+    first_system = next(iter(texts.values()))
+    labels = np.array([repr(item.source or item.reference) for item in first_system])
+    draws: dict[str, Any] = {"resamples": RESAMPLES, "seed": seed}
+    rows_of_systems = {}
+    for name, sums in terms.items():
+        score, low, high = system_score(sums, combine, labels, **draws)
+        rows_of_systems[name] = {"score": scale * score, "low": scale * low, "high": scale * high}
     pairs = list(itertools.combinations(terms, 2))
-    tests = [compare_sums(terms[left], terms[right], combine, labels, **drawn) for left, right in pairs]
+    tests = [compare_sums(terms[left], terms[right], combine, labels, **draws) for left, right in pairs]
     adjusted = holm([test.p for test in tests])
     compared = []
     for (left, right), test, p in zip(pairs, tests, adjusted, strict=True):
-        names = {"system": left, "against": right, "p": test.p, "p_holm": float(p)}
-        estimates = {name: scale * getattr(test, name) for name in ("difference", "low", "high")}
-        compared.append(names | estimates)
+        row: ScoredValues = {"system": left, "against": right, "p": test.p, "p_holm": float(p)}
+        for estimate in ("difference", "low", "high"):
+            row[estimate] = scale * getattr(test, estimate)
+        if thresholds is not None:
+            # Thresholds are on the scale of the table, not of what is printed.
+            row["people"] = human_agreement(*thresholds, kind, test.difference)
+        compared.append(row)
     values: ScoredValues = {
         "signature": scorer.signature,
         "scale": scale,
-        "system_score": system_kind(scorer),
+        "system_score": kind,
         "higher_is_better": metric.higher_is_better,
         "clusters": len(np.unique(labels)),
-        "systems": {
-            name: {"score": scale * score, "low": scale * low, "high": scale * high}
-            for name, (score, low, high) in intervals.items()
-        },
+        "systems": rows_of_systems,
         "tests": compared,
     }
-    if thresholds is not None:
-        for row, test in zip(values["tests"], tests, strict=True):
-            row["people"] = human_agreement(*thresholds, values["system_score"], test.difference)
     if with_segments:
-        values["scores"] = {name: (scale * of_system).tolist() for name, of_system in scores.items()}
+        values["scores"] = {name: (scale * system_scores).tolist() for name, system_scores in scores.items()}
     return values
 
 
 def as_json(values: ScoredValues) -> str:
     """All digits, null for what is undefined."""
+    # json writes NaN and infinity as names that JSON has not; when it reads them again, they become null.
     defined = json.loads(json.dumps(values), parse_constant=lambda _: None)
     return json.dumps(defined, ensure_ascii=False, indent=1)
 
@@ -154,14 +178,27 @@ def scored_lines(values: ScoredValues) -> str:
 def _lines_of_segments(values: ScoredValues) -> Iterator[str]:
     digits = _digits(values)
     rows = values["scores"]
-    columns = ["score", "base"] if any(row["score"] != row["base"] for row in rows) else ["score"]
+    columns = ["score"]
+    if any(row["score"] != row["base"] for row in rows):
+        columns.append("base")
+    names = _cells(f"{name:>8}" for name in columns)
+    yield f"     #  {names}"
     base = float(np.mean([row["base"] for row in rows]))
-    yield "     #  " + "  ".join(f"{name:>8}" for name in columns)
-    for head, row in [*enumerate(rows, start=1), ("mean", {"score": values["mean"], "base": base})]:
-        yield f"{head:>6}  " + "  ".join(f"{row[name]:8.{digits}f}" for name in columns)
+    mean_row = {"score": values["mean"], "base": base}
+    for head, row in [*enumerate(rows, start=1), ("mean", mean_row)]:
+        scores = _cells(f"{row[name]:8.{digits}f}" for name in columns)
+        yield f"{head:>6}  {scores}"
         for role, words in row.get("words", {}).items():
-            shown = (f"{visible(word['word'])} {word['attribution']:+.{digits - 2}f}" for word in words)
-            yield f"        {role}: {'  '.join(shown)}"
+            shown = _cells(_explained_word(word, digits - 2) for word in words)
+            yield f"        {role}: {shown}"
+
+
+def _explained_word(word: ScoredValues, digits: int) -> str:
+    return f"{visible(word['word'])} {word['attribution']:+.{digits}f}"
+
+
+def _cells(cells: Iterable[str]) -> str:
+    return "  ".join(cells)
 
 
 def _digits(values: ScoredValues) -> int:
@@ -170,24 +207,36 @@ def _digits(values: ScoredValues) -> int:
 
 
 def _lines_of_systems(values: ScoredValues) -> Iterator[str]:
-    form = f".{_digits(values)}f"
-    signed = f"+.{_digits(values)}f"
+    digits = _digits(values)
+    form = f".{digits}f"
     scores: dict[str, Sequence[float]] = values.get("scores", {})
     if scores:
-        yield "     #  " + "  ".join(map(visible, scores))
-        for place, row in enumerate(zip(*scores.values(), strict=True), start=1):
-            yield f"{place:>6}  " + "  ".join(f"{score:8{form}}" for score in row)
+        names = _cells(map(visible, scores))
+        yield f"     #  {names}"
+        for number_of_line, row in enumerate(zip(*scores.values(), strict=True), start=1):
+            cells = _cells(f"{score:8{form}}" for score in row)
+            yield f"{number_of_line:>6}  {cells}"
         yield ""
-    wide = max(map(len, ["system", *map(visible, values["systems"])]))
+    width = max(map(len, ["system", *map(visible, values["systems"])]))
     kind = "corpus score" if values["system_score"] == "corpus" else "mean of segments"
-    yield f"{'system':<{wide}}  {kind}, 95 % interval{'' if values['higher_is_better'] else '; lower is better'}"
-    for name, score in values["systems"].items():
-        yield f"{visible(name):<{wide}}  {with_interval(score['score'], score['low'], score['high'], form)}"
+    direction = "" if values["higher_is_better"] else "; lower is better"
+    yield f"{'system':<{width}}  {kind}, 95 % interval{direction}"
+    for name, row_of_system in values["systems"].items():
+        yield f"{visible(name):<{width}}  {_estimate(row_of_system, 'score', form)}"
     for test in values["tests"]:
-        difference = with_interval(test["difference"], test["low"], test["high"], signed)
-        p = f"{p_in_words(test['p'])}, for all pairs {number(test['p_holm'], P_VALUE)}"
-        end = "" if test["p_holm"] < LEVEL else ", not established"
-        yield f"{visible(test['system'])} minus {visible(test['against'])}: {difference}, {p}{end}"
+        yield _test_line(test, f"+{form}")
         for people in test.get("people", ()):
-            share = with_interval(people["agree"], people["low"], people["high"], ".0%")
+            share = _estimate(people, "agree", ".0%")
             yield f"  people agree with a difference of this size: {share} ({visible(people['judged'])})"
+
+
+def _test_line(test: ScoredValues, form: str) -> str:
+    pair = f"{visible(test['system'])} minus {visible(test['against'])}"
+    p = f"{p_in_words(test['p'])}, for all pairs {number(test['p_holm'], P_VALUE)}"
+    end = "" if test["p_holm"] < LEVEL else ", not established"
+    return f"{pair}: {_estimate(test, 'difference', form)}, {p}{end}"
+
+
+def _estimate(row: ScoredValues, name: str, form: str) -> str:
+    """A number of a row with its interval."""
+    return with_interval(row[name], row["low"], row["high"], form)
