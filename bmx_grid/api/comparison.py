@@ -5,33 +5,31 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Compared, Grouping, Level
+from bmx_grid.api.compared import Compared, Grouping, Level
+from bmx_grid.api.compared_pairs import ComparisonOptions, Row, ScoredColumn, ScoredColumns, pairs_of, verdicts_of
 from bmx_grid.api.frames import Columns, Roles, frame_table, number_column, roles_of, segment_sets
 from bmx_grid.api.inputs import Function, drawn, keyed, listed
 from bmx_grid.api.kinds import PANDAS
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.tables import TableFile
-from bmx_grid.evaluations.base import BASE, NOTHING, ColumnValues, Finished, as_columns
+from bmx_grid.evaluations.base import BASE, ColumnValues, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
-from bmx_grid.evaluations.held_out import rated_of, terms_of
 from bmx_grid.evaluations.level_rows import CorrelationRow
 from bmx_grid.evaluations.levels import SystemLevel, segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
-from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grouped import within_groups
-from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.nuisance import log_words
 from bmx_grid.measures.paired_tests import benjamini_hochberg, compare_sums, holm
 from bmx_grid.measures.paired_tests import compare as significance
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
 FEWEST_RESAMPLES = 40  # of tests
 TEST: Final = "perm_inputs"  # clusters of segments are swapped between the metrics
-Row = dict[str, Any]
 
 
 def compare(
@@ -111,33 +108,6 @@ def compare(
     return compared.of_kind(kind)
 
 
-@dataclass(frozen=True)
-class ComparisonOptions:
-    """How metrics are compared: the arguments of `compare` of these names, checked."""
-
-    by: Grouping
-    level: Level
-    statistic: Kind
-    resamples: int
-    seed: int
-
-    @property
-    def draws(self) -> dict[str, Any]:
-        """What intervals and tests are drawn by."""
-        return {"resamples": self.resamples, "seed": self.seed}
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredColumn(Finished):
-    """A finished setting of a column of scores. log_words: float64[N, k], None if unknown; has_texts: its words too."""
-
-    log_words: Floats | None = None
-    has_texts: bool = False
-
-
-ScoredColumns = Sequence[ScoredColumn]
-
-
 def _frames(settings: ScoredColumns, options: ComparisonOptions) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Correlations, tests and verdicts of settings at this level and grouping."""
     import pandas as pd
@@ -155,7 +125,7 @@ def _frames(settings: ScoredColumns, options: ComparisonOptions) -> tuple[pd.Dat
     tests = _ungrouped_tests(settings, tests_of_pairs)
     # Metrics are tested at both levels.
     tests = tests[tests["level"] == options.level].reset_index(drop=True)
-    verdicts = _verdicts(settings, options) if options.level == "segment" else []
+    verdicts = verdicts_of(settings, options) if options.level == "segment" else []
     return correlations, tests, pd.DataFrame(verdicts)
 
 
@@ -303,95 +273,11 @@ def _ungrouped_tests(settings: ScoredColumns, evaluation: SignificanceEvaluation
     return pd.concat(frames, ignore_index=True)
 
 
-def _pairs(settings: ScoredColumns) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
-    """Every two metrics of a language pair."""
-    for left, right in itertools.combinations(settings, 2):
-        if left.pair == right.pair:
-            yield left, right
-
-
-def _verdicts(settings: ScoredColumns, options: ComparisonOptions) -> list[Row]:
-    """A row per two metrics, on the segments that both score; all are one family of tests."""
-    rows = []
-    evidence = []
-    for left, right in _pairs(settings):
-        used = _scored_by_both(left, right)
-        human = left.segments.human_scores[used]
-        correlation_of_left = correlate(options.statistic, left.scores.base_scores[used], human)
-        correlation_of_right = correlate(options.statistic, right.scores.base_scores[used], human)
-        better, other = (right, left) if correlation_of_right > correlation_of_left else (left, right)
-        names = {"compared": better.metric_name, "against": other.metric_name}
-        rows.append({"language_pair": other.segments.language_pair, **names})
-        evidence.append(_evidence(better, other, used, options))
-    for row, verdict in zip(rows, judged(evidence), strict=True):
-        row |= {"verdict": verdict.verdict, "because": verdict.because}
-        for name in SHOWN_ESTIMATES:
-            estimate = getattr(verdict, name)
-            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    return rows
-
-
-def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
-    """bool[N] which segments are rated, scored by both metrics and of known length, where lengths are known at all."""
-    scores = [left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]
-    used = np.asarray(np.isfinite(scores).all(axis=0))
-    if left.log_words is None:
-        return used
-    return used & np.isfinite(left.log_words).all(axis=1)
-
-
-def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: ComparisonOptions) -> Verdict:
-    """What speaks for the better metric on the used segments, the other one in the place of a metric alone."""
-    segment_codes = other.codes
-    read = _judged_rows(used, segment_codes.items)
-    texts = []
-    if other.has_texts:
-        for role in other.worded:
-            texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
-    groups = [group[read] for group in other.segments.groups.values()]
-    terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
-    # The same of each segment, which explains nothing.
-    no_lengths = np.zeros((len(read), 1))
-    rated = rated_of(
-        options.statistic,
-        other.scores.base_scores[read],
-        other.segments.human_scores[read],
-        no_lengths if other.log_words is None else other.log_words[read],
-        segment_codes.clusters[read],
-        segment_codes.items[read],
-        terms,
-        used[read],
-        options.seed,
-    )
-    scores = better.scores.base_scores[read][used[read]]
-    evidence = evidence_on(options.statistic, rated, scores, (), **options.draws)
-    if other.log_words is None:
-        # Without words what is beyond the score alone is not what its name says.
-        return replace(evidence, beyond=NOTHING)
-    return evidence
-
-
-def _judged_rows(used: Flags, items: Ints) -> Ints:
-    """The rows that a verdict reads: all, or of more than MOST_JUDGED those of so many, whole items, spread evenly.
-
-    used: bool[N] which rows are judged; items: int64[N] codes.
-    """
-    if used.sum() <= MOST_JUDGED:
-        return np.arange(len(used))
-    sizes = np.bincount(items[used], minlength=number_of(items))
-    order = scattered(len(sizes))
-    # An item is kept if fewer than MOST_JUDGED rows come before it.
-    before = np.cumsum(sizes[order]) - sizes[order]
-    kept = np.zeros(len(sizes), dtype=np.bool_)
-    kept[order[before < MOST_JUDGED]] = True
-    return np.flatnonzero(used & kept[items])
-
-
 def _grouped_tests(settings: ScoredColumns, options: ComparisonOptions) -> Iterator[Row]:
     """Tests of every two metrics by their correlation within items or systems, on the segments that both scored."""
     statistic = options.statistic
     draws = options.draws
-    for left, right in _pairs(settings):
+    for left, right in pairs_of(settings):
         segment_codes = left.codes
         human = left.segments.human_scores
         # Segments without a system are in no group.

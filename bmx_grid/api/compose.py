@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,31 +10,27 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.core.configure import CONFIGS, folder_path, groups, installed_options, load_option, options, way_to_option
-from bmx_grid.core.errors import ConfigError, StoreError, unknown
+from bmx_grid.api.user_files import (
+    GROUPS_OF_SEVERAL,
+    POWERS,
+    WHOLE_GROUPS,
+    Folder,
+    check_names,
+    check_references,
+    option_names,
+    options_folder,
+    user_files_of,
+    user_option,
+)
+from bmx_grid.core.configure import CONFIGS, groups, installed_options, load_option, options, way_to_option
+from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.secrets import masked_address, masked_argument
 from bmx_grid.core.servers import check_servers_of_files
-from bmx_grid.core.storage import read_file
 from bmx_grid.core.wording import shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-# Groups of which several options can be chosen.
-GROUPS_OF_SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")
-WHOLE_GROUPS = ("sweep", "tasks")  # groups whose options set keys of all others
-Folder = Path | None  # of the user's own options
-POWERS = "grid.p"  # a range, or a list
-# The limits of a user's option file: a few aliases make one of any size.
-OPTION_BYTES = 1_000_000
-MOST_DEPTH = 100
-# Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
-UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
-# The name of an option: Hydra would follow a path to any YAML file of this machine.
-OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")
-CHOICE = re.compile(r"(?:(?:override|optional) +)*/?(\w+)")  # the group that an entry of `defaults` chooses in
-# A reference to another key; with a colon it calls a resolver, such as oc.env.
-KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -57,7 +52,7 @@ def composed(
         if re.split(r"[./]", key)[0] == "hydra":
             raise ConfigError(f"{argument}: Hydra itself is not configured here; leave it out.")
         if key in groups():
-            _check_names(key, override.value(), place)
+            check_names(key, override.value(), place)
     check_references(values, "settings")
     further = dict(values or {})
     config = _by_hydra(overrides, place, further)
@@ -82,182 +77,6 @@ def _leaves(key: str, value: Any) -> Iterator[str]:
             yield from _leaves(f"{key}.{name}", inner)
     else:
         yield key
-
-
-def options_folder(name: str) -> Path:
-    """The folder of the user's own options. Raises ConfigError if there is none, or if an option would be ignored."""
-    folder = folder_path(name, "--config-dir")
-    if not folder.is_dir():
-        raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
-    for group, option, file in _user_files(folder):
-        if option in options(group):
-            raise ConfigError(f"{file}: {group}={option} is there already; give yours another name.")
-    return folder.absolute()
-
-
-def option_names(group: str, folder: Folder) -> list[str]:
-    """The options of a group, those in the user's folder among them."""
-    names = {*options(group)}
-    if folder is not None:
-        names.update(options(group, folder))
-    return sorted(names)
-
-
-@contextmanager
-def naming_files(lines: Sequence[str], folder: Folder) -> Iterator[None]:
-    """Mistakes of this block that begin with a key, begin with the user's file that sets it; lines: overrides."""
-    try:
-        yield
-    except (ConfigError, StoreError) as error:
-        key = re.split(r"[: ]", str(error))[0]
-        file = _file_that_sets(key, lines, folder)
-        if file is None:
-            raise
-        raise type(error)(f"{file}: {error}") from error
-
-
-def _file_that_sets(key: str, lines: Sequence[str], folder: Folder) -> Path | None:
-    """The user's file behind a key; None where an override sets it, or none of the chosen options does."""
-    for line in lines:
-        key_of_line, _, _ = line.lstrip("+~").partition("=")
-        if key_of_line == key:
-            return None
-    parts = key.split(".")
-    # An option counts as chosen if any word of the overrides is its name, or any part of the key.
-    chosen = {*re.findall(r"[\w-]+", " ".join(lines)), *parts}
-    for group, name, file in _user_files(folder):
-        if name not in chosen:
-            continue
-        keys = _option(group, name, file)
-        # Options of most groups set what is below the group's name.
-        whole = keys if group in WHOLE_GROUPS else {group: keys}
-        if _holds(whole, parts):
-            return file
-    return None
-
-
-def _holds(node: Any, parts: Sequence[str]) -> bool:
-    """Whether nested mappings have a key, whose parts these are."""
-    for part in parts:
-        if not isinstance(node, Mapping) or part not in node:
-            return False
-        node = node[part]
-    return True
-
-
-def _user_files(folder: Folder) -> Iterator[tuple[str, str, Path]]:
-    """The group, the name and the file of each of the user's own options."""
-    if folder is None:
-        return
-    for group in groups():
-        # Only in folders of groups: others may vanish meanwhile, as those of /proc.
-        for file in sorted((folder / group).glob("*.yaml")):
-            yield group, file.stem, file
-
-
-def _option(group: str, name: str, file: Path) -> dict[str, Any]:
-    """The keys of a user's option, which may neither configure Hydra nor read the environment. Raises ConfigError."""
-    import yaml
-
-    try:
-        keys = _plain_yaml(file)
-    except (yaml.YAMLError, OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise ConfigError(f"{file} cannot be read: {reason}; correct it.") from error
-    defaults = keys.get("defaults", []) if isinstance(keys, dict) else None
-    if not isinstance(defaults, list):
-        raise ConfigError(f"{file}: expected 'KEY: VALUE' lines, and defaults as '- override /metric: [chrf]'.")
-    names_hydra = any("hydra" in str(entry) for entry in defaults)
-    if "hydra" in keys or names_hydra:
-        raise ConfigError(f"{file}: hydra: files of options cannot configure Hydra; leave it out.")
-    if group in WHOLE_GROUPS:
-        _check_whole(keys, file)
-    check_references(keys, str(file))
-    for entry in defaults:
-        _check_choice(group, entry, file)
-    is_below_its_name = bool(keys) and set(keys) <= {name, "defaults"}
-    if group in GROUPS_OF_SEVERAL and not is_below_its_name:
-        raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
-    return {str(key): value for key, value in keys.items()}
-
-
-def _check_whole(keys: Mapping[str, Any], file: Path) -> None:
-    """Refuse a sweep that says nothing, and powers that Hydra cannot compose. Raises ConfigError."""
-    if not keys:
-        way_out = "write what to run, as defaults: [override /metric: [chrf]]"
-        raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
-    grid = keys.get("grid")
-    if isinstance(grid, dict) and isinstance(grid.get("p"), list):
-        way_out = f"write {POWERS}=[…] as an argument"
-        raise ConfigError(f"{file}: {POWERS}: a list cannot replace a range in a file; {way_out}.")
-
-
-def _plain_yaml(file: Path) -> Any:
-    """What a file of the user's holds, ${…} as it is written.
-
-    Raises YAMLError, OSError, and ValueError in the words of the message for a file that is too large or too deep, has
-    aliases, or a value that YAML reads otherwise than a person.
-    """
-    import yaml
-    from omegaconf import OmegaConf
-
-    if file.stat().st_size > OPTION_BYTES:
-        raise ValueError(f"it is larger than {OPTION_BYTES:,} bytes")
-    text = read_file(file).decode("utf-8-sig")
-    depth = 0
-    events: Any = yaml.parse(text)
-    # Events, as loading builds what aliases stand for.
-    for event in events:
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if isinstance(event, yaml.AliasEvent) or depth > MOST_DEPTH:
-            raise ValueError(f"aliases (*NAME), and more than {MOST_DEPTH} levels, are not read")
-        plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
-        if plain and UNLIKE_A_PERSON.fullmatch(event.value):
-            line = event.start_mark.line + 1
-            raise ValueError(
-                f"line {line}: YAML reads {event.value} as something else; write a number in "
-                f"plain digits without leading zeros, true or false, or '{event.value}' for the text"
-            )
-    return OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
-
-
-def _check_choice(group: str, entry: Any, file: Path) -> None:
-    """Refuse an entry of a user's `defaults` that names anything but options. Raises ConfigError."""
-    # A text names another option of the same group, or _self_.
-    if isinstance(entry, str):
-        entry = {group: entry}
-    if not isinstance(entry, Mapping):
-        return
-    for choice, names in entry.items():
-        match = CHOICE.fullmatch(str(choice))
-        if match is None or match[1] not in groups():
-            way_out = "Write '- override /metric: [chrf]'."
-            raise ConfigError(f"{file}: defaults: {unknown('group', choice, groups())} {way_out}")
-        try:
-            _check_names(match[1], names, file.parents[1])
-        except ConfigError as error:
-            raise ConfigError(f"{file}: {error}") from error
-
-
-def _check_names(group: str, names: Any, folder: Folder) -> None:
-    """Refuse names of options that are paths; whether they exist is Hydra's to say. Raises ConfigError."""
-    for name in names if isinstance(names, list) else [names]:
-        if not OPTION.fullmatch(str(name)):
-            raise ConfigError(unknown(group, name, option_names(group, folder)))
-
-
-def check_references(value: Any, where: str) -> None:
-    """Refuse ${…} that reads anything but keys of the configuration. Raises ConfigError."""
-    if isinstance(value, Mapping | list | tuple):
-        # The first key follows a colon, those below it a dot.
-        separator = "." if ":" in where else ": "
-        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
-            check_references(inner, f"{where}{separator}{key}")
-    elif isinstance(value, str) and "${" in KEY_REFERENCE.sub("", value):
-        raise ConfigError(
-            f"{where}: {value[:60]!r} may refer to keys, as ${{data_dir}}, and to nothing else; write a key or a value."
-        )
 
 
 def parse(line: str) -> Override:
@@ -311,7 +130,7 @@ def _by_hydra(overrides: Sequence[Override], folder: Folder, values: Mapping[str
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if folder is not None and name in options(group, folder):
             # It is there: this raises for what is wrong with it.
-            _option(group, name, folder / group / f"{name}.yaml")
+            user_option(group, name, folder / group / f"{name}.yaml")
         there_is_none = unknown(group, name, option_names(group, folder)) + way_to_option(group, name)
         raise ConfigError(_of_sweep(overrides, folder) + there_is_none) from error
     # Hydra and OmegaConf raise a dozen unrelated types here (AttributeError and TypeError among them) for what a
@@ -375,11 +194,11 @@ def _hydra(folder: Folder) -> Iterator[None]:
             store.repo = copy.deepcopy(store.repo)
             try:
                 files_of_packages = [(*option, file) for option, file in installed_options().items()]
-                for group, name, file in [*files_of_packages, *_user_files(folder)]:
+                for group, name, file in [*files_of_packages, *user_files_of(folder)]:
                     package = "_global_" if group in WHOLE_GROUPS else None
                     # A mistake in it is raised where this option is chosen.
                     with suppress(ConfigError):
-                        store.store(name, _option(group, name, file), group, package)
+                        store.store(name, user_option(group, name, file), group, package)
                 yield
             finally:
                 store.repo = repo
@@ -391,7 +210,7 @@ def _hydra(folder: Folder) -> Iterator[None]:
 def _of_sweep(overrides: Sequence[Override], folder: Folder) -> str:
     """The beginning of a message on what a user's sweep chooses: its file."""
     chosen = _values(overrides)
-    for group, name, file in _user_files(folder):
+    for group, name, file in user_files_of(folder):
         if group in WHOLE_GROUPS and (group, name) in chosen:
             return f"{file}: "
     return ""

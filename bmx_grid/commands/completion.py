@@ -20,7 +20,7 @@ from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from typing import Any
 
-from bmx_grid.api.compose import GROUPS_OF_SEVERAL
+from bmx_grid.api.user_files import GROUPS_OF_SEVERAL
 from bmx_grid.commands import COMMANDS
 from bmx_grid.commands.run import FLAGS, KEY_LINE
 from bmx_grid.core.configure import CONFIGS, groups, load_option, options

@@ -19,48 +19,30 @@ examples:
 
 from __future__ import annotations
 
-import itertools
 import os
 import shlex
 import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bmx_grid.api.compose import parse_one
+from bmx_grid.commands.data_show import show_files, show_set
 from bmx_grid.core.configure import build, load_option, options
-from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
-from bmx_grid.core.wording import counted, factor_in_words, visible
+from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.download import download, file_states, unverifiable
-from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
-from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, span_format
 from bmx_grid.datasets.tables import (
-    REQUIRED,
     TABLE_ENDINGS,
-    TableFile,
-    first_few,
-    in_shell,
     named_roles,
-    open_table,
-    override,
-    quoted,
-    recognised,
 )
-from bmx_grid.datasets.tabular import Tabular
-from bmx_grid.words.perturbation import ROLES
-from bmx_grid.words.tags import WEIGHTS
 
 if TYPE_CHECKING:
-    from bmx_grid.api.frames import Roles
-    from bmx_grid.core.ragged import Floats
+    pass
 
 SUBCOMMANDS = {
     "list": "each data set, its language pairs, and whether its files are present and as published",
@@ -71,7 +53,6 @@ SUBCOMMANDS = {
 OptionKeys = dict[str, str]  # key -> value as it is written
 OptionValues = dict[str, Any]
 BELOW_A_NAME = " " * 16
-SEGMENT_KEY = ("id", "system", "language_pair")  # what a segment is known by
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,7 +95,7 @@ def _run(parsed: Namespace) -> int:
         raise ConfigError(f"name a data set: {known}; or all.")
     values = _option_values(keys, columns)
     if act == "show":
-        names = _show_files(names, int(limit))
+        names = show_files(names, int(limit))
         if not names:
             return 0
     if names in ([], ["all"]):
@@ -122,7 +103,7 @@ def _run(parsed: Namespace) -> int:
     readers = [_reader(name, values) for name in names]
     if act == "show":
         for reader in readers:
-            _show(reader, data_dir, int(limit))
+            show_set(reader, data_dir, int(limit))
         return 0
     if act == "download":
         written = counted(download(readers, data_dir), "file")
@@ -143,19 +124,6 @@ def _option_values(keys: OptionKeys, columns: OptionKeys) -> OptionValues:
     if any(language_pairs):
         values["language_pairs"] = list(filter(None, language_pairs))
     return values
-
-
-def _show_files(names: Sequence[str], limit: int) -> list[str]:
-    """Print what files of error spans, and files of unrated items, hold; the names that are data sets."""
-    paths = {name: Path(name).expanduser() for name in names}
-    span_files = [name for name in names if span_format(paths[name])]
-    for name in span_files:
-        _show_spans(paths[name], limit)
-    others = [name for name in names if name not in span_files or _has_segments(paths[name])]
-    unrated = [name for name in others if _is_unrated(paths[name])]
-    for name in unrated:
-        _show_items(paths[name])
-    return [name for name in others if name not in unrated]
 
 
 def _reader(name: str, keys: OptionValues) -> DatasetReader:
@@ -253,235 +221,6 @@ def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
                 print(f"{BELOW_A_NAME}differs from the published file: {data_dir / entry.path}")
         wrong += len(states) - verified
     return 1 if wrong else 0
-
-
-def _show(reader: DatasetReader, data_dir: Path, limit: int) -> None:
-    """Print what a data set holds; of a table also its columns, and the command that runs it."""
-    to_run = ""
-    if isinstance(reader, Tabular):
-        reader, to_run = _recognised(reader)
-    sets = [reader.read(data_dir, pair) for pair in reader.pairs(data_dir)]
-    for segments, labels in zip(sets, clusters(sets), strict=True):
-        n_clusters = len(set(labels))
-        _show_pair(segments, n_clusters, limit)
-    if isinstance(reader, MtMetricsEval):
-        to_run = _test_set_command(reader, has_reference=sets[0].has("reference"))
-    if to_run:
-        print(f"\nto run it:\n{to_run}")
-
-
-def _test_set_command(reader: MtMetricsEval, *, has_reference: bool) -> str:
-    """The command that runs a sweep on a test set of mt-metrics-eval."""
-    return _command_lines(
-        [
-            "'dataset=[mt_metrics_eval]'",
-            override("dataset.mt_metrics_eval.test_set", str(reader.test_set)),
-            override("dataset.mt_metrics_eval.folder", reader.folder),
-            _metric_choice(has_reference=has_reference),
-            "'explainer=[]'",
-            "name=mine",
-        ]
-    )
-
-
-def _metric_choice(*, has_reference: bool) -> str:
-    """Metrics that read what the segments have: without a reference one that reads the source."""
-    return "'metric=[chrf,sentence_bleu]'" if has_reference else "'metric=[xlmr_sbert]'"
-
-
-def _command_lines(words: Sequence[str]) -> str:
-    """`bmx-grid run` with a word per line, to be copied into a shell."""
-    return " \\\n    ".join(["bmx-grid run", *words])
-
-
-def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
-    texts = [role for role in ("source", "reference") if segments.has(role)]
-    known = " and ".join(texts)
-    if len(texts) == 2 and segments.texts("source") == segments.texts("reference"):
-        known += ", which are the same in every row"
-    size = counted(len(segments), "segment")
-    if segments.systems:
-        size += f" of {counted(len(segments.systems), 'system')}"
-    print(
-        f"{segments.dataset} {segments.language_pair}: {size} in "
-        f"{counted(n_clusters, 'cluster')}, {segments.rated:,} rated, with {known}"
-    )
-    judgements = segments.judgements
-    several = len(judgements.scores) > 1
-    for name, scores in judgements.scores.items():
-        primary = " (primary)" if several and name == judgements.primary else ""
-        print(f"  {visible(name)}{primary}: {_range(scores)}")
-    empty = segments.empty_texts()
-    if empty:
-        n_empty = counted(len(empty), "segment")
-        print(f"  empty texts in {n_empty}, the first is {visible(empty[0])}")
-    for row, segment in enumerate(segments.segments[:limit]):
-        ratings = [f"{name} {_rating(scores[row])}" for name, scores in judgements.scores.items()]
-        print(visible(f"  [{segment.name}] {', '.join(ratings)}"))
-        for role in ROLES:
-            text = getattr(segment, role)
-            if text is not None:
-                print(f"    {role:11}{visible(text)}")
-
-
-def _range(scores: Floats) -> str:
-    """The smallest, the largest and the mean human score."""
-    if np.isnan(scores).all():
-        return "these segments are unrated"
-    # + 0.0, as the smallest or largest may be -0.0, which would be printed as -0
-    lowest = np.nanmin(scores) + 0.0
-    highest = np.nanmax(scores) + 0.0
-    mean = np.nanmean(scores)
-    return f"{lowest:g} to {highest:g}, mean {mean:.4f}"
-
-
-def _rating(score: float) -> str:
-    return "not rated" if np.isnan(score) else f"{score:g}"
-
-
-def _has_segments(path: Path) -> bool:
-    """Whether a file of spans is a table of rated segments as well."""
-    return span_format(path) in (JSONL, NESTED) and _is_rated(open_table(path))
-
-
-def _is_unrated(path: Path) -> bool:
-    """Whether a file holds items of a shared task that nobody has rated yet, or predictions."""
-    if not path.is_file() or not path.name.endswith((".jsonl", ".jsonl.gz")):
-        return False
-    table = open_table(path)
-    return bool(table.outputs) and not _is_rated(table)
-
-
-def _is_rated(table: TableFile) -> bool:
-    return set(REQUIRED) <= set(table.names)
-
-
-def _show_items(path: Path) -> None:
-    """Print what a file of items without human scores holds, and how it is scored or read."""
-    outputs = open_table(path).outputs
-    n_items = len({output.id for output in outputs})
-    count = f"{counted(len(outputs), 'output')} of {counted(n_items, 'item')}"
-    print(f"{visible(str(path))}: {count}, without a score of people")
-    for column in ("language_pair", "system"):
-        names = {getattr(output, column) for output in outputs}
-        _print_row(factor_in_words(column), first_few(sorted(names)))
-    # A dictionary, as it keeps the names in the order of the file.
-    numbers: dict[str, None] = {}
-    for output in outputs:
-        numbers |= dict.fromkeys(output.scores)
-    score_names = list(numbers)
-    _print_row("numbers", first_few(score_names) if score_names else "none")
-    if outputs[0].hypothesis is None:
-        words = ["'metric=[imported]'", override("metric.imported.file", str(path))]
-        if score_names:
-            words.append(override("metric.imported.columns.score", score_names[0]))
-        command_lines = _command_lines([*words, "…"])
-        print(f"\nto use them as scores of a data set's segments:\n{command_lines}")
-    else:
-        metric = "e5_xbertscore" if outputs[0].reference is None else "chrf"
-        file = shlex.quote(str(path))
-        print(f"\nto score them:\nbmx-grid score --metric {metric} --format wmt26 -t {file}")
-
-
-def _print_row(label: str, text: str) -> None:
-    print(f"  {label:<14} {visible(text)}")
-
-
-def _show_spans(path: Path, limit: int) -> None:
-    """Print what a file of error spans holds, and how it is given to a sweep."""
-    rows = read_spans(path).rows
-    judged = rows[rows.value.notna()]
-    n_texts = f"{counted(len(judged), 'judged text')} of {len(rows):,}"
-    print(f"{visible(str(path))}: {span_format(path)}, {n_texts}")
-    for column in ("language_pair", "system", "rater"):
-        if column not in rows:
-            continue
-        names = set(rows[column].astype(str)) - {""}
-        if names:
-            _print_row(factor_in_words(column), first_few(sorted(names)))
-    count = severities(judged.value)
-    known = [severity for severity in WEIGHTS if count[severity]]
-    errors = ", ".join(counted(count[severity], f"{severity} error") for severity in known)
-    omissions = counted(count["omission"], "omission")
-    _print_row("spans", f"{errors or 'none'}; {omissions} among them")
-    n_without = sum(not spans for spans in judged.value)
-    _print_row("without spans", counted(n_without, "text"))
-    for row in judged.iloc[:limit].to_dict("records"):
-        key = [str(row[column]) for column in ("document", "id", "system") if row.get(column)]
-        name = ":".join(key) or row["place"]
-        spans = ", ".join(f"{span.severity} {span.start}-{span.end}" for span in row["value"])
-        print(visible(f"  [{name}] {spans or 'no error'}"))
-    file = override("explainer.imported.file", str(path))
-    command_lines = _command_lines(["'explainer=[imported]'", file, "'boost=[severity]'", "…"])
-    print(f"\nto use it as explanations of a data set's segments:\n{command_lines}")
-
-
-def _recognised(reader: Tabular) -> tuple[Tabular, str]:
-    """The reader of a table with its columns recognised, which are printed, and the command that runs it.
-
-    Raises DataError for roles that are missing, in one sentence, and as `open_table`.
-    """
-    if not reader.path:
-        raise ConfigError("dataset.tabular.path is not set: name your file: bmx-grid data show my.tsv")
-    table = open_table(Path(reader.path).expanduser())
-    named_columns = {}
-    for role, names in reader.columns.items():
-        if names:
-            named_columns[role] = (names,) if isinstance(names, str) else names
-    way_out = f"bmx-grid data show {shlex.quote(reader.path)} columns.{{}}=NAME"
-    roles = recognised(table.names, named_columns, REQUIRED, str(table.path), way_out)
-    notes = {}
-    # A column that is only called like an id may number something else: it is no id if it repeats.
-    is_guessed = "id" not in named_columns and roles.get("id", ("id",)) != ("id",)
-    if is_guessed and _ids_repeat(table, roles):
-        (column,) = roles.pop("id")
-        notes["id"] = f"the number of the row: {column} repeats within a pair"
-    if "language_pair" not in roles:
-        pairs = ", ".join(reader.language_pairs)
-        notes["language pair"] = pairs or "none: one language, or name the pair with language_pair=de-en"
-    used = list(itertools.chain.from_iterable(roles.values()))
-    unused = [name for name in dict.fromkeys(table.names) if name not in used]
-    notes["unused"] = first_few(unused) or "no column"
-    print(f"{visible(str(table.path))}: {counted(len(table), 'row')}")
-    for role, columns in roles.items():
-        _print_row(factor_in_words(role), ", ".join(columns))
-    for label, note in notes.items():
-        _print_row(label, note)
-    for name in (reader.path, *used):
-        # A shell cannot pass on NUL, and Hydra takes ${ for another key.
-        if "\0" in name or "${" in name:
-            raise DataError(f"{table.path}: {name[:60]!r} cannot be part of a command; rename it without ${{ and NUL.")
-    return replace(reader, columns=roles), _command(reader, roles)
-
-
-def _ids_repeat(table: TableFile, roles: Roles) -> bool:
-    """Whether two rows have the same id, system and language pair, as far as there are columns of these."""
-    key_columns = [roles[role][0] for role in SEGMENT_KEY if role in roles]
-    values = table.take(key_columns)
-    # As texts, as JSON may hold lists, which no set can.
-    keys = {tuple(map(str, row)) for row in zip(*values.values(), strict=True)}
-    return len(keys) < len(table)
-
-
-def _command(reader: Tabular, roles: Roles) -> str:
-    """The command that runs a sweep on this table, in lines to be copied into a shell."""
-    words = ["'dataset=[tabular]'", override("dataset.tabular.path", str(reader.path))]
-    if reader.decimal != ".":
-        words.append(f"dataset.tabular.decimal={reader.decimal}")
-    for role, columns in roles.items():
-        key = f"dataset.tabular.columns.{role}"
-        if len(columns) > 1:
-            listed = ",".join(map(quoted, columns))
-            words.append(in_shell(f"{key}=[{listed}]"))
-        # A column that is named as its role needs no word.
-        elif columns != (role,):
-            words.append(override(key, columns[0]))
-    if "language_pair" not in roles and reader.language_pairs:
-        pairs = ",".join(reader.language_pairs)
-        words.append(shlex.quote(f"dataset.tabular.language_pairs=[{pairs}]"))
-    words.append(_metric_choice(has_reference="reference" in roles))
-    words += ["'explainer=[erasure,lime]'", "name=mine"]
-    return _command_lines(words)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.api.compose import composed, naming_files, option_names, options_folder, parse, shown_argument
+from bmx_grid.api.compose import composed, parse, shown_argument
+from bmx_grid.api.user_files import naming_files, option_names, options_folder
 from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
 from bmx_grid.core.secrets import masked, masked_address

@@ -90,7 +90,7 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
         if part is not None:
             parameters |= {f"{role}.{key}": value for key, value in part.fingerprint().items()}
     parameters |= {"seed": setting.seed, "segments": n_segments}
-    words = {}
+    words: dict[str, float] = {}
     for role in finished.worded if n_segments else ():
         words[role] = finished.word_counts(role).sum() / n_segments
     result = SettingResult(

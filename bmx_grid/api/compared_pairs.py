@@ -1,0 +1,135 @@
+"""The verdict on each pair of compared metrics: is the better one's lead shown, beyond score, length and text?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Grouping, Level
+from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.evaluations.base import NOTHING, Finished
+from bmx_grid.evaluations.held_out import rated_of, terms_of
+from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
+from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.kernel_ridge import scattered
+from bmx_grid.measures.resampling import number_of
+
+if TYPE_CHECKING:
+    pass
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """How metrics are compared: the arguments of `compare` of these names, checked."""
+
+    by: Grouping
+    level: Level
+    statistic: Kind
+    resamples: int
+    seed: int
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """What intervals and tests are drawn by."""
+        return {"resamples": self.resamples, "seed": self.seed}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredColumn(Finished):
+    """A finished setting of a column of scores. log_words: float64[N, k], None if unknown; has_texts: its words too."""
+
+    log_words: Floats | None = None
+    has_texts: bool = False
+
+
+ScoredColumns = Sequence[ScoredColumn]
+
+
+def pairs_of(settings: ScoredColumns) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
+    """Every two metrics of a language pair."""
+    for left, right in itertools.combinations(settings, 2):
+        if left.pair == right.pair:
+            yield left, right
+
+
+def verdicts_of(settings: ScoredColumns, options: ComparisonOptions) -> list[Row]:
+    """A row per two metrics, on the segments that both score; all are one family of tests."""
+    rows = []
+    evidence = []
+    for left, right in pairs_of(settings):
+        used = _scored_by_both(left, right)
+        human = left.segments.human_scores[used]
+        correlation_of_left = correlate(options.statistic, left.scores.base_scores[used], human)
+        correlation_of_right = correlate(options.statistic, right.scores.base_scores[used], human)
+        better, other = (right, left) if correlation_of_right > correlation_of_left else (left, right)
+        names = {"compared": better.metric_name, "against": other.metric_name}
+        rows.append({"language_pair": other.segments.language_pair, **names})
+        evidence.append(_evidence(better, other, used, options))
+    for row, verdict in zip(rows, judged(evidence), strict=True):
+        row |= {"verdict": verdict.verdict, "because": verdict.because}
+        for name in SHOWN_ESTIMATES:
+            estimate = getattr(verdict, name)
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return rows
+
+
+def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
+    """bool[N] which segments are rated, scored by both metrics and of known length, where lengths are known at all."""
+    scores = [left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]
+    used = np.asarray(np.isfinite(scores).all(axis=0))
+    if left.log_words is None:
+        return used
+    return used & np.isfinite(left.log_words).all(axis=1)
+
+
+def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: ComparisonOptions) -> Verdict:
+    """What speaks for the better metric on the used segments, the other one in the place of a metric alone."""
+    segment_codes = other.codes
+    read = _judged_rows(used, segment_codes.items)
+    texts = []
+    if other.has_texts:
+        for role in other.worded:
+            texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
+    groups = [group[read] for group in other.segments.groups.values()]
+    terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
+    # The same of each segment, which explains nothing.
+    no_lengths = np.zeros((len(read), 1))
+    rated = rated_of(
+        options.statistic,
+        other.scores.base_scores[read],
+        other.segments.human_scores[read],
+        no_lengths if other.log_words is None else other.log_words[read],
+        segment_codes.clusters[read],
+        segment_codes.items[read],
+        terms,
+        used[read],
+        options.seed,
+    )
+    scores = better.scores.base_scores[read][used[read]]
+    evidence = evidence_on(options.statistic, rated, scores, (), **options.draws)
+    if other.log_words is None:
+        # Without words what is beyond the score alone is not what its name says.
+        return replace(evidence, beyond=NOTHING)
+    return evidence
+
+
+def _judged_rows(used: Flags, items: Ints) -> Ints:
+    """The rows that a verdict reads: all, or of more than MOST_JUDGED those of so many, whole items, spread evenly.
+
+    used: bool[N] which rows are judged; items: int64[N] codes.
+    """
+    if used.sum() <= MOST_JUDGED:
+        return np.arange(len(used))
+    sizes = np.bincount(items[used], minlength=number_of(items))
+    order = scattered(len(sizes))
+    # An item is kept if fewer than MOST_JUDGED rows come before it.
+    before = np.cumsum(sizes[order]) - sizes[order]
+    kept = np.zeros(len(sizes), dtype=np.bool_)
+    kept[order[before < MOST_JUDGED]] = True
+    return np.flatnonzero(used & kept[items])
