@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from bmx_grid.api.compared import Compared as Compared
     from bmx_grid.api.comparison import compare as compare
     from bmx_grid.api.frames import grid as grid
-    from bmx_grid.api.sweeps import Run as Run
-    from bmx_grid.api.sweeps import Words as Words
+    from bmx_grid.api.run_results import Run as Run
+    from bmx_grid.api.run_results import Words as Words
     from bmx_grid.api.sweeps import analyse as analyse
     from bmx_grid.api.sweeps import run as run
     from bmx_grid.attribution.scorer import Scored as Scored
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 PLACES = {
     **dict.fromkeys(("boost", "Boosted"), "bmx_grid.api.arrays"),
     **{"compare": "bmx_grid.api.comparison", "Compared": "bmx_grid.api.compared"},
-    **dict.fromkeys(("run", "Run", "Words", "analyse"), "bmx_grid.api.sweeps"),
+    **dict.fromkeys(("Run", "Words"), "bmx_grid.api.run_results"),
+    **dict.fromkeys(("run", "analyse"), "bmx_grid.api.sweeps"),
     **dict.fromkeys(("Scorer", "Scored"), "bmx_grid.attribution.scorer"),
     **{"grid": "bmx_grid.api.frames", "BmxError": "bmx_grid.core.errors"},
 }

@@ -53,7 +53,7 @@ class Download:
 def downloads(plan: SweepPlan) -> list[Download]:
     """The models that are not on this machine, each once. Asks nobody."""
     users: dict[str, list[str]] = {}
-    for name, part in _parts(plan).items():
+    for name, part in _parts(plan):
         for model, revision in part.pretrained():
             if would_be_fetched(model, revision):
                 users.setdefault(model, []).append(name)
@@ -98,16 +98,19 @@ def duration(seconds: float) -> str:
     return counted(math.ceil(seconds / 3600), "hour")
 
 
-def _parts(plan: SweepPlan) -> dict[str, Any]:
-    """The metrics and explainers that a model may be fetched for, by name: those of settings still to be scored."""
-    parts: dict[str, Any] = {}
+def _parts(plan: SweepPlan) -> list[tuple[str, Any]]:
+    """The metrics and explainers, with their names, that a model may be fetched for: those of what is still to score.
+
+    A metric and an explainer may have one name, as "random".
+    """
+    metrics: dict[str, Any] = {}
+    explainers: dict[str, Any] = {}
     for setting in plan.everything:
-        if not setting.missing:
-            continue
-        parts.setdefault(setting.metric_name, setting.metric)
-        if setting.to_ask is not None:
-            parts.setdefault(setting.explainer_name, setting.to_ask)
-    return parts
+        if setting.missing:
+            metrics.setdefault(setting.metric_name, setting.metric)
+        if setting.missing and setting.to_ask is not None:
+            explainers.setdefault(setting.explainer_name, setting.to_ask)
+    return [*metrics.items(), *explainers.items()]
 
 
 def timed(plan: SweepPlan, seconds: float = SECONDS) -> dict[str, Timed]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from bmx_grid.api.inputs import keyed, listed, path
 from bmx_grid.api.kinds import FrameKind, frame_kind, plain_values
-from bmx_grid.api.sweeps import Run, swept
+from bmx_grid.api.run_results import Run
+from bmx_grid.api.sweeps import swept
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity, runtime

@@ -1,0 +1,339 @@
+"""The results of a sweep as DataFrames, figures and sentences."""
+
+from __future__ import annotations
+
+import functools
+import html
+import io
+import itertools
+import math
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bmx_grid.api.inputs import listed, path
+from bmx_grid.api.kinds import PANDAS, FrameKind
+from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
+from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from bmx_grid.analysis.questions import Analysis
+
+FACTORS = ("dataset", "language_pair", "metric", "explainer")
+# Rows of a table, and segments with their words, that a notebook shows.
+MOST_ROWS = 20
+MOST_SHOWN = 5
+FOUR_DIGITS = "{:.4f}".format
+Names = Sequence[str | None]  # in the order of FACTORS; None for any
+
+
+class TemporaryFolder:
+    """A folder that goes with this object, without the warning that `tempfile.TemporaryDirectory` gives then."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="bmx_grid-")
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The attributions of one setting's segments.
+
+    names: data set, language pair, metric, explainer. frame: one row per word: id, system, score of the segment by the
+    metric alone, side, position (from 0), word, attribution (NaN where a segment could not be explained).
+    """
+
+    names: tuple[str, str, str, str]
+    frame: pd.DataFrame
+
+    def __repr__(self) -> str:
+        n_segments = self.frame["id"].nunique()
+        return f"Words({setting_label(*self.names)}: {counted(n_segments, 'segment')})"
+
+    def _repr_html_(self) -> str:
+        """The first segments: a word in blue raises the score, one in orange lowers it."""
+        parts = [_paragraph(f"{setting_label(*self.names)}. Blue: raises the score; orange, wavy line: lowers it.")]
+        texts = self.frame.groupby(["id", "system", "side"], sort=False, dropna=False)
+        # A segment has at most two sides.
+        for (identifier, _, side), rows in itertools.islice(texts, 2 * MOST_SHOWN):
+            largest = rows["attribution"].abs().max() or 1.0
+            pairs = zip(rows["word"], rows["attribution"], strict=True)
+            words = " ".join(_word(word, value, largest) for word, value in pairs)
+            label = html.escape(f"{identifier}, {side}")
+            parts.append(f"<p dir='auto'><small>{label}</small> {words}</p>")
+        return "".join(parts)
+
+
+def _word(word: str, value: float, largest: float) -> str:
+    colour, line = ("0,114,178", "solid") if value > 0 else ("213,94,0", "wavy")
+    style = ""
+    # Neither 0 nor NaN.
+    if abs(value) > 0:
+        share = abs(value) / largest / 2
+        style = f"background:rgba({colour},{share:.2f});text-decoration:underline {line}"
+    return f"<span style='{style}' title='{value:+.4g}'>{html.escape(visible(word))}</span>"
+
+
+def _paragraph(line: str) -> str:
+    return f"<p>{html.escape(visible(line))}</p>"
+
+
+def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
+    """The position of the one setting, each its four names, that fits.
+
+    Raises ConfigError for a name that no setting has, and where none or several settings fit.
+    """
+    fits = list(range(len(settings)))
+    for place, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
+        if name is None:
+            continue
+        known = {setting[place] for setting in settings}
+        if name not in known:
+            raise ConfigError(f"{factor}: {unknown(factor_in_words(factor), str(name), known)}")
+        fits = [row for row in fits if settings[row][place] == name]
+    if len(fits) != 1:
+        # Of no setting that fits, the first ones of all.
+        candidates = [settings[row] for row in fits] or settings
+        labels = "; ".join(setting_label(*setting) for setting in candidates[:4])
+        raise ConfigError(f"{len(fits)} settings fit; name one by language_pair, metric, explainer, dataset: {labels}.")
+    return fits[0]
+
+
+def _table(name: str, doc: str) -> property:
+    return property(lambda run: run.table(name), doc=doc)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The results of a sweep: the tables of its folder as DataFrames, figures, and the analysis.
+
+    >>> import bmx_grid as bmx
+    >>> run = bmx.Run("outputs/quickstart")  # doctest: +SKIP
+    >>> print(run.summary())  # doctest: +SKIP
+    >>> run.table("verdicts"), run.plot("de-en")  # doctest: +SKIP
+
+    folder: its output folder. n_failed: settings or parts that failed when it was run here.
+    """
+
+    folder: Path
+    n_failed: int = 0
+    _temporary: TemporaryFolder | None = field(default=None, repr=False)
+    _config: Mapping[str, Any] | None = field(default=None, repr=False)
+    _kind: FrameKind = field(default=PANDAS, repr=False)
+
+    def __post_init__(self) -> None:
+        # The dataclass is frozen.
+        object.__setattr__(self, "folder", path("folder", self.folder))
+        if not self.folder.is_dir():
+            raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tables that the run wrote, sorted by name."""
+        return tuple(sorted(self._tables()))
+
+    def table(self, name: str) -> Any:
+        """A table by its name, one of `names`: a pandas DataFrame, or what `grid` was given.
+
+        Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
+        """
+        return self._kind.frame(self._frame(name))
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        from bmx_grid.evaluations.stored_tables import read_frame
+
+        tables = self._tables()
+        if name not in tables:
+            raise DataMissingError(f"{self.folder}: {unknown('table', name, tables)} Choose its evaluation.")
+        return read_frame(tables[name])
+
+    def _tables(self) -> dict[str, Path]:
+        """Name -> file."""
+        from bmx_grid.sweep.output import table_files
+
+        return table_files(self.folder)
+
+    settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
+    grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
+    scores = _table("scores", "One row per segment and setting: human score, the metric alone and at each point.")
+    correlations = _table("correlations", "Correlation with human judgements at segment and system level.")
+    tests = _table("tests", "Every comparison with difference, interval, p and adjusted p.")
+    verdicts = _table("verdicts", "The verdict on each metric and explainer.")
+
+    @functools.cached_property
+    def analysis(self) -> Analysis:
+        """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
+        from bmx_grid.analysis.load import load_table, tables_beside
+        from bmx_grid.analysis.questions import analyse_table
+
+        table = load_table(self.folder)
+        return analyse_table(table, tables_beside(table))
+
+    def plot(
+        self,
+        language_pair: str | None = None,
+        metric: str | None = None,
+        explainer: str | None = None,
+        dataset: str | None = None,
+    ) -> Figure:
+        """The grid of one setting: correlation over p with a line per w.
+
+        A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
+        Raises ConfigError for an unknown name, and where several settings fit.
+        """
+        from bmx_grid.report.canvas import style
+        from bmx_grid.report.figures import correlation_over_p
+
+        row = chosen_setting(self.analysis.table.settings, (dataset, language_pair, metric, explainer))
+        with style():
+            figure: Any = correlation_over_p(self.analysis, row)
+
+        def picture() -> bytes:
+            image = io.BytesIO()
+            figure.savefig(image, format="png", dpi=110)
+            return image.getvalue()
+
+        # Else a notebook shows a figure that pyplot did not make as a line of text.
+        figure._repr_png_ = picture
+        return figure  # type: ignore[no-any-return]
+
+    def words(
+        self,
+        language_pair: str | None = None,
+        metric: str | None = None,
+        explainer: str | None = None,
+        dataset: str | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+    ) -> Words:
+        """The attribution of each word, in one setting: `frame` has a row per word, a notebook shows coloured words.
+
+        ids: of segments; all without. The sweep is planned again, and the attributions are those in its cache:
+        DataMissingError says if they, or the sweep's data, are gone. Names as for `plot`.
+        """
+        import pandas as pd
+
+        from bmx_grid.analysis.examples import sides_of
+        from bmx_grid.api.sweep_plan import plan_sweep
+
+        # Attributions are of the sweep's own seed, and a dry run asks no server.
+        config = {**self._configuration(), "seeds": [], "dry_run": True}
+        plan = plan_sweep(config).plan
+        explained = [setting for setting in plan.settings if setting.explainer is not None]
+        if not explained and plan.failed:
+            failure = plan.failed[0]
+            raise DataMissingError(f"{self.folder}: {failure.label}: {failure.reason}")
+        names = (dataset, language_pair, metric, explainer)
+        place = chosen_setting([setting.names for setting in explained], names)
+        setting = explained[place]
+        if setting.missing:
+            raise DataMissingError(f"{setting.label}: attributions are not in the cache; run the sweep again with it.")
+        finished = setting.finished()
+        stored = finished.scores
+        texts = {role: finished.words_of(role) for role in stored.by_role}
+        segments = setting.segments.segments
+        known = {segment.id for segment in segments}
+        wanted = known if ids is None else set(listed("ids", ids))
+        for name in sorted(wanted - known):
+            first_ids = sorted(known)[:10]
+            raise ConfigError(f"ids: {unknown('segment', name, first_ids)}")
+        rows = []
+        for row, segment in enumerate(segments):
+            if segment.id not in wanted:
+                continue
+            score = float(stored.base_scores[row])
+            for side in sides_of(setting, stored, texts, row):
+                values = zip(side.words, side.attributions.tolist(), strict=True)
+                for position, (word, value) in enumerate(values):
+                    rows.append((segment.id, segment.system, score, side.role, position, word, value))
+        columns = ["id", "system", "score", "side", "position", "word", "attribution"]
+        return Words(setting.names, pd.DataFrame(rows, columns=columns))
+
+    def _configuration(self) -> Mapping[str, Any]:
+        """That of the sweep where it ran in this process, else that in its folder. Raises DataMissingError."""
+        import yaml
+
+        if self._config is not None:
+            return self._config
+        file = self.folder / "config.yaml"
+        if not file.is_file():
+            raise DataMissingError(f"{self.folder} has no config.yaml, which says where its data and attributions are.")
+        config: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return config
+
+    def summary(self) -> str:
+        """The answer first, a line per metric and explainer; then a table of the settings, or of the metrics alone."""
+        lines, frame = self._answer()
+        table = ""
+        if len(frame):
+            table = frame.to_string(index=False, float_format=FOUR_DIGITS)
+        return "\n".join([*lines, "", table]).strip()
+
+    def __repr__(self) -> str:
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        n_tables = counted(len(self.names), "table")
+        return f"Run({str(self.folder)!r}: {n_tables}{failed})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answer, and numbers of every setting; of metrics alone, correlations."""
+        lines, frame = self._answer()
+        table = ""
+        if len(frame):
+            table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format=FOUR_DIGITS)
+        names = ", ".join(self.names) or "no tables"
+        footer = _paragraph(f"{self.folder}: {names}.")
+        return "".join([*map(_paragraph, lines), table, footer])
+
+    def _answer(self) -> tuple[Sequence[str], pd.DataFrame]:
+        """The answer, and a table with the gains at the fixed points and their intervals."""
+        import pandas as pd
+
+        lines: list[str] = []
+        if self.n_failed:
+            failures = counted(self.n_failed, "failure")
+            lines.append(f"{failures}.")
+        if "grid" in self.names:
+            from bmx_grid.analysis.headline import answer
+
+            frame, columns = self._gains()
+            names: tuple[str, ...] = FACTORS
+            lines = [*answer(self.analysis), *lines]
+        elif "correlations" in self.names:
+            frame = self._frame("correlations")
+            columns = {name: name for name in ("value", "low", "high")}
+            names = (*FACTORS[:3], "level", "grouping", "statistic")
+        else:
+            return lines, pd.DataFrame()
+        # Names that are the same in all rows say nothing, but one is needed.
+        varied = [name for name in names if frame[name].nunique() > 1] or [names[-1]]
+        shown = frame[[*varied, *columns]].rename(columns=columns)
+        return lines, shown.dropna(axis=1, how="all")
+
+    def _gains(self) -> tuple[pd.DataFrame, dict[str, str]]:
+        """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
+        import pandas as pd
+
+        from bmx_grid.analysis.gains import declared_points
+        from bmx_grid.analysis.points import point_name
+        from bmx_grid.evaluations.boost_evidence import PUBLISHED
+
+        rows = [row for row in self.analysis.ask(declared_points) if row.point == PUBLISHED]
+        tested = []
+        for row in rows:
+            if not math.isnan(row.low):
+                tested.append((*row.setting, row.gain, row.low, row.high))
+        factors = list(FACTORS)
+        gains = pd.DataFrame(tested, columns=[*factors, "gain", "low", "high"])
+        frame = self._frame("settings").merge(gains, on=factors, how="left")
+        points = {point_name(row.explainer, row.w, row.p) for row in rows}
+        point = points.pop() if len(points) == 1 else "the fixed point"
+        columns = {"n_used": "segments", "baseline": "metric alone", "gain": f"gain at {point}"}
+        columns |= {"low": "low", "high": "high", "best": "in-sample best"}
+        return frame, columns
