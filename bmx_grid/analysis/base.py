@@ -15,6 +15,7 @@ LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Tab
 from __future__ import annotations
 
 import itertools
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -95,7 +96,8 @@ class GridTable:
         alone = self.correlation[:, :, self.w == 1][:, :, 0]
         # Rows with w = 1 are one number at every p; some tables leave it undefined at a few.
         first = np.argmax(~np.isnan(alone), axis=1)
-        return np.asarray(alone[np.arange(len(alone)), first], dtype=np.float64)
+        rows = np.arange(len(alone))
+        return np.asarray(alone[rows, first], dtype=np.float64)
 
     @cached_property
     def boosted(self) -> Flags:
@@ -119,12 +121,13 @@ class GridTable:
 
     def where(self, keeps: Callable[[SettingKey], bool]) -> GridTable:
         """The settings that a function of their names is true of."""
-        return self.take(np.array(list(map(keeps, self.settings)), dtype=np.bool_))
+        keep = list(map(keeps, self.settings))
+        return self.take(np.array(keep, dtype=np.bool_))
 
     def take(self, keep: Flags) -> GridTable:
         """The settings where `keep`, bool[S], is true."""
         settings = tuple(self.settings[row] for row in np.flatnonzero(keep))
-        return GridTable(settings, self.p, self.w, self.correlation[keep], self.side, self.left_out, self.origin)
+        return replace(self, settings=settings, correlation=self.correlation[keep])
 
     def factor_levels(self, factor: str) -> list[str]:
         """The names of a factor that occur, sorted."""
@@ -189,7 +192,8 @@ class Given:
     @cached_property
     def constructed(self) -> tuple[str, ...]:
         """The data sets whose segments were made up, sorted."""
-        return tuple(sorted({row.dataset for row in self.settings if row.constructed}))
+        datasets = {row.dataset for row in self.settings if row.constructed}
+        return tuple(sorted(datasets))
 
     @property
     def judged(self) -> bool:
@@ -225,7 +229,9 @@ class Cell:
         """The value as it is shown."""
         if self.words is not None:
             return self.words
-        return self.value if isinstance(self.value, str) else number(self.value, self.form)
+        if isinstance(self.value, str):
+            return self.value
+        return number(self.value, self.form)
 
 
 class WideRow:
@@ -258,7 +264,9 @@ class Column:
         elif not isinstance(row, Mapping):
             row = vars(row)
         value = row[self.name]
-        value = value.item() if hasattr(value, "item") else value  # of NumPy: its types are no cell values
+        # NumPy's types are no cell values.
+        if hasattr(value, "item"):
+            value = value.item()
         # Cells hold no flags: one counts 1 or 0.
         if isinstance(value, bool):
             value = int(value)
@@ -268,8 +276,10 @@ class Column:
             value = value.value
         # Ends in columns of their own, of rows that hold no estimates.
         if self.ends is not None:
-            words = with_interval(value, row[self.ends[0]], row[self.ends[1]], self.form)
-        return Cell(value, self.form, words, bool(self.marked and row[self.marked]))
+            low, high = self.ends
+            words = with_interval(value, row[low], row[high], self.form)
+        marked = bool(self.marked and row[self.marked])
+        return Cell(value, self.form, words, marked)
 
 
 @dataclass(frozen=True)
@@ -292,7 +302,8 @@ class Table:
 
     def __post_init__(self) -> None:
         if len(set(self.header)) < len(self.header):
-            raise ValueError(f"{self.stem}: a column name is given twice: {', '.join(self.header)}")
+            names = ", ".join(self.header)
+            raise ValueError(f"{self.stem}: a column name is given twice: {names}")
         for row in self.rows:
             if len(row) != len(self.header):
                 raise ValueError(f"{self.stem}: {len(row)} cells for {len(self.header)} columns")
@@ -317,13 +328,15 @@ class Table:
         """
         shown = [name if isinstance(name, Column) else Column(name) for name in columns]
         group_by = [Column(name) for name in by]
-        groups: dict[tuple[Any, ...], list[tuple[Cell, ...]]] = {}
-        for row in rows if isinstance(rows, Sequence) else rows.to_dict("records"):
+        records = rows if isinstance(rows, Sequence) else rows.to_dict("records")
+        by_group: dict[tuple[Any, ...], list[tuple[Cell, ...]]] = {}
+        for row in records:
             group = tuple(column.cell(row).value for column in group_by)
             cells = tuple(column.cell(row) for column in shown)
-            groups.setdefault(group, []).append(cells)
+            by_group.setdefault(group, []).append(cells)
         header = tuple(column.header or factor_in_words(column.name) for column in shown)
-        return cls(stem, title, header, tuple(map(tuple, groups.values())), tuple(notes), names, brief, data)
+        groups = tuple(map(tuple, by_group.values()))
+        return cls(stem, title, header, groups, tuple(notes), names, brief, data)
 
     @property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
@@ -354,7 +367,9 @@ class Table:
 def highest_first(value: float) -> tuple[bool, float]:
     """The place of a number among others in descending order, NaN at the end."""
     # NaN compares as neither less nor greater: a flag before the number keeps the order total.
-    return (True, 0.0) if value != value else (False, -value)
+    if math.isnan(value):
+        return (True, 0.0)
+    return (False, -value)
 
 
 def rows_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any, list[Element]]:

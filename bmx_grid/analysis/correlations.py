@@ -76,11 +76,18 @@ class MetricRow(WideRow):
     @property
     def columns(self) -> dict[str, Any]:
         """The names, all correlations, then the ends of their intervals, and ranks."""
-        names = dict(zip(OF_METRIC, (self.dataset, self.language_pair, self.metric), strict=True))
-        values = {name: estimate.value for name, estimate in self.correlations.items()}
-        lows = {f"{name}_low": estimate.low for name, estimate in self.correlations.items()}
-        highs = {f"{name}_high": estimate.high for name, estimate in self.correlations.items()}
-        return {**names, **values, **lows, **highs, **{f"{level} rank": rank for level, rank in self.ranks.items()}}
+        names = (self.dataset, self.language_pair, self.metric)
+        columns: dict[str, Any] = dict(zip(OF_METRIC, names, strict=True))
+        # The ends stand behind all values, as two blocks.
+        for name, estimate in self.correlations.items():
+            columns[name] = estimate.value
+        for name, estimate in self.correlations.items():
+            columns[f"{name}_low"] = estimate.low
+        for name, estimate in self.correlations.items():
+            columns[f"{name}_high"] = estimate.high
+        for level, rank in self.ranks.items():
+            columns[f"{level} rank"] = rank
+        return columns
 
 
 @dataclass(frozen=True)
@@ -98,12 +105,16 @@ class MetricsAlone:
 
 def compute(given: Given) -> MetricsAlone:
     """How metrics alone agree with people."""
-    known = set(given.frames)
-    return MetricsAlone(
-        correlations=_correlations(given) if "correlations" in known else None,
-        systems=_systems(given.rows("systems", SystemRow)) if "systems" in known else None,
-        ceilings=given.rows("ceilings", CeilingRow) if "ceilings" in known else None,
-    )
+    correlations = None
+    systems = None
+    ceilings = None
+    if "correlations" in given.frames:
+        correlations = _correlations(given)
+    if "systems" in given.frames:
+        systems = _systems(given.rows("systems", SystemRow))
+    if "ceilings" in given.frames:
+        ceilings = given.rows("ceilings", CeilingRow)
+    return MetricsAlone(correlations, systems, ceilings)
 
 
 def tables(result: MetricsAlone) -> Iterator[Table]:
@@ -111,42 +122,53 @@ def tables(result: MetricsAlone) -> Iterator[Table]:
     if result.correlations:
         title = "correlation of the metrics alone with human judgements"
         yield _table("metrics", title.capitalize(), result.correlations, brief=True)
-        for dataset, rows in sorted(rows_by(result.correlations, lambda row: row.dataset).items()):
-            yield _table(file_stem(f"metrics_{dataset}"), f"{dataset}: {title}", rows, brief=False)
+        by_dataset = rows_by(result.correlations, lambda row: row.dataset)
+        for dataset, rows in sorted(by_dataset.items()):
+            stem = file_stem(f"metrics_{dataset}")
+            yield _table(stem, f"{dataset}: {title}", rows, brief=False)
     if result.ceilings:
         numbers = [Column(name, form=".3g") for name in ("raters", "reliability", "ceiling")]
         columns = (*PAIR, Column("human", "human score"), *numbers)
         yield Table.of("ceilings", "What any metric can reach", result.ceilings, columns, [OF_CEILINGS], names=3)
-    for pair, systems in rows_by(result.systems or [], lambda row: row.pair).items():
-        if len({row.system for row in systems}) > 1:
-            yield _table_of_systems(pair, systems)
+    by_pair = rows_by(result.systems or [], lambda row: row.pair)
+    for pair, rows_of_pair in by_pair.items():
+        systems = {row.system for row in rows_of_pair}
+        if len(systems) > 1:
+            yield _table_of_systems(pair, rows_of_pair)
 
 
 def _primary(rows: Sequence[Any], human: Callable[[Any], str]) -> list[Any]:
     """The rows on the metric alone and the first human score of each language pair."""
     alone = [row for row in rows if row.point == BASE]
     # Of several judgements the first is the primary one.
-    first = first_by(alone, lambda row: row.pair)
-    return [row for row in alone if human(row) == human(first[row.pair])]
+    primary: dict[tuple[str, str], str] = {}
+    for row in alone:
+        primary.setdefault(row.pair, human(row))
+    return [row for row in alone if human(row) == primary[row.pair]]
 
 
 def _correlations(given: Given) -> list[MetricRow]:
     """The correlations of all metrics, the best of a language pair first: by its rank, or its first correlation."""
     estimates: dict[tuple[str, str, str], dict[str, Estimate]] = {}
-    for row in _primary(given.rows("correlations", CorrelationRow), lambda row: row.human):
+    rows_of_table = given.rows("correlations", CorrelationRow)
+    for row in _primary(rows_of_table, lambda row: row.human):
         column = COLUMN_OF_STATISTIC.get((row.level, row.grouping, row.statistic))
-        if column is not None:  # the same for every explainer
+        if column is not None:
+            # A metric alone is the same with every explainer: its first row counts.
             estimates.setdefault(row.metric_alone, {}).setdefault(column, row.value)
-    ranking = [rank for rank in given.rows("ranking", Rank) if rank.rank > 0]
-    ranks = {key: rank.rank for key, rank in first_by(ranking, lambda row: (*row.metric_alone, row.level)).items()}
     known = sorted(set().union(*estimates.values()))
-    ranked = {rank.level for rank in ranking}
+    ranks: dict[tuple[str, ...], float] = {}
+    for rank in given.rows("ranking", Rank):
+        # Rank 0 stands for none.
+        if rank.rank > 0:
+            ranks.setdefault((*rank.metric_alone, rank.level), float(rank.rank))
+    ranked = {level for *_, level in ranks}
     levels = [level for level in RANKED_LEVELS if level in ranked]
     # All rows get the same columns, so that they make one table.
     rows = []
     for names, by_column in estimates.items():
         correlations = {column: by_column.get(column, NOTHING) for column in known}
-        ranks_of_metric = {level: float(ranks.get((*names, level), math.nan)) for level in levels}
+        ranks_of_metric = {level: ranks.get((*names, level), math.nan) for level in levels}
         rows.append(MetricRow(*names, correlations, ranks_of_metric))
     first = next((column for column in COLUMN_OF_STATISTIC.values() if column in known), "")
 
@@ -161,26 +183,35 @@ def _correlations(given: Given) -> list[MetricRow]:
 
 def _table(stem: str, title: str, rows: Sequence[MetricRow], *, brief: bool) -> Table:
     # Columns without a defined number in these rows are left out: each data set has other judgements.
-    values = []
+    numbers = []
     for name in BRIEF_COLUMNS if brief else COLUMN_OF_STATISTIC.values():
-        if not all(math.isnan(row.correlations.get(name, NOTHING).value) for row in rows):
-            values.append(Column(name, form=".3f", ends=(f"{name}_low", f"{name}_high")))
-    ranks = []
+        values = [row.correlations.get(name, NOTHING).value for row in rows]
+        if not all(map(math.isnan, values)):
+            ends = (f"{name}_low", f"{name}_high")
+            numbers.append(Column(name, form=".3f", ends=ends))
     for level in rows[0].ranks:
         if not all(math.isnan(row.ranks[level]) for row in rows):
-            ranks.append(Column(f"{level} rank", form=".0f"))
-    names = ["dataset"] * (len({row.dataset for row in rows}) > 1)
-    columns = (*names, Column("language_pair", "pair"), "metric", *values, *ranks)
+            numbers.append(Column(f"{level} rank", form=".0f"))
+    names: list[str | Column] = [Column("language_pair", "pair"), "metric"]
+    datasets = {row.dataset for row in rows}
+    if len(datasets) > 1:
+        names.insert(0, "dataset")
+    # In brief there are no columns that the second note explains.
     notes = (OF_CORRELATIONS[0], *OF_CORRELATIONS[2:]) if brief else OF_CORRELATIONS
-    return Table.of(stem, title, rows, columns, notes, by=PAIR, names=2 + len(names), brief=brief)
+    columns = [*names, *numbers]
+    return Table.of(stem, title, rows, columns, notes, by=PAIR, names=len(names), brief=brief)
 
 
 def _systems(systems: Sequence[SystemRow]) -> list[SystemRow]:
     """The systems of each language pair, each metric once, the best by people first."""
     alone = _primary(systems, lambda row: row.human_name)
     rows = first_by(alone, lambda row: (*row.metric_alone, row.system))
-    # Rank 0 is no rank: what people did not score stands last.
-    return sorted(rows.values(), key=lambda row: (row.human_rank or math.inf, row.system))
+
+    def order(row: SystemRow) -> tuple[float, str]:
+        # Rank 0 is no rank: what people did not score stands last.
+        return row.human_rank or math.inf, row.system
+
+    return sorted(rows.values(), key=order)
 
 
 def _table_of_systems(pair: tuple[str, ...], systems: Sequence[SystemRow]) -> Table:
@@ -188,19 +219,25 @@ def _table_of_systems(pair: tuple[str, ...], systems: Sequence[SystemRow]) -> Ta
     in_order = sorted(systems, key=lambda row: (row.explainer, row.metric))
     metrics = dict.fromkeys(row.metric for row in in_order)
     rows: list[dict[str, Any]] = []
-    for system, of_metrics in rows_by(systems, lambda row: row.system).items():
+    by_system = rows_by(systems, lambda row: row.system)
+    for system, of_metrics in by_system.items():
         first = of_metrics[0]
         ranks = dict.fromkeys(metrics, UNDEFINED)
         for row in of_metrics:
             ranks[row.metric] = _range(row.rank, row.rank_low, row.rank_high)
-        people = _range(first.human_rank, first.human_rank_low, first.human_rank_high)
-        rows.append(
-            {"system": system, "human": first.human, "people": people, "cluster": first.human_rank_cluster, **ranks}
-        )
+        row_of_system = {
+            "system": system,
+            "human": first.human,
+            "people": _range(first.human_rank, first.human_rank_low, first.human_rank_high),
+            "cluster": first.human_rank_cluster,
+        }
+        rows.append({**row_of_system, **ranks})
     columns = ("system", Column("human", "human score", ".3f"), Column("people", "rank by people"), *metrics)
+    notes = [f"Human score: {systems[0].human_name}.", *OF_RANKS]
+    clusters = {row.human_rank_cluster for row in systems}
     # Without lines between clusters there is nothing to explain about them.
-    one_cluster = len({row.human_rank_cluster for row in systems}) < 2
-    notes = (f"Human score: {systems[0].human_name}.", *OF_RANKS[one_cluster:])
+    if len(clusters) < 2:
+        notes.remove(OF_RANKS[0])
     title = f"{' '.join(pair)}: ranks of the systems by people and by metrics"
     stem = file_stem(f"systems_{'_'.join(pair)}")
     return Table.of(stem, title, rows, columns, notes, by=["cluster"])
@@ -209,6 +246,8 @@ def _table_of_systems(pair: tuple[str, ...], systems: Sequence[SystemRow]) -> Ta
 def _range(rank: int, low: int, high: int) -> str:
     """A rank with its range, as "1-6"; alone where nothing could be drawn."""
     # Rank 0 stands for none.
-    if not rank:
+    if rank == 0:
         return UNDEFINED
-    return f"{low}-{high}" if high else str(rank)
+    if high == 0:
+        return str(rank)
+    return f"{low}-{high}"

@@ -67,11 +67,14 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[E
     planned = {setting.names: setting for setting in plan.settings}
     best: dict[str, SettingResult] = {}
     for result in results:
-        gain = _point(result)[2]
-        # What a control marks explains nothing; outside the plan no attributions are at hand.
-        if {*CONTROLS} & {*result.names} or result.names not in planned or not math.isfinite(gain):
+        *_, gain = _point(result)
+        # What a control marks explains nothing.
+        is_control = not set(CONTROLS).isdisjoint(result.names)
+        # Outside the plan no attributions are at hand.
+        if is_control or result.names not in planned or not math.isfinite(gain):
             continue
-        if result.explainer not in best or gain > _point(best[result.explainer])[2]:
+        *_, best_gain = _point(best.get(result.explainer, result))
+        if result.explainer not in best or gain > best_gain:
             best[result.explainer] = result
     examples: list[Example] = []
     for _, result in sorted(best.items()):
@@ -81,12 +84,14 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[E
 
 def _point(result: SettingResult) -> tuple[float, float, float]:
     """w, p, and the gain there."""
-    if math.isfinite(result.published.gain):
-        return result.published.w, result.published.p, result.published.gain
+    published = result.published
+    if math.isfinite(published.gain):
+        return published.w, published.p, published.gain
     return result.grid.best_w, result.grid.best_p, result.gain
 
 
 def _movers(result: SettingResult, setting: Setting) -> list[Example]:
+    """The segments that rise and fall by the most ranks; none where no segment moves."""
     w, p, _ = _point(result)
     spec = result.spec
     assert spec is not None, "it has a gain, and so a grid"
@@ -96,11 +101,13 @@ def _movers(result: SettingResult, setting: Setting) -> list[Example]:
     human = setting.segments.human_scores
     boosted = boosted_scores(spec.aggregation, spec.side, p, w, base, stored.ground_truth, stored.hypothesis)
     # Ranks count among the segments that all three score.
-    used = np.flatnonzero(np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human))
+    scored = np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human)
+    used = np.flatnonzero(scored)
     if len(used) == 0:
         return []
     scores = {"metric": base[used], "boosted": boosted[used], "human": human[used]}
-    ranks = {name: average_ranks(-values) for name, values in scores.items()}  # 1 is the best
+    # Of negative scores, so that 1 is the best.
+    ranks = {name: average_ranks(-values) for name, values in scores.items()}
     rise = ranks["metric"] - ranks["boosted"]
     words = {role: finished.words_of(role) for role in stored.by_role}
     examples = []
@@ -108,11 +115,21 @@ def _movers(result: SettingResult, setting: Setting) -> list[Example]:
         # Where nothing rises, both are the first segment, which shows nothing.
         if rise[row] == 0:
             continue
-        ranked_scores = {name: RankedScore(float(scores[name][row]), float(ranks[name][row])) for name in scores}
+        ranked_scores = {}
+        for name, values in scores.items():
+            ranked_scores[name] = RankedScore(float(values[row]), float(ranks[name][row]))
         place = int(used[row])
-        sides = sides_of(setting, stored, words, place)
         segment = setting.segments.segments[place].id
-        examples.append(Example(segment, result.names, w, p, len(used), sides, **ranked_scores))
+        example = Example(
+            segment=segment,
+            names=result.names,
+            w=w,
+            p=p,
+            n=len(used),
+            sides=sides_of(setting, stored, words, place),
+            **ranked_scores,
+        )
+        examples.append(example)
     return examples
 
 
@@ -121,26 +138,37 @@ def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows
     tags = setting.segments.judgements.tags
     sides = []
     for role, values in stored.by_role.items():
-        texts = words[role][row]
-        flags = marked(tags[role], row, texts) if role in tags else (False,) * len(texts)
-        sides.append(ExampleSide(role, texts, values[row], flags))
+        text = words[role][row]
+        flags = (False,) * len(text)
+        if role in tags:
+            flags = marked(tags[role], row, text)
+        sides.append(ExampleSide(role, text, values[row], flags))
     return sides
 
 
 def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
-    """Which words of a text people marked, from tags on words of their own; those without a tag are not marked."""
+    """A flag per word of a text whether people marked it, from tags on words of their own.
+
+    row: the segment, among those of the tags. A word without a tag is not marked.
+    """
     tokens = tags.words[row]
     bad = tags.labels[row]
-    if tokens and tokens[-1] == EOS:  # not a word of the text, where its letters would be looked for
+    # `<EOS>` is not a word of the text, where its letters would be looked for.
+    if tokens and tokens[-1] == EOS:
         tokens = tokens[:-1]
         bad = bad[:-1]
-    carried, _ = carry_labels(align(tokens, words), bad)
+    alignment = align(tokens, words)
+    carried, _ = carry_labels(alignment, bad)
     return tuple(carried.tolist())
 
 
 def strengths(attributions: Sequence[Floats]) -> list[Floats]:
     """float64[n] for each side, |attribution| relative to the largest of all sides; 0 where undefined or all are 0."""
     # One scale for all sides: a reader compares the colours of source, reference and hypothesis.
-    finite = [np.where(np.isfinite(values), np.abs(values), 0.0) for values in attributions]
-    largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
-    return [values / largest if largest > 0 else values for values in finite]
+    sizes = [np.where(np.isfinite(values), np.abs(values), 0.0) for values in attributions]
+    largest = 0.0
+    for values in sizes:
+        largest = max(largest, float(values.max(initial=0.0)))
+    if largest == 0:
+        return sizes
+    return [values / largest for values in sizes]

@@ -11,22 +11,11 @@ import numpy as np
 
 from bmx_grid.analysis import answers, marked_words, placebos
 from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by
-from bmx_grid.analysis.gains import (
-    CLUSTERED,
-    COUNTED,
-    MARKED,
-    SIGN_TEST,
-    SUMMARY_COLUMNS,
-    DeclaredGain,
-    FixedSummary,
-    SettingAtPoints,
-    at_points,
-    declared,
-    overview,
-    real_at_points,
-)
+from bmx_grid.analysis.declared_gains import MARKED, DeclaredGain, declared
+from bmx_grid.analysis.gain_summaries import CLUSTERED, COUNTED, SIGN_TEST, SUMMARY_COLUMNS
+from bmx_grid.analysis.gains import FixedSummary, SettingAtPoints, at_points, overview, real_at_points
 from bmx_grid.analysis.points import chosen_points, points_in_words
-from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label, with_interval, written
+from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.sweep.results import SeedRow
 
@@ -81,6 +70,8 @@ def compute(given: Given) -> Headline:
     n_tested = sum(not math.isnan(row.p_holm) for row in tested)
     n_survive = sum(row.survives for row in tested)
     labels = [setting.label for setting in table.settings]
+    defined = [row for row in tested if not math.isnan(row.gain)]
+    boosted = table.correlation[:, :, table.boosted]
     return Headline(
         headline=[] if given.judged else _sentences(given),
         overview=given.ask(overview),
@@ -88,11 +79,11 @@ def compute(given: Given) -> Headline:
         n_settings=len(table),
         n_correlations=table.n_boosted,
         n_settings_without_controls=len(given.real),
-        n_undefined=int(np.isnan(table.correlation[:, :, table.boosted]).sum()),
+        n_undefined=int(np.isnan(boosted).sum()),
         left_out=table.left_out,
         grid={"p": table.p, "w": table.w, "side": table.side},
         single_gains={"tested": n_tested, "survive": n_survive},
-        tested_gains=_with_seeds([row for row in tested if not math.isnan(row.gain)], given.rows("seeds", SeedRow)),
+        tested_gains=_with_seeds(defined, given.rows("seeds", SeedRow)),
         settings=dict(zip(labels, given.ask(at_points), strict=True)),
     )
 
@@ -121,16 +112,20 @@ def not_evidence(given: Given) -> list[str]:
     """A sentence where segments of the sweep were made up."""
     if not given.constructed:
         return []
-    return [f"constructed sample: not evidence ({named(list(map(written, given.constructed)))})."]
+    datasets = [written(name) for name in given.constructed]
+    return [f"constructed sample: not evidence ({named(datasets)})."]
 
 
 def tables(result: Headline) -> Iterator[Table]:
     """Per explainer its point and what it gains there, without verdicts; every setting; gains that were tested."""
     notes = [COUNTED, f"{CLUSTERED} {SIGN_TEST}", result.points]
-    columns: tuple[Any, ...] = ("explainer", Column("used_w", "w", "g"), Column("used_p", "p", "g"), *SUMMARY_COLUMNS)
     if result.headline and result.overview:
-        rows = [{"explainer": name, **vars(row), "total": name == ALL} for name, row in result.overview.items()]
+        point = (Column("used_w", "w", "g"), Column("used_p", "p", "g"))
+        rows = []
+        for name, row in result.overview.items():
+            rows.append({"explainer": name, **vars(row), "total": name == ALL})
         title = "Gains at one (w, p) per explainer"
+        columns: tuple[Any, ...] = ("explainer", *point, *SUMMARY_COLUMNS)
         yield Table.of("overview", title, rows, columns, notes, by=["total"], brief=True)
     columns = (
         *FACTORS,
@@ -142,23 +137,33 @@ def tables(result: Headline) -> Iterator[Table]:
         Column("fixed", form=".4f"),
         Column("fixed_gain", "gain at fixed", "+.4f", marked="survives"),
     )
-    settings = result.settings.values()
-    shown = [row if row.best_w < 1 else replace(row, best_p=math.nan) for row in settings]  # p means nothing at w = 1
-    notes = [OF_SETTINGS, MARKED, *(f"Left out: {part}." for part in result.left_out), result.points]
+    shown = []
+    for setting in result.settings.values():
+        # p means nothing at w = 1.
+        if not setting.best_w < 1:
+            setting = replace(setting, best_p=math.nan)
+        shown.append(setting)
+    left_out = [f"Left out: {part}." for part in result.left_out]
+    notes = [OF_SETTINGS, MARKED, *left_out, result.points]
     yield Table.of("settings", "Every setting", shown, columns, notes, names=4)
     yield from _table_of_tests(result.tested_gains)
 
 
 def _with_seeds(tested: Sequence[DeclaredGain], seeds: Sequence[SeedRow]) -> Sequence[DeclaredGain]:
-    """The tested gains with their spread over other draws of the explainer, where there are any."""
+    """The tested gains as rows with their spread over other seeds of the explainer; as they are without any seed.
+
+    seeds: the gain with each seed, of all settings and points.
+    """
     if not seeds:
         return tested
     by_point = rows_by(seeds, lambda row: (row.setting_names, row.point))
     seeded = []
     for row in tested:
+        gains = [seed.gain for seed in by_point.get((row.setting, row.point), [])]
         # A setting without repeats keeps its row, with an unknown spread.
-        drawn = [seed.gain for seed in by_point.get((row.setting, row.point), [])] or [math.nan]
-        seeded.append(SeededGain(**vars(row), lowest=min(drawn), highest=max(drawn)))
+        if not gains:
+            gains = [math.nan]
+        seeded.append(SeededGain(**vars(row), lowest=min(gains), highest=max(gains)))
     return seeded
 
 
@@ -181,10 +186,10 @@ def _table_of_tests(tested: Sequence[DeclaredGain]) -> Iterator[Table]:
         Column("clusters", form=",.0f"),
         *spread,
     )
-    families = "; ".join(sorted({str(row.family) for row in known}))
+    families = sorted({str(row.family) for row in known})
     notes = (
         "Gain at the declared point with its 95 % interval by a bootstrap of clusters of segments; p of the test "
-        f"{known[0].test}, and corrected by Holm within its family ({families}).",
+        f"{known[0].test}, and corrected by Holm within its family ({'; '.join(families)}).",
         MARKED,
         *OF_SEEDS[: len(spread)],
     )
@@ -208,13 +213,15 @@ def _sentences(given: Given) -> list[str]:
         f"{counted(all_of.clusters, 'language pair')} have a mean gain above 0 (one-sided sign test "
         f"{p_in_words(all_of.sign_p)})."
     ]
-    labels = [setting_label(*row.setting_names) for row in real if math.isnan(row.fixed_gain.value)]
+    labels = [row.setting.label for row in real if math.isnan(row.fixed_gain.value)]
     if labels:
-        sentences.append(f"The gain of {counted(len(labels), 'further setting')} is undefined there: {named(labels)}.")
+        undefined = counted(len(labels), "further setting")
+        sentences.append(f"The gain of {undefined} is undefined there: {named(labels)}.")
     # An undefined baseline is neither tied nor beaten.
     known = [row for row in real if math.isfinite(row.baseline)]
+    n_tied = sum(row.ties_baseline for row in known)
     sentences.append(
-        f"For {sum(row.ties_baseline for row in known)} of {counted(len(known), 'setting')} the best is the metric "
+        f"For {n_tied} of {counted(len(known), 'setting')} the best is the metric "
         "alone: no (w, p) with w other than 1 improves them."
     )
     return sentences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -46,16 +46,20 @@ def tables_beside(table: GridTable) -> Tables:
     # Without it nothing tells whether the other tables are of the same sweep.
     if "settings" not in files:
         return Tables({})
+    settings = files["settings"]
     known = set(tables["settings"].columns)
-    missing = [name for name in (*FACTORS, *columns_of(SettingsRow)) if name not in known]
+    needed = (*FACTORS, *columns_of(SettingsRow))
+    missing = [name for name in needed if name not in known]
     if missing:
         warnings.warn(
-            f"{files['settings']}: no column {', '.join(missing)}; it was written by {version_of(files['settings'])}, "
+            f"{settings}: no column {', '.join(missing)}; it was written by {version_of(settings)}, "
             "or edited. It and the tables beside it are not read: run the sweep again (what was scored is kept).",
             stacklevel=2,
         )
         return Tables({})
-    return tables if _is_of(table, tables) else Tables({})
+    if not _is_of(table, tables):
+        return Tables({})
+    return tables
 
 
 def _is_of(table: GridTable, tables: Tables) -> bool:
@@ -63,7 +67,8 @@ def _is_of(table: GridTable, tables: Tables) -> bool:
     baselines = {row.setting_names: row.baseline for row in tables.rows("settings", SettingsRow)}
     beside = np.array([baselines.get(setting, np.nan) for setting in table.settings])
     # A comparison with NaN is false: a setting that the tables lack makes them those of another table.
-    return bool((np.abs(table.baseline - beside) <= EQUAL).all())
+    equal = np.abs(table.baseline - beside) <= EQUAL
+    return bool(equal.all())
 
 
 def load_table(path: Path) -> GridTable:
@@ -77,7 +82,9 @@ def load_table(path: Path) -> GridTable:
 
     file = table_path(path, "grid") if path.is_dir() else path
     if not file.is_file():
-        tables = sorted(other.name for other in path.glob("*.parquet")) if path.is_dir() else []
+        tables: list[str] = []
+        if path.is_dir():
+            tables = sorted(other.name for other in path.glob("*.parquet"))
         there = f" (that folder holds {named(tables)})" if tables else ""
         raise DataMissingError(
             f"there is no results table {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."
@@ -85,10 +92,12 @@ def load_table(path: Path) -> GridTable:
     try:
         if file.name.endswith((".csv", ".csv.gz")):
             # Names repeat for every point of a grid: a dictionary holds each once.
-            table = csv.read_csv(file, convert_options=csv.ConvertOptions(auto_dict_encode=True))
+            options = csv.ConvertOptions(auto_dict_encode=True)
+            table = csv.read_csv(file, convert_options=options)
         else:
             with pq.ParquetFile(file) as parquet:
-                table = parquet.read([name for name in parquet.schema_arrow.names if name in COLUMNS_OF_GRIDS])
+                columns = [name for name in parquet.schema_arrow.names if name in COLUMNS_OF_GRIDS]
+                table = parquet.read(columns)
     except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{file}: not a readable Parquet or CSV table ({first_line(error)}); save or copy it again."
@@ -104,16 +113,26 @@ def of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
     finished = in_order(results)
     spec = finished[0].spec
     assert spec is not None
-    p, w = (np.round(values, DECIMALS) + 0.0 for values in (spec.p, spec.w))  # as they are read from a file
-    _check_alone(w, visible(origin))
+    # As they are read from a file.
+    p = _rounded(np.asarray(spec.p))
+    w = _rounded(np.asarray(spec.w))
+    origin = visible(origin)
+    _check_alone(w, origin)
     settings = tuple(SettingKey(*result.names) for result in finished)
     correlation = np.stack([result.grid.correlation for result in finished])
-    return _checked(GridTable(settings, p, w, correlation, spec.side, (), visible(origin)))
+    table = GridTable(settings, p, w, correlation, spec.side, origin=origin)
+    return _checked(table)
+
+
+def _rounded(values: Floats) -> Floats:
+    """Numbers in the decimals that count; -0.0 becomes 0.0."""
+    return np.round(values, DECIMALS) + 0.0
 
 
 def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
-    """A results table of the columns dataset, language_pair, metric, explainer, side, w, p, correlation, in any order.
+    """The grids of a table of the columns dataset, language_pair, metric, explainer, side, w, p, correlation.
 
+    Columns and rows are in any order; further columns are not read.
     Settings without one defined correlation of the metric alone are left out, and recorded.
     Raises DataError for missing columns, names that are empty or cannot be part of file names, impossible numbers,
     several sides, points that are missing or given twice, and where nothing is left.
@@ -121,35 +140,56 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     import pandas as pd
 
     origin = visible(origin)
+    _check_layout(table, origin)
+    columns: dict[str, Any] = {}
+    for name in TEXT_COLUMNS:
+        columns[name] = _names(table, name, origin)
+    for name in NUMBER_COLUMNS:
+        columns[name] = _numbers(table, name, origin)
+    frame = pd.DataFrame(columns)
+    sides = list(frame["side"].cat.categories)
+    side = _only_side(sides, origin)
+    p = np.unique(frame["p"])
+    w = np.unique(frame["w"])
+    _check_alone(w, origin)
+    _check_points(frame, p, w, origin)
+    # Every setting has every point, once: sorted rows fold into a cube.
+    n_points = len(p) * len(w)
+    frame = frame.sort_values([*SORTED_BY, "p", "w"])
+    names = frame[list(FACTORS)].iloc[::n_points].astype(str)
+    settings = tuple(SettingKey(*setting) for setting in names.itertuples(index=False))
+    correlation = frame["correlation"].to_numpy()
+    cube = correlation.reshape(len(settings), len(p), len(w))
+    grids = GridTable(settings, p, w, cube, side, origin=origin)
+    return _checked(grids)
+
+
+def _check_layout(table: pa.Table, origin: str) -> None:
+    """Raise DataError unless a table has rows, and the columns of a results table once each."""
     missing = [name for name in COLUMNS_OF_GRIDS if name not in table.column_names]
     if missing:
+        expected = ", ".join(COLUMNS_OF_GRIDS)
+        received = ", ".join(table.column_names) or "none"
         raise DataError(
-            f"{origin}: no column {', '.join(missing)}; a results table has {', '.join(COLUMNS_OF_GRIDS)}, "
-            f"this one {', '.join(table.column_names) or 'none'}. Rename columns, or add them."
+            f"{origin}: no column {', '.join(missing)}; a results table has {expected}, "
+            f"this one {received}. Rename columns, or add them."
         )
     for name in COLUMNS_OF_GRIDS:
         if table.column_names.count(name) > 1:
             raise DataError(f"{origin}: more than one column {name}; keep one of them.")
     if table.num_rows == 0:
         raise DataError(f"{origin}: the table has no rows; run the sweep again.")
-    frame = pd.DataFrame({name: _names(table, name, origin) for name in TEXT_COLUMNS})
-    for name in NUMBER_COLUMNS:
-        frame[name] = _numbers(table, name, origin)
-    sides = list(frame["side"].cat.categories)
+
+
+def _only_side(sides: Sequence[str], origin: str) -> str:
+    """The side that all rows are of. Raises DataError for an unknown one, and for several."""
+    known = get_args(UsedWords)
     for side in sides:
-        if side not in get_args(UsedWords):
-            raise DataError(f"{origin}: {unknown('side', side, get_args(UsedWords))}")
+        if side not in known:
+            raise DataError(f"{origin}: {unknown('side', side, known)}")
     if len(sides) > 1:
         raise DataError(f"{origin}: the table holds the sides {' and '.join(sides)}; keep the rows of one of them.")
-    p, w = (np.unique(frame[name]) for name in ("p", "w"))
-    _check_alone(w, origin)
-    _check_points(frame, p, w, origin)
-    # Every setting has every point, once: sorted rows fold into a cube.
-    frame = frame.sort_values([*SORTED_BY, "p", "w"])
-    names = frame[list(FACTORS)].iloc[:: len(p) * len(w)].astype(str)
-    settings = tuple(SettingKey(*setting) for setting in names.itertuples(index=False))
-    cube = frame["correlation"].to_numpy().reshape(len(settings), len(p), len(w))
-    return _checked(GridTable(settings, p, w, cube, sides[0], (), origin))
+    return sides[0]
 
 
 def _check_alone(w: Floats, origin: str) -> None:
@@ -160,73 +200,93 @@ def _check_alone(w: Floats, origin: str) -> None:
 
 
 def _names(table: pa.Table, column: str, origin: str) -> Any:
-    """The names of a column, categories in ascending order."""
+    """The names of a column as a Series, its categories in ascending order.
+
+    Raises DataError for a row without one, for what is no text, and for names that cannot be part of file names.
+    """
     import pyarrow as pa
 
+    stored = table.column(column)
     try:
-        values: Any = table.column(column).cast(pa.string()).dictionary_encode().to_pandas()
+        values: Any = stored.cast(pa.string()).dictionary_encode().to_pandas()
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        kind = table.column(column).type
-        raise DataError(f"{origin}: column {column} holds {kind}, not names; write them as text in UTF-8.") from error
+        raise DataError(
+            f"{origin}: column {column} holds {stored.type}, not names; write them as text in UTF-8."
+        ) from error
     _refuse(values.isna(), f"has no {column}", origin)
-    if column in FACTORS:  # whose names become parts of file names and of columns
-        for name in values.cat.categories:
-            row = int((values == name).argmax())
-            check_name(factor_in_words(column), name, f"{origin}: row {row + 1}")
-    return values.cat.reorder_categories(sorted(values.cat.categories))
+    names = values.cat.categories
+    # The names of factors become parts of file names and of columns.
+    if column in FACTORS:
+        for name in names:
+            first_row = int((values == name).argmax())
+            where = f"{origin}: row {first_row + 1}"
+            check_name(factor_in_words(column), name, where)
+    return values.cat.reorder_categories(sorted(names))
 
 
 def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
     """The numbers of a column; of p and w, which are finite, in the decimals that count."""
     import pyarrow as pa
 
+    stored = table.column(column)
     try:
-        values = np.asarray(table.column(column).cast(pa.float64()).to_numpy(), dtype=np.float64)
+        numbers = stored.cast(pa.float64()).to_numpy()
     except pa.ArrowException as error:
-        kind = table.column(column).type
-        raise DataError(f"{origin}: column {column} holds {kind}, not numbers; correct the table.") from error
+        raise DataError(f"{origin}: column {column} holds {stored.type}, not numbers; correct the table.") from error
+    values = np.asarray(numbers, dtype=np.float64)
     if column == "correlation":
-        _refuse(np.abs(values) > 1 + 1e-9, "has a correlation outside [-1, 1]", origin, values)
+        outside = np.abs(values) > 1 + 1e-9
+        _refuse(outside, "has a correlation outside [-1, 1]", origin, values)
         return values
     _refuse(~np.isfinite(values), f"has no finite {column}", origin)
     if column == "w":
-        _refuse((values < 0) | (values > 1), "has w outside [0, 1]; w is the share of the metric", origin, values)
-    return np.round(values, DECIMALS) + 0.0
+        outside = (values < 0) | (values > 1)
+        _refuse(outside, "has w outside [0, 1]; w is the share of the metric", origin, values)
+    return _rounded(values)
 
 
 def _refuse(bad: Any, problem: str, origin: str, values: Floats | None = None) -> None:
     """Raise DataError for the first of these rows, with its value."""
     if bad.any():
         row = int(np.argmax(bad))
-        value = "" if values is None else f": {values[row]:g}"
-        raise DataError(f"{origin}: row {row + 1} {problem}{value}; correct the table.")
+        if values is not None:
+            problem = f"{problem}: {values[row]:g}"
+        raise DataError(f"{origin}: row {row + 1} {problem}; correct the table.")
 
 
 def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> None:
     """Raise DataError for a point that is given twice, or that a setting lacks and another has."""
     import pandas as pd
 
-    point = [*FACTORS, "p", "w"]
-    # The first is enough to correct the table by.
-    for row in np.flatnonzero(frame.duplicated(point))[:1]:
+    factors = list(FACTORS)
+    point = [*factors, "p", "w"]
+    repeated = np.flatnonzero(frame.duplicated(point))
+    if len(repeated):
+        # The first is enough to correct the table by.
+        row = repeated[0]
         *names, power, weight = frame.iloc[row][point]
+        setting = SettingKey(*names)
         raise DataError(
-            f"{origin}: row {row + 1} gives {SettingKey(*names).label} at w = {weight:g}, p = "
+            f"{origin}: row {row + 1} gives {setting.label} at w = {weight:g}, p = "
             f"{power:g} again; keep one row for each point of a setting."
         )
     # Without repeats, a setting has all points if it has as many rows as the grid.
     n_points = len(p) * len(w)
-    sizes = frame.groupby(list(FACTORS), observed=True).size()
+    sizes = frame.groupby(factors, observed=True).size()
     short = sizes[sizes < n_points]
     if len(short):
-        names = short.index[0]
-        rows = frame[(frame[list(FACTORS)] == list(names)).all(axis=1)]
-        known = pd.MultiIndex.from_frame(rows[["p", "w"]])
-        power, weight = pd.MultiIndex.from_product([p, w]).difference(known)[0]
-        others = f", and {counted(len(short) - 1, 'other setting')} lack points, too" if len(short) > 1 else ""
+        setting = SettingKey(*short.index[0])
+        of_setting = (frame[factors] == list(setting)).all(axis=1)
+        known = pd.MultiIndex.from_frame(frame.loc[of_setting, ["p", "w"]])
+        missing = pd.MultiIndex.from_product([p, w]).difference(known)
+        power, weight = missing[0]
+        others = ""
+        n_others = len(short) - 1
+        if n_others:
+            others = f", and {counted(n_others, 'other setting')} lack points, too"
         raise DataError(
-            f"{origin}: no row for {SettingKey(*names).label} at w = {weight:g}, p = {power:g}: "
-            f"{n_points - short.iloc[0]:,} of {n_points:,} points of this setting are missing{others}. "
+            f"{origin}: no row for {setting.label} at w = {weight:g}, p = {power:g}: "
+            f"{len(missing):,} of {n_points:,} points of this setting are missing{others}. "
             "Run it again, or analyse tables of one grid each."
         )
 
@@ -239,8 +299,12 @@ def _checked(table: GridTable) -> GridTable:
     high = np.fmax.reduce(alone, axis=(1, 2))
     constant = high - low <= NOT_CONSTANT
     labels = [table.settings[row].label for row in np.flatnonzero(~constant)]
-    reason = "the correlation at w = 1, the metric alone, is undefined or differs over p"
-    records = [f"{counted(len(labels), 'setting')}: {reason} (e.g. {'; '.join(labels[:3])})"] if labels else []
+    records = []
+    if labels:
+        settings = counted(len(labels), "setting")
+        reason = "the correlation at w = 1, the metric alone, is undefined or differs over p"
+        examples = "; ".join(labels[:3])
+        records.append(f"{settings}: {reason} (e.g. {examples})")
     # Every gain is relative to the metric alone: without it a setting has none.
     table = table.take(constant)
     if not len(table):
@@ -248,7 +312,10 @@ def _checked(table: GridTable) -> GridTable:
         raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {records[0]}. {way_out}")
     holes = np.isnan(table.correlation).sum(axis=(1, 2))
     if holes.any():
-        examples = [f"{table.settings[row].label}: {holes[row]:,}" for row in np.flatnonzero(holes)[:3]]
+        labels = []
+        for row in np.flatnonzero(holes)[:3]:
+            labels.append(f"{table.settings[row].label}: {holes[row]:,}")
+        examples = "; ".join(labels)
         points = counted(int(holes.sum()), "point")
-        records.append(f"{points}: undefined (NaN) correlations (e.g. {'; '.join(examples)})")
+        records.append(f"{points}: undefined (NaN) correlations (e.g. {examples})")
     return replace(table, left_out=tuple(records))

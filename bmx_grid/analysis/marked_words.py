@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import CONTROL, CONTROLS, FACTORS, Column, Given, Table, WideRow, highest_first, rows_by
-from bmx_grid.analysis.gains import declared
+from bmx_grid.analysis.declared_gains import declared
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named, with_interval
 from bmx_grid.evaluations.base import NOTHING, Estimate
@@ -86,8 +86,12 @@ class WordMeans(WideRow):
         """The names, each measure with the ends of its interval, and counts."""
         columns: dict[str, Any] = dict(self.names)
         for name, mean in self.measures.items():
-            columns |= {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
-        return {**columns, "pairs": self.pairs, "settings": self.settings}
+            columns[name] = mean.value
+            columns[f"{name}_low"] = mean.low
+            columns[f"{name}_high"] = mean.high
+        columns["pairs"] = self.pairs
+        columns["settings"] = self.settings
+        return columns
 
     def value(self, name: str) -> float:
         """The mean of a measure; NaN where it is not defined."""
@@ -140,7 +144,6 @@ def compute(given: Given) -> WordFindings:
 def tables(result: WordFindings) -> Iterator[Table]:
     """The means per explainer, and every setting; no table without tags."""
     words = result.words
-    by_setting = result.words_by_setting
     if not words:
         return
     known = [name for name in MEASURES_OF_WORDS if _is_known(name, words)]
@@ -174,8 +177,10 @@ def means_by_explainer(given: Given) -> list[WordMeans]:
     """The means over the settings of each explainer, the random one among them, by side."""
 
     def order(row: WordMeans) -> tuple[Any, ...]:
+        value = row.value("auc")
         # Explainers that give labels, not scores, have no AUC.
-        value = row.value("mcc") if math.isnan(row.value("auc")) else row.value("auc")
+        if math.isnan(value):
+            value = row.value("mcc")
         return row.side != TARGET, highest_first(value), row.explainer
 
     return sorted(_means(_rows(given), ("explainer", "side")), key=order)
@@ -185,17 +190,25 @@ def _means(rows: Sequence[WordsRow], by: Sequence[str]) -> list[WordMeans]:
     """The means over the rows that share these names."""
     means = []
     known = sorted({row.measure for row in rows})
-    for names, group in rows_by(rows, lambda row: tuple(getattr(row, name) for name in by)).items():
+    groups = rows_by(rows, lambda row: tuple(getattr(row, name) for name in by))
+    for names, group in groups.items():
         by_measure = rows_by(group, lambda row: row.measure)
-        measures = {measure: _mean(by_measure.get(measure, [])) for measure in known}
         settings = {row.setting_names for row in group}
-        pairs = {setting[:2] for setting in settings}
-        shared = dict(zip(by, names, strict=True))
-        means.append(WordMeans(shared, group[0].explainer, group[0].side, measures, len(pairs), len(settings)))
+        pairs = {row.pair for row in group}
+        mean = WordMeans(
+            names=dict(zip(by, names, strict=True)),
+            explainer=group[0].explainer,
+            side=group[0].side,
+            measures={measure: _mean(by_measure.get(measure, [])) for measure in known},
+            pairs=len(pairs),
+            settings=len(settings),
+        )
+        means.append(mean)
     return means
 
 
 def _mean(rows: Sequence[WordsRow]) -> Estimate:
+    """The mean of one measure over settings, with its interval over language pairs."""
     known = [row for row in rows if not math.isnan(row.value.value)]
     # A single setting keeps its own interval, over segments: one cluster has none.
     if len(known) == 1:
@@ -221,16 +234,21 @@ def _sentence(words: Sequence[WordMeans]) -> list[str]:
     by_kind: dict[str, list[str]] = {}
     for row in ranked:
         estimate = row.measures[measure]
-        kind = KINDS_OF_EXPLAINERS[2]
+        better, worse, unclear, control = KINDS_OF_EXPLAINERS
+        kind = unclear
         if row.explainer in CONTROLS:
-            kind = KINDS_OF_EXPLAINERS[3]
+            kind = control
         elif estimate.low > chance:
-            kind = KINDS_OF_EXPLAINERS[0]
+            kind = better
         elif estimate.high < chance:
-            kind = KINDS_OF_EXPLAINERS[1]
+            kind = worse
         by_kind.setdefault(kind, []).append(f"{row.explainer} {estimate:{FORM}}")
-    parts = [f"{kind}: {named(by_kind[kind])}" for kind in KINDS_OF_EXPLAINERS if kind in by_kind]
-    over = counted(max(row.pairs for row in ranked), "language pair")
+    parts = []
+    for kind in KINDS_OF_EXPLAINERS:
+        if kind in by_kind:
+            parts.append(f"{kind}: {named(by_kind[kind])}")
+    most_pairs = max(row.pairs for row in ranked)
+    over = counted(most_pairs, "language pair")
     lead = f"Do explanations find the words people marked? {MEASURES_OF_WORDS[measure]} on the {side} of {over}"
     return [f"{lead} (chance {chance:g}), {'; '.join(parts)}."]
 
@@ -249,8 +267,10 @@ def plausibility(given: Given) -> dict[str, Relation]:
         return {}
     gains = {row.setting: row.gain for row in given.ask(declared)}
     by_explainer = rows_by(settings, lambda setting: setting.explainer)
+    groups = dict(sorted(by_explainer.items()))
+    groups[ALL] = settings
     relations = {}
-    for name, group in [*sorted(by_explainer.items()), (ALL, settings)]:
+    for name, group in groups.items():
         aucs_of_group = np.array([auc[setting] for setting in group])
         gains_of_group = np.array([gains.get(setting, math.nan) for setting in group])
         clusters = np.array([setting.cluster for setting in group])
@@ -261,17 +281,20 @@ def plausibility(given: Given) -> dict[str, Relation]:
 def relation(auc: Floats, gain: Floats, clusters: NDArray[Any], seed: int) -> Relation:
     """The relation of float64[S] AUC and gains of settings in S clusters. seed: of the bootstrap."""
     used = np.isfinite(auc) & np.isfinite(gain)
-    x = auc[used]
-    y = gain[used]
-    group = codes(clusters[used])
-    n = len(x)
-    count = number_of(group)
-    rho = correlate("spearman", x, y) if n >= FEWEST else math.nan
+    auc_of_used = auc[used]
+    gain_of_used = gain[used]
+    cluster_codes = codes(clusters[used])
+    n = len(auc_of_used)
+    n_clusters = number_of(cluster_codes)
+    rho = math.nan
+    if n >= FEWEST:
+        rho = correlate("spearman", auc_of_used, gain_of_used)
     # Nothing is drawn for an undefined rho: its interval is NaN in any case.
     resamples = RESAMPLES if math.isfinite(rho) else 0
-    (samples,) = resampled_correlations("spearman", x[:, None], y, group, resamples, seed)
-    low, high = ends_of(samples, count)
-    return Relation(rho, low, high, n, len(auc) - n, count)
+    column = auc_of_used[:, None]
+    (samples,) = resampled_correlations("spearman", column, gain_of_used, cluster_codes, resamples, seed)
+    low, high = ends_of(samples, n_clusters)
+    return Relation(rho, low, high, n, undefined=len(auc) - n, clusters=n_clusters)
 
 
 def _relation_in_words(of_all: Relation) -> str:
@@ -281,8 +304,10 @@ def _relation_in_words(of_all: Relation) -> str:
         undefined = "no correlation of AUC and gain at the declared point is defined"
         return f"Whether a better explanation boosts more is open: {over} {undefined}."
     lead = "Whether a better explanation boosts more is not established"
-    if of_all.low > 0 or of_all.high < 0:
-        lead = "Explanations that find more of the words people marked boost "
-        lead += "more" if of_all.low > 0 else "less"
+    finders = "Explanations that find more of the words people marked boost"
+    if of_all.low > 0:
+        lead = f"{finders} more"
+    elif of_all.high < 0:
+        lead = f"{finders} less"
     rho = with_interval(of_all.rho, of_all.low, of_all.high, FORM_OF_RHO, without="(too few for an interval)")
     return f"{lead}: Spearman's rho of AUC and gain at the declared point {over} is {rho}."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bmx_grid.analysis.base import PAIR, Column, Given, Table, first_by, rows_by
-from bmx_grid.analysis.gains import ALPHA, PREFERRED
+from bmx_grid.analysis.declared_gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import P_VALUE, named, written
 from bmx_grid.evaluations.base import BASE
 from bmx_grid.evaluations.level_rows import ThresholdRow
@@ -50,37 +50,46 @@ def compute(given: Given) -> Placebos:
     alone = [row for row in given.rows("thresholds", ThresholdRow) if row.point == BASE]
     # Rows of one metric repeat with each explainer that a sweep explains it with.
     thresholds = first_by(alone, lambda row: (*row.metric_alone, row.human_name, row.probability))
-    known = set(given.frames)
     return Placebos(
-        placebos=placebos if "tests" in known else None,
+        placebos=placebos if "tests" in given.frames else None,
         unbeaten=_unbeaten(placebos),
-        thresholds=list(thresholds.values()) if "thresholds" in known else None,
+        thresholds=list(thresholds.values()) if "thresholds" in given.frames else None,
     )
 
 
 def _placebos(tests: Sequence[TestRow]) -> list[PlaceboRow]:
     """The rows of one test of segment scores."""
     rows = [row for row in tests if OF_PLACEBO in row.family and row.level == "segment"]
-    tests_made = {row.test for row in rows}
-    test = next((name for name in PREFERRED if name in tests_made), "")
-    rows = [row for row in rows if row.test == test and row.statistic == rows[0].statistic]
-    return [PlaceboRow(**vars(row), beaten=row.p_holm <= ALPHA and row.difference.value > 0) for row in rows]
+    tests_of_rows = {row.test for row in rows}
+    test = next((name for name in PREFERRED if name in tests_of_rows), "")
+    placebos = []
+    for row in rows:
+        # One test and one statistic: other p values must not stand in one column.
+        if row.test == test and row.statistic == rows[0].statistic:
+            beaten = row.p_holm <= ALPHA and row.difference.value > 0
+            placebos.append(PlaceboRow(**vars(row), beaten=beaten))
+    return placebos
 
 
 def _unbeaten(placebos: Sequence[PlaceboRow]) -> list[str]:
     """A sentence that names what does not beat every placebo; none where everything does, or nothing was tested."""
     unbeaten = [row for row in placebos if not row.beaten and math.isfinite(row.p_holm)]
+    if not unbeaten:
+        return []
     names = []
-    for boosted, rows in rows_by(unbeaten, lambda row: _boosted(row.compared, row.explainer)).items():
+    by_boosted = rows_by(unbeaten, lambda row: _boosted(row.compared, row.explainer))
+    for boosted, rows in by_boosted.items():
         against = dict.fromkeys(written(row.against) for row in rows)  # each once: language pairs share placebos
         names.append(f"{boosted} ({named(list(against))})")
-    return [f"Not shown to beat a placebo: {named(names)}."] if names else []
+    return [f"Not shown to beat a placebo: {named(names)}."]
 
 
 def _boosted(compared: str, explainer: str) -> str:
     """A metric, or the explainer whose boost of it is meant, with the point."""
     metric, _, point = compared.partition(" at ")
-    return f"{written(explainer)} on {written(metric)} at the point {point}" if point else written(metric)
+    if not point:
+        return written(metric)
+    return f"{written(explainer)} on {written(metric)} at the point {point}"
 
 
 def tables(result: Placebos) -> Iterator[Table]:
@@ -89,7 +98,8 @@ def tables(result: Placebos) -> Iterator[Table]:
         gap = Column("difference", form="+.3f", marked="beaten")
         columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", P_VALUE))
         title = "Metrics and boosts against placebos"
-        yield Table.of("placebos", title, result.placebos, columns, [*result.unbeaten, OF_PLACEBOS], by=PAIR, names=5)
+        notes = [*result.unbeaten, OF_PLACEBOS]
+        yield Table.of("placebos", title, result.placebos, columns, notes, by=PAIR, names=5)
     if result.thresholds:
         thresholds = [row for row in result.thresholds if row.probability in IN_TABLE]
         columns = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.analysis.base import Column, Given, GridTable, Table, rows_by
+from bmx_grid.analysis.base import Column, Given, GridTable, SettingKey, Table, rows_by
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Floats
@@ -48,6 +48,11 @@ class BestPoint(SettingRow):
     gain: float
     ties_baseline: bool
     plateau: int
+
+    @property
+    def setting(self) -> SettingKey:
+        """The names of its setting."""
+        return SettingKey(*self.setting_names)
 
 
 @dataclass(frozen=True)
@@ -111,31 +116,34 @@ def best_points(table: GridTable) -> list[BestPoint]:
     """Every setting of a table with its best point."""
     # Of points with w other than 1: the first best point below may be the metric alone.
     highest, plateau = plateau_within_no_change(table.correlation, table.w)
-    tied = np.isfinite(table.baseline) & ~beats(np.where(np.isfinite(highest), highest - table.baseline, np.nan))
+    highest_gain = np.where(np.isfinite(highest), highest - table.baseline, np.nan)
+    tied = np.isfinite(table.baseline) & ~beats(highest_gain)
     places = first_within_rounding(table.correlation)
-    baselines = table.baseline.tolist()
     rows = []
-    for row, (setting, baseline) in enumerate(zip(table.settings, baselines, strict=True)):
+    for row, setting in enumerate(table.settings):
+        baseline = float(table.baseline[row])
         best = baseline
-        w = p = math.nan
-        if places[row] >= 0:  # the place in the flat grid, whose rows are powers; -1 where all is undefined
-            power, weight = divmod(int(places[row]), len(table.w))
+        w = math.nan
+        p = math.nan
+        # The place in the flat grid, whose rows are powers; -1 where all is undefined.
+        place = int(places[row])
+        if place >= 0:
+            power, weight = divmod(place, len(table.w))
             best = float(table.correlation[row, power, weight])
             p = float(table.p[power])
             w = float(table.w[weight])
-        rows.append(
-            BestPoint(
-                **setting._asdict(),
-                control=setting.control,
-                baseline=baseline,
-                best=best,
-                best_w=w,
-                best_p=p,
-                gain=best - baseline,
-                ties_baseline=bool(tied[row]),
-                plateau=int(plateau[row].sum()),
-            )
+        best_point = BestPoint(
+            **setting._asdict(),
+            control=setting.control,
+            baseline=baseline,
+            best=best,
+            best_w=w,
+            best_p=p,
+            gain=best - baseline,
+            ties_baseline=bool(tied[row]),
+            plateau=int(plateau[row].sum()),
         )
+        rows.append(best_point)
     return rows
 
 
@@ -149,10 +157,13 @@ def medians(best: Sequence[BestPoint], *, strict: bool = False) -> dict[str, Med
 
     Controls take no part.
     """
-    by_explainer = rows_by([row for row in best if not row.control], lambda row: row.explainer)
+    real = [row for row in best if not row.control]
+    by_explainer = rows_by(real, lambda row: row.explainer)
     medians_by_explainer = {}
     for explainer, rows in sorted(by_explainer.items()):
-        known = [row for row in rows if math.isfinite(row.best_w) and (row.gain > TIE or not strict)]
+        known = [row for row in rows if math.isfinite(row.best_w)]
+        if strict:
+            known = [row for row in known if row.gain > TIE]
         w = NO_BOOST.w
         p = NO_BOOST.p
         if known:
@@ -206,8 +217,19 @@ def selection(given: Given) -> list[Selection]:
     for name, median in result.medians.items():
         strict = result.strict_medians[name]
         point = points[name]
-        medians_of_both = (median.w, median.p, median.n, strict.w, strict.p, strict.n)
-        rows.append(Selection(name, *medians_of_both, point.used_w, point.used_p, point.origin))
+        row = Selection(
+            explainer=name,
+            w=median.w,
+            p=median.p,
+            n=median.n,
+            strict_w=strict.w,
+            strict_p=strict.p,
+            strict_n=strict.n,
+            used_w=point.used_w,
+            used_p=point.used_p,
+            origin=point.origin,
+        )
+        rows.append(row)
     return rows
 
 
@@ -227,9 +249,15 @@ def tables(result: Medians) -> Iterator[Table]:
         strict = result.strict_medians[name]
         beside = {"strict w": strict.w, "strict p": strict.p, "strict n": strict.n}
         rows.append({"explainer": name, **vars(row), **beside})
-    every = [Column(name, f"median {name}", "g") for name in "wp"]
-    of_strict = [Column(f"strict {name}", form="g") for name in "wp"]
-    columns = ("explainer", *every, Column("n", "settings"), *of_strict, Column("strict n", "strict settings"))
+    columns = (
+        "explainer",
+        Column("w", "median w", "g"),
+        Column("p", "median p", "g"),
+        Column("n", "settings"),
+        Column("strict w", form="g"),
+        Column("strict p", form="g"),
+        Column("strict n", "strict settings"),
+    )
     note = (
         "Medians of the best points of the settings, of equal ones the first; strict: of the settings only that some "
         "(p, w) improves. With w = 1, the metric alone, p means nothing."
@@ -241,11 +269,13 @@ def points_in_words(points: Mapping[str, ChosenPoint]) -> str:
     """The chosen points of explainers, asked for and used, and where they come from: one sentence per origin."""
     by_origin: dict[str, list[str]] = {}
     for name, point in points.items():
-        asked = point_in_words(point.w, point.p)
+        shown = point_in_words(point.w, point.p)
         used = point_in_words(point.used_w, point.used_p)
-        shown = asked if asked == used else f"{asked} (used {used})"
+        if used != shown:
+            shown += f" (used {used})"
         by_origin.setdefault(point.origin, []).append(f"{name} {shown}")
-    return " ".join(f"Points, {origin}: {'; '.join(shown)}." for origin, shown in by_origin.items())
+    sentences = [f"Points, {origin}: {'; '.join(shown)}." for origin, shown in by_origin.items()]
+    return " ".join(sentences)
 
 
 def grid_point(table: GridTable, point: Point) -> Point:
@@ -253,8 +283,11 @@ def grid_point(table: GridTable, point: Point) -> Point:
     place = nearest_point(table.p, table.w, point.p, point.w)
     if place is None:
         return NOWHERE
-    w = float(table.w[place[1]])
-    return NO_BOOST if w == 1 else Point(float(table.p[place[0]]), w)
+    row, column = place
+    w = float(table.w[column])
+    if w == 1:
+        return NO_BOOST
+    return Point(p=float(table.p[row]), w=w)
 
 
 def gains_at(table: GridTable, point: Point) -> Floats:
@@ -262,10 +295,11 @@ def gains_at(table: GridTable, point: Point) -> Floats:
     place = nearest_point(table.p, table.w, point.p, point.w)
     if place is None:
         return np.full(len(table), np.nan)
+    row, column = place
     # The metric alone gains nothing by definition; rows with w = 1 may differ over p by rounding.
-    if table.w[place[1]] == 1:
+    if table.w[column] == 1:
         return np.where(np.isnan(table.baseline), np.nan, 0.0)
-    return np.asarray(table.gains[:, place[0], place[1]], dtype=np.float64)
+    return np.asarray(table.gains[:, row, column], dtype=np.float64)
 
 
 def check_selection(table: GridTable, other: GridTable) -> None:
@@ -281,8 +315,9 @@ def check_selection(table: GridTable, other: GridTable) -> None:
 
 def _elsewhere(table: GridTable, other: GridTable) -> str:
     """How points of another table may be described: on the same data sets and language pairs, segments are the same."""
-    clusters = {setting.cluster for setting in other.real.settings}
-    shared = sorted(clusters & {setting.cluster for setting in table.settings})
+    clusters = {setting.cluster for setting in table.settings}
+    clusters_of_other = {setting.cluster for setting in other.real.settings}
+    shared = sorted(clusters & clusters_of_other)
     if not shared:
         return "held out (no data set and language pair in common)"
     return f"chosen elsewhere (on the same segments: {named(shared)})"
@@ -302,4 +337,6 @@ def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -
 
 def point_name(explainer: str, w: float, p: float) -> str:
     """The point at which an explainer was evaluated: "the published point", or "w 0.3, p -1" for any other."""
-    return "the published point" if PUBLISHED_POINTS.get(explainer) == Point(p=p, w=w) else point_in_words(w, p)
+    if PUBLISHED_POINTS.get(explainer) == Point(p=p, w=w):
+        return "the published point"
+    return point_in_words(w, p)

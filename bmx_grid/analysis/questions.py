@@ -34,6 +34,7 @@ from bmx_grid.analysis import (
 from bmx_grid.analysis.base import Given, GridTable, Table, WideRow
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
+from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
 from bmx_grid.core.configure import ALLOWED_PACKAGES, option_class, options
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import visible
@@ -51,7 +52,8 @@ OF_GRIDS: Questions = (points, gains, regression, transfer)
 @cache
 def of_evaluations() -> Questions:
     """The questions that evaluations bring, of all options there are."""
-    names: dict[str, None] = {}  # each once, in the order of the options
+    # A dictionary, for each name once in the order of the options.
+    names: dict[str, None] = {}
     for option in options("evaluation"):
         evaluation = option_class("evaluation", option)
         names |= dict.fromkeys(getattr(evaluation, "QUESTIONS", ()))
@@ -82,7 +84,8 @@ class Analysis(Given):
         last = self.ask(signature)
         signed = []
         for question in self.questions:
-            for table in question.tables(self.ask(question.compute)):
+            answer = self.ask(question.compute)
+            for table in question.tables(answer):
                 signed.append(replace(table, notes=(*table.notes, last)))
         return signed
 
@@ -104,7 +107,8 @@ def analyse_table(
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
     asked = all_questions() if questions is None else tuple(questions)
-    analysis = Analysis(frames or {}, table, questions=asked, **reading)
+    frames = {} if frames is None else frames
+    analysis = Analysis(frames, table, questions=asked, **reading)
     if analysis.select_from is not None:
         points.check_selection(table, analysis.select_from)
     return analysis
@@ -124,10 +128,13 @@ def with_others(modules: Iterable[str]) -> Questions:
 
 def _imported(name: str) -> Any:
     # Importing runs code: only packages that the user has named are imported.
-    allowed = [package for package in os.environ.get(ALLOWED_PACKAGES, "").split(",") if package]
-    if name.split(".")[0] not in allowed:
+    listed = os.environ.get(ALLOWED_PACKAGES, "").split(",")
+    allowed = [package for package in listed if package]
+    package, *_ = name.split(".")
+    if package not in allowed:
+        shown = ", ".join(allowed) or "none"
         raise ConfigError(
-            f"questions: '{name}' is outside the packages that may be imported ({', '.join(allowed) or 'none'}). Name "
+            f"questions: '{name}' is outside the packages that may be imported ({shown}). Name "
             f"its package in the environment variable {ALLOWED_PACKAGES} if you trust it."
         )
     try:
@@ -136,7 +143,8 @@ def _imported(name: str) -> Any:
         raise ConfigError(f"questions: there is no module '{error.name}' for '{name}'.") from error
     lacking = [part for part in ("compute", "tables") if not callable(getattr(module, part, None))]
     if lacking:
-        raise ConfigError(f"questions: {name} has no function {' and no '.join(lacking)}; a question has both.")
+        parts = " and no ".join(lacking)
+        raise ConfigError(f"questions: {name} has no function {parts}; a question has both.")
     return module
 
 
@@ -149,11 +157,14 @@ def signature(given: Given) -> str:
     table = given.table
     used = []
     for name, point in given.ask(chosen_points).items():
-        if not math.isnan(point.w):
-            p = "" if point.used_w == 1 else f",p{point.used_p:g}"
-            used.append(f"{name}(w{point.used_w:g}{p})")
+        if math.isnan(point.w):
+            continue
+        place = f"w{point.used_w:g}"
+        if point.used_w != 1:
+            place += f",p{point.used_p:g}"
+        used.append(f"{name}({place})")
     parts = {
-        "table": "/".join(Path(table.origin).parts[-2:]),
+        "table": _short_path(table.origin),
         "sha256": _digest(table),
         "settings": str(len(table)),
         "p": f"{table.p[0]:g}:{table.p[-1]:g}:{len(table.p)}",
@@ -163,13 +174,20 @@ def signature(given: Given) -> str:
     }
     source = given.select_from
     if source is not None:
-        parts["select.from"] = f"{'/'.join(Path(source.origin).parts[-2:])}@{_digest(source)}"
-    return visible("|".join(f"{key}:{value}" for key, value in parts.items()))
+        parts["select.from"] = f"{_short_path(source.origin)}@{_digest(source)}"
+    fields_of_signature = [f"{key}:{value}" for key, value in parts.items()]
+    return visible("|".join(fields_of_signature))
+
+
+def _short_path(origin: str) -> str:
+    """A file with its folder, which mostly names the sweep."""
+    return "/".join(Path(origin).parts[-2:])
 
 
 def _digest(table: GridTable) -> str:
-    # of the text of `Setting`, its name included: another one would give all tables other signatures
-    digest = hashlib.sha256(repr((table.settings, table.side)).encode())
+    # Of the text of `SettingKey`, its name included: another one would give all tables other signatures.
+    names = repr((table.settings, table.side))
+    digest = hashlib.sha256(names.encode())
     for numbers in (table.p, table.w, table.correlation):
         digest.update(numbers.tobytes())
     return digest.hexdigest()[:12]
@@ -192,7 +210,8 @@ def table_json(tables: Iterable[Table]) -> str:
 
 
 def _json(value: Plain) -> str:
-    return f"{json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)}\n"
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
+    return f"{text}\n"
 
 
 def plain(analysis: Analysis) -> Plain:
@@ -221,21 +240,29 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost; the
     scope names the human score where several judge.
     """
-    declared = [row for row in analysis.ask(answers.shown_verdicts) if row.question == answers.DECLARED]
+    verdicts = analysis.ask(shown_verdicts)
+    declared = [row for row in verdicts if row.question == DECLARED]
     fit = analysis.ask(regression.compute).ridge
-    medians = analysis.ask(points.compute).medians
+    medians = {}
+    for name, median in analysis.ask(points.compute).medians.items():
+        medians[name] = {"w": median.w, "p": median.p}
     values: Plain = {
-        "medians": {name: {"w": median.w, "p": median.p} for name, median in medians.items()},
+        "medians": medians,
         "ridge": {"intercept": fit.intercept, "r2": fit.r2, "coefficients": fit.coefficients},
         "fixed": _of_summaries(analysis, TRACKED),
     }
-    several_golds = len({row.human for row in declared}) > 1
+    with_human = several_golds(declared)
     for row in declared:
         scope = f"{row.dataset} {row.language_pair}"
-        if several_golds:
-            scope = f"{scope} {row.human}"
-        gain = {"gain": row.gain.value, "low": row.gain.low, "high": row.gain.high, "beyond": row.beyond.value}
-        values[f"verdicts/{scope}/{row.metric}/{row.explainer}/{row.boost}"] = gain  # as `_flat` names what is nested
+        if with_human:
+            scope += f" {row.human}"
+        # With slashes, as `_flat` names what is nested.
+        values[f"verdicts/{scope}/{row.metric}/{row.explainer}/{row.boost}"] = {
+            "gain": row.gain.value,
+            "low": row.gain.low,
+            "high": row.gain.high,
+            "beyond": row.beyond.value,
+        }
     return _flat(values)
 
 
@@ -243,16 +270,15 @@ def counts(analysis: Analysis) -> dict[str, float]:
     """How many settings there are, of what kind, and how many of them other numbers rest on; names as in `numbers`."""
     fit = analysis.ask(regression.compute).ridge
     of_points = analysis.ask(points.compute)
-    return _flat(
-        {
-            "settings": len(analysis.table),
-            "tied_with_metric_alone": of_points.n_tied_with_baseline,
-            "tested": analysis.ask(headline.compute).single_gains,
-            "medians": {name: {"n": median.n} for name, median in of_points.medians.items()},
-            "ridge": {"n": fit.n, "clusters": fit.clusters},
-            "fixed": _of_summaries(analysis, TRACKED_COUNTS),
-        }
-    )
+    values: Plain = {
+        "settings": len(analysis.table),
+        "tied_with_metric_alone": of_points.n_tied_with_baseline,
+        "tested": analysis.ask(headline.compute).single_gains,
+        "medians": {name: {"n": median.n} for name, median in of_points.medians.items()},
+        "ridge": {"n": fit.n, "clusters": fit.clusters},
+        "fixed": _of_summaries(analysis, TRACKED_COUNTS),
+    }
+    return _flat(values)
 
 
 def _of_summaries(analysis: Analysis, names: Sequence[str]) -> Plain:
@@ -268,8 +294,13 @@ def _flat(values: Plain) -> dict[str, float]:
     """The numbers of nested results that are defined, by names with slashes."""
     import pandas as pd
 
-    flat = pd.json_normalize(as_plain(values), sep="/").to_dict("records")[0]
-    return {str(name): float(value) for name, value in flat.items() if value is not None and value == value}
+    (flat,) = pd.json_normalize(as_plain(values), sep="/").to_dict("records")
+    numbers = {}
+    for name, value in flat.items():
+        # NaN differs from itself.
+        if value is not None and value == value:
+            numbers[str(name)] = float(value)
+    return numbers
 
 
 def as_plain(value: Any) -> Any:
@@ -280,7 +311,8 @@ def as_plain(value: Any) -> Any:
     becomes None. Raises TypeError for what JSON cannot hold.
     """
     # Once through JSON: it visits everything that is nested, and reads NaN and infinities as constants.
-    return json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
+    text = json.dumps(value, default=_plain)
+    return json.loads(text, parse_constant=lambda _: None)
 
 
 def _plain(value: Any) -> Any:
@@ -290,8 +322,11 @@ def _plain(value: Any) -> Any:
         return _rows(value)
     if isinstance(value, SettingRow):
         # The columns of a table: an estimate is three of them, and names stand first.
-        names = {name: getattr(value, name) for name in NAMES}
-        return names | {name: cell for name, (cell,) in as_columns(type(value), [value]).items() if cell is not None}
+        cells = {name: getattr(value, name) for name in NAMES}
+        for name, (cell,) in as_columns(type(value), [value]).items():
+            if cell is not None:
+                cells[name] = cell
+        return cells
     if isinstance(value, WideRow):
         return value.columns
     if isinstance(value, np.ndarray | np.generic):
@@ -305,4 +340,5 @@ def _rows(frame: Any) -> Any:
     """The rows of a frame, by the names of its index where it has names."""
     if frame.index.nlevels > 1:
         return {name: _rows(part.droplevel(0)) for name, part in frame.groupby(level=0, sort=False)}
-    return frame.to_dict("records" if frame.index.dtype.kind in "iu" else "index")
+    is_numbered = frame.index.dtype.kind in "iu"
+    return frame.to_dict("records" if is_numbered else "index")

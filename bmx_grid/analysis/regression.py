@@ -87,28 +87,45 @@ def compute(given: Given) -> Regression:
             names.append((factor, name))
             columns.append([level == name for level in levels])
     clusters = codes([row.setting.cluster for row in settings])
-    intercept = r2 = math.nan
+    intercept = math.nan
+    r2 = math.nan
     rows: list[Coefficient] = []
     if settings:
         # Laid out by rows: sums in another order differ in their last digits.
         x = np.array(columns, dtype=np.float64).T.copy()
-        beta, intercept = ridge(x, y, np.ones(len(y)))
-        around = float(((y - y.mean()) ** 2).sum())
-        left = float(((y - intercept - x @ beta) ** 2).sum())
-        r2 = 1 - left / around if around > 0 else math.nan
+        once = np.ones(len(y))
+        beta, intercept = ridge(x, y, once)
+        deviations = y - y.mean()
+        residuals = y - intercept - x @ beta
+        around = float((deviations**2).sum())
+        left = float((residuals**2).sum())
+        # Equal gains have no variance to explain.
+        if around > 0:
+            r2 = 1 - left / around
         errors = cluster_errors(x, y, clusters, given.seed)
-        numbers = zip(names, beta.tolist(), errors.tolist(), strict=True)
-        rows = [Coefficient(*name, coefficient, error) for name, coefficient, error in numbers]
+        numbers = zip(beta.tolist(), errors.tolist(), strict=True)
+        for (factor, name), (coefficient, error) in zip(names, numbers, strict=True):
+            rows.append(Coefficient(factor, name, coefficient, error))
         rows.sort(key=lambda row: (-row.coefficient, row.factor, row.name))
     # A metric and an explainer may have one name, such as "random".
     known = Counter(row.name for row in rows)
     coefficients = {}
     standard_errors = {}
     for row in rows:
-        key = row.name if known[row.name] == 1 else f"{row.factor}:{row.name}"
+        key = row.name
+        if known[key] > 1:
+            key = f"{row.factor}:{row.name}"
         coefficients[key] = row.coefficient
         standard_errors[key] = row.error
-    fit = GainFit(PENALTY, intercept, len(y), r2, number_of(clusters), coefficients, standard_errors)
+    fit = GainFit(
+        alpha=PENALTY,
+        intercept=intercept,
+        n=len(y),
+        r2=r2,
+        clusters=number_of(clusters),
+        coefficients=coefficients,
+        standard_errors=standard_errors,
+    )
     return Regression(fit, rows, points_in_words(given.ask(chosen_points)))
 
 
@@ -133,10 +150,13 @@ def fit_rows(given: Given) -> list[FitRow]:
     """The fit as one table, largest coefficient first; no rows where nothing was fitted."""
     result = given.ask(compute)
     fit = result.ridge
-    return [
-        FitRow(**vars(row), intercept=fit.intercept, r2=fit.r2, n=fit.n, clusters=fit.clusters, alpha=fit.alpha)
-        for row in result.ridge_coefficients
-    ]
+    rows = []
+    for coefficient in result.ridge_coefficients:
+        row = FitRow(
+            **vars(coefficient), intercept=fit.intercept, r2=fit.r2, n=fit.n, clusters=fit.clusters, alpha=fit.alpha
+        )
+        rows.append(row)
+    return rows
 
 
 def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
@@ -145,11 +165,14 @@ def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
     NaN for a column that is 0 wherever a row counts: it says nothing.
     """
     # Centred, so that the intercept is not penalised.
-    centre = weights @ x / weights.sum()
-    level = float(weights @ y / weights.sum())
+    total = weights.sum()
+    centre = weights @ x / total
+    level = float(weights @ y / total)
     centred = x - centre
     weighted = centred.T * weights
-    beta = np.linalg.solve(weighted @ centred + PENALTY * np.eye(x.shape[1]), weighted @ (y - level))
+    penalty = PENALTY * np.eye(x.shape[1])
+    # The normal equations, with the penalty on the diagonal.
+    beta = np.linalg.solve(weighted @ centred + penalty, weighted @ (y - level))
     intercept = level - float(centre @ beta)
     return np.where(centre == 0, np.nan, beta), intercept
 
@@ -159,12 +182,19 @@ def cluster_errors(x: Floats, y: Floats, cluster: Ints, seed: int, resamples: in
 
     NaN for a column in fewer than 3 clusters.
     """
-    held_by = np.array([len(np.unique(cluster[column > 0])) for column in x.T])
-    enough = held_by >= FEWEST_CLUSTERS
+    n_clusters = []  # that hold the name of a column
+    for column in x.T:
+        holding = np.unique(cluster[column > 0])
+        n_clusters.append(len(holding))
+    enough = np.array(n_clusters) >= FEWEST_CLUSTERS
     errors = np.full(x.shape[1], np.nan)
     if enough.any():
-        drawn = draws(np.random.default_rng(seed), number_of(cluster), resamples)
-        fits = np.array([ridge(x, y, times[cluster])[0] for times in drawn])
+        generator = np.random.default_rng(seed)
+        fits = []
+        for times in draws(generator, number_of(cluster), resamples):
+            beta, _ = ridge(x, y, times[cluster])
+            fits.append(beta)
+        coefficients = np.array(fits)
         # A resample without the name says nothing of its coefficient.
-        errors[enough] = np.nanstd(fits[:, enough], axis=0, ddof=1)
+        errors[enough] = np.nanstd(coefficients[:, enough], axis=0, ddof=1)
     return errors

@@ -19,17 +19,11 @@ from bmx_grid.analysis.base import FACTORS, Column, Table
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import METRIC_ALONE, telling_apart
-from bmx_grid.evaluations.base import BASE
+from bmx_grid.evaluations.base import BASE, SettingNames
 from bmx_grid.evaluations.base import ColumnKind as Holds
 from bmx_grid.evaluations.stored_tables import as_frame, check_columns, read_arrow
 from bmx_grid.measures.correlation import Kind, check_kind
-from bmx_grid.measures.resampling import (
-    codes,
-    interval,
-    number_of,
-    resampled_correlations,
-    weighted_correlations,
-)
+from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations, weighted_correlations
 from bmx_grid.sweep.output import table_path
 
 if TYPE_CHECKING:
@@ -68,15 +62,18 @@ def side_by_side(
     check_kind(correlation)
     if len(folders) < 2:
         raise ConfigError("give two or more sweeps to compare: analyse FOLDER FOLDER.")
-    if len({folder.resolve() for folder in folders}) < len(folders):
+    resolved = [folder.resolve() for folder in folders]
+    if len(set(resolved)) < len(resolved):
         raise ConfigError("results: the same folder is given twice.")
-    names = telling_apart([folder.resolve() for folder in folders])
+    names = telling_apart(resolved)
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
     compared: list[ComparedPoint] = []
     for names_of_pair in itertools.combinations(names, 2):
         a, b = (runs[name] for name in names_of_pair)
-        for setting in sorted(a.keys() & b.keys()):
-            compared += _compared(setting, names_of_pair, (a[setting], b[setting]), correlation, resamples, seed)
+        shared = sorted(a.keys() & b.keys())
+        for setting in shared:
+            both = (a[setting], b[setting])
+            compared += _compared(setting, names_of_pair, both, correlation, resamples, seed)
     if not compared:
         raise DataError(
             f"{' and '.join(names)} have no setting in common: data set, language pair, metric and explainer must have "
@@ -101,8 +98,12 @@ class ScoredSegments:
         """These segments, in this order."""
         places = {segment: place for place, segment in enumerate(self.segments)}
         rows = [places[segment] for segment in segments]
-        points = {name: scores[rows] for name, scores in self.points.items()}
-        return ScoredSegments([self.segments[row] for row in rows], self.clusters[rows], self.human[rows], points)
+        return ScoredSegments(
+            segments=[self.segments[row] for row in rows],
+            clusters=self.clusters[rows],
+            human=self.human[rows],
+            points={name: scores[rows] for name, scores in self.points.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,10 @@ def _scores(folder: Path) -> dict[Any, ScoredSegments]:
         raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
     scores = read_arrow(path)
     texts = (*FACTORS, *SEGMENT, CLUSTER)
-    points = [name for name in scores.column_names if name.startswith(PREFIX)]
-    kinds: dict[str, Holds] = {**dict.fromkeys(texts, "text"), **dict.fromkeys((HUMAN, BASE, *points), "number")}
+    points = [BASE, *(name for name in scores.column_names if name.startswith(PREFIX))]
+    kinds: dict[str, Holds] = {}
+    kinds |= dict.fromkeys(texts, "text")
+    kinds |= dict.fromkeys((HUMAN, *points), "number")
     check_columns(scores, kinds, path, empty=["system"])
     # An output without a named system is still matched, by its segment.
     table = as_frame(scores, path).fillna({"system": ""}).astype(dict.fromkeys(texts, str))
@@ -151,13 +154,13 @@ def _scores(folder: Path) -> dict[Any, ScoredSegments]:
             segments=list(rows[SEGMENT].itertuples(index=False, name=None)),
             clusters=rows[CLUSTER].to_numpy(),
             human=rows[HUMAN].to_numpy(np.float64),
-            points={name: rows[name].to_numpy(np.float64) for name in (BASE, *points)},
+            points={name: rows[name].to_numpy(np.float64) for name in points},
         )
     return by_setting
 
 
 def _compared(
-    setting: tuple[str, str, str, str],
+    setting: SettingNames,
     names: tuple[str, str],
     runs: tuple[ScoredSegments, ScoredSegments],
     kind: Kind,
@@ -165,44 +168,64 @@ def _compared(
     seed: int,
 ) -> Iterator[ComparedPoint]:
     """The metric alone, and each point that both runs have, on the segments of both; nothing without any."""
-    shared = sorted(set(runs[0].segments) & set(runs[1].segments))
+    run_a, run_b = runs
+    shared = sorted(set(run_a.segments) & set(run_b.segments))
     if not shared:
         return
-    a, b = (run.of(shared) for run in runs)
+    a = run_a.of(shared)
+    b = run_b.of(shared)
+    _check_judgements(setting, names, a, b)
     judged = ~np.isnan(a.human) & ~np.isnan(b.human)
-    for row in np.flatnonzero(judged & (a.human != b.human))[:1]:
-        raise DataError(
-            f"{' · '.join(setting)}: segment '{':'.join(filter(None, shared[row]))}' has the human score "
-            f"{a.human[row]:g} in {names[0]} and {b.human[row]:g} in {names[1]}; compare runs on the same judgements."
-        )
     for point in a.points:
         columns = [a.points[BASE], b.points[BASE]]
         if point != BASE:
-            columns += [a.points[point], b.points.get(point, np.full(len(shared), np.nan))]
-            if any(np.isnan(scores).all() for scores in columns[2:]):
+            undefined = np.full(len(shared), np.nan)
+            boosted_a = a.points[point]
+            boosted_b = b.points.get(point, undefined)
+            if np.isnan(boosted_a).all() or np.isnan(boosted_b).all():
                 continue
+            columns += [boosted_a, boosted_b]
         values = np.stack(columns, axis=1)
         # All correlations on the same segments: the difference is not one of samples.
         used = judged & ~np.isnan(values).any(axis=1)
-        r, low, high, n_clusters = _difference(
-            values[used], a.human[used], codes(a.clusters[used]), kind, resamples, seed
-        )
-        gains = np.full(2, np.nan) if point == BASE else r[2:] - r[:2]
+        clusters = codes(a.clusters[used])
+        r, low, high, n_clusters = _difference(values[used], a.human[used], clusters, kind, resamples, seed)
+        name = METRIC_ALONE
+        gains = np.full(2, np.nan)
+        difference = r[1] - r[0]
+        if point != BASE:
+            name = point.removeprefix(PREFIX)
+            gains = r[2:] - r[:2]
+            difference = gains[1] - gains[0]
         yield ComparedPoint(
             *setting,
-            METRIC_ALONE if point == BASE else point.removeprefix(PREFIX),
+            name,
             *names,
             r_a=r[-2],
             r_b=r[-1],
             gain_a=gains[0],
             gain_b=gains[1],
-            difference=float(np.diff(r if point == BASE else gains)[0]),
+            difference=float(difference),
             low=low,
             high=high,
             n_segments=int(used.sum()),
             n_clusters=n_clusters,
-            n_only_a=len(runs[0].segments) - len(shared),
-            n_only_b=len(runs[1].segments) - len(shared),
+            n_only_a=len(run_a.segments) - len(shared),
+            n_only_b=len(run_b.segments) - len(shared),
+        )
+
+
+def _check_judgements(setting: SettingNames, names: tuple[str, str], a: ScoredSegments, b: ScoredSegments) -> None:
+    """Raise DataError where people's scores of the same segments differ between two runs of these names."""
+    judged = ~np.isnan(a.human) & ~np.isnan(b.human)
+    contradicting = np.flatnonzero(judged & (a.human != b.human))
+    if len(contradicting):
+        # The first is enough to find the cause by.
+        row = contradicting[0]
+        segment = ":".join(filter(None, a.segments[row]))
+        raise DataError(
+            f"{' · '.join(setting)}: segment '{segment}' has the human score "
+            f"{a.human[row]:g} in {names[0]} and {b.human[row]:g} in {names[1]}; compare runs on the same judgements."
         )
 
 
@@ -214,12 +237,17 @@ def _difference(
     values: float64[n, K], the metric alone in a and in b; with K = 4 then a point in a and in b, whose gains differ.
     """
     n_columns = values.shape[1]
-    count = number_of(cluster)
+    n_clusters = number_of(cluster)
     # b minus a; of points gain of b minus gain of a: (b - base of b) - (a - base of a).
-    signs = np.array([-1.0, 1.0] if n_columns == 2 else [1.0, -1.0, -1.0, 1.0])
+    signs = [-1.0, 1.0]
+    if n_columns == 4:
+        signs = [1.0, -1.0, -1.0, 1.0]
     if not len(human):
-        return np.full(n_columns, np.nan), np.nan, np.nan, count
-    r = weighted_correlations(kind, values, human, np.ones((len(human), 1)))[:, 0]
+        return np.full(n_columns, np.nan), np.nan, np.nan, n_clusters
+    once = np.ones((len(human), 1))
+    r = weighted_correlations(kind, values, human, once)[:, 0]
+    # Nothing is drawn for an undefined correlation: the interval is NaN in any case.
     drawn = resamples if np.isfinite(r).all() else 0
     samples = resampled_correlations(kind, values, human, cluster, drawn, seed)
-    return r, *interval(signs @ samples, count), count
+    low, high = interval(np.array(signs) @ samples, n_clusters)
+    return r, low, high, n_clusters

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by, with_keys
-from bmx_grid.analysis.gains import CLUSTERED, Gain, Summary, gains_of, summarise
+from bmx_grid.analysis.gain_summaries import CLUSTERED, Gain, Summary, summarise
+from bmx_grid.analysis.gains import gains_of
 from bmx_grid.analysis.points import best_of_all, medians
 
 LEFT_OUT = FACTORS[:3]
@@ -60,8 +61,12 @@ def moved_gains(given: Given, factor: str) -> list[tuple[Gain, Gain]]:
     for name in real.factor_levels(factor):
         of_others = [row for row in best if getattr(row, factor) != name]
         gains_without[name] = gains_of(real, medians(of_others))
-    moved = [gains_without[getattr(setting, factor)][place] for place, setting in enumerate(real.settings)]
-    return list(zip(moved, gains_of(real, medians(best)), strict=True))
+    moved = []
+    for place, setting in enumerate(real.settings):
+        gains = gains_without[getattr(setting, factor)]
+        moved.append(gains[place])
+    in_sample = gains_of(real, medians(best))
+    return list(zip(moved, in_sample, strict=True))
 
 
 def compute(given: Given) -> LeftOut:
@@ -70,8 +75,9 @@ def compute(given: Given) -> LeftOut:
     for factor in LEFT_OUT:
         by_explainer = rows_by(moved_gains(given, factor), lambda both: both[0].setting.explainer)
         for explainer, pairs in sorted(by_explainer.items()):
+            names = {getattr(moved.setting, factor) for moved, _ in pairs}
             # With one name there is nothing to transfer from.
-            if len({getattr(moved.setting, factor) for moved, _ in pairs}) > 1:
+            if len(names) > 1:
                 leave_one_out.setdefault(factor, {})[explainer] = _transfer(pairs, given.seed)
     return LeftOut(leave_one_out)
 
@@ -113,4 +119,5 @@ def tables(result: LeftOut) -> Iterator[Table]:
         Column("optimism", form="+.5f"),
     )
     title = "Transfer: points chosen on the other data sets, language pairs or metrics"
-    yield Table.of("transfer", title, rows, columns, (OF_TRANSFER, WHY, CLUSTERED), by=["factor"], names=2)
+    notes = (OF_TRANSFER, WHY, CLUSTERED)
+    yield Table.of("transfer", title, rows, columns, notes, by=["factor"], names=2)

@@ -26,7 +26,8 @@ from bmx_grid.datasets.tables import TableFile
 from bmx_grid.evaluations.base import BASE, ColumnValues, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.level_rows import CorrelationRow
-from bmx_grid.evaluations.levels import SystemLevel, segment_correlations, within_sources
+from bmx_grid.evaluations.levels import SystemLevel
+from bmx_grid.evaluations.segment_level import segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grouped import within_groups

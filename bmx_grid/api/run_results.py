@@ -320,7 +320,7 @@ class Run:
         """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
         import pandas as pd
 
-        from bmx_grid.analysis.gains import declared_points
+        from bmx_grid.analysis.declared_gains import declared_points
         from bmx_grid.analysis.points import point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 

@@ -292,8 +292,8 @@ def _track(
 
 def _verdicts(tables: Mapping[str, pa.Table]) -> dict[tuple[str, ...], Verdict]:
     """The verdict on each setting that has one, by the names of the setting."""
-    from bmx_grid.analysis.answers import of_settings
     from bmx_grid.analysis.base import Given
+    from bmx_grid.analysis.verdict_rows import of_settings
 
     return {row.setting_names: row for row in of_settings(Given(tables))}
 

@@ -34,6 +34,7 @@ OF_METRIC = NAMES[:3]  # explainers of one metric and pair
 OF_PAIRS = ("dataset", *NAMES[2:])  # language pairs of a data set, of one metric and explainer
 OF_SETS = NAMES[2:]  # all language pairs and data sets of one metric and explainer
 BASE = "base"  # the point of the metric alone
+SettingNames = tuple[str, str, str, str]  # data set, language pair, metric, explainer
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class SettingRow:
     explainer: str = field(default_factory=str)
 
     @property
-    def setting_names(self) -> tuple[str, str, str, str]:
+    def setting_names(self) -> SettingNames:
         """Data set, language pair, metric, explainer."""
         return self.dataset, self.language_pair, self.metric, self.explainer
 
@@ -105,14 +106,16 @@ class SegmentCodes:
 
     def __init__(self, segments: SegmentSet, clusters: Sequence[str]) -> None:
         # Numbers need a name for all; `named` says which segments have none.
-        systems = ["" if segment.system is None else segment.system for segment in segments.segments]
-        self.named = np.array([segment.system is not None for segment in segments.segments], dtype=np.bool_)
+        systems = [segment.system or "" for segment in segments.segments]
+        named = [segment.system is not None for segment in segments.segments]
+        # No id of a document begins with this character: the names cannot meet.
+        documents = [segment.document or f"\0{segment.id}" for segment in segments.segments]
+        self.named = np.array(named, dtype=np.bool_)
         self.names: list[str] = sorted(set(systems))
         self.items = codes([segment.id for segment in segments.segments])
         self.systems = codes(systems)
         self.clusters = codes(list(clusters))
-        # No id of a document begins with this character: the names cannot meet.
-        self.documents = codes([segment.document or f"\0{segment.id}" for segment in segments.segments])
+        self.documents = codes(documents)
 
     def table(self, scores: Floats) -> Floats:
         """float64[items, systems] from float64[N] scores of segments; NaN where there is none."""
@@ -136,7 +139,7 @@ class Combination:
     items: tuple[Item, ...]
 
     @property
-    def names(self) -> tuple[str, str, str, str]:
+    def names(self) -> SettingNames:
         """Data set, language pair, metric, explainer."""
         return (*self.pair, self.metric_name, self.explainer_name)
 
@@ -150,12 +153,11 @@ class Combination:
 class Finished(Combination):
     """A finished setting: N segments with their judgements, what a metric scored and an explainer attributed.
 
-    scores: float64[N] of the metric alone, and the attributions by role
-    (no roles without an explainer).
-    clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
-    language pairs of a data set, and are drawn together.
-    known: what evaluations said of this setting alone as it ended (`Evaluation.of_setting`), by their key.
-    systems: scores of whole systems that exist already, by their names; mostly none.
+    scores: float64[N] of the metric alone, and the attributions by role (no roles without an explainer). clusters: N
+    labels; segments of one label share a source, a reference or a document, texts also across the language pairs of a
+    data set, and are drawn together. known: what evaluations said of this setting alone as it ended
+    (`Evaluation.of_setting`), by their key. systems: scores of whole systems that exist already, by their names; mostly
+    none.
     words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
     words of the texts, as they are segmented.
@@ -226,6 +228,7 @@ class Finished(Combination):
         return replace(self, boosted={**self.boosted, **boosted})
 
 
+# Applies a function to every item of a list, here or in other processes.
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
@@ -339,12 +342,13 @@ class Evaluation(Component):
 
 MOST_RESAMPLES = 1_000_000
 COLUMN_KINDS: dict[Any, ColumnKind] = {str: "text", float: "number", float | None: "number", int: "count", bool: "flag"}
+FieldColumns = tuple[Any, tuple[str, ...]]  # the type of a field of a row, and the columns it makes
 
 
-def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
+def fields_of(row: type) -> dict[str, FieldColumns]:
     """The type of each field of a class of rows, and the columns it makes; without the names of the setting."""
     hints = get_type_hints(row, include_extras=True)
-    columns: dict[str, tuple[Any, tuple[str, ...]]] = {}
+    columns: dict[str, FieldColumns] = {}
     for field_ in fields(row):
         name = field_.name
         # A row may name another language pair than its setting's: its own field of this name is a column.
@@ -361,8 +365,9 @@ def fields_of(row: type) -> dict[str, tuple[Any, tuple[str, ...]]]:
 def columns_of(row: type) -> dict[str, ColumnKind]:
     """The columns of a class of rows, in the order of its fields, and what they hold."""
     columns: dict[str, ColumnKind] = {}
-    for kind, names in fields_of(row).values():
-        columns |= dict.fromkeys(names, COLUMN_KINDS.get(kind, "number"))
+    for hint, names in fields_of(row).values():
+        # An estimate and the ends of its interval are numbers.
+        columns |= dict.fromkeys(names, COLUMN_KINDS.get(hint, "number"))
     return columns
 
 
@@ -371,9 +376,9 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
     declared = columns_of(row)
     if not isinstance(rows, Mapping):
         columns: dict[str, list[Any]] = {name: [] for name in declared}
-        for name, (kind, names) in fields_of(row).items():
+        for name, (hint, names) in fields_of(row).items():
             for row_object in rows:
-                cells = _cells(getattr(row_object, name), kind)
+                cells = _cells(getattr(row_object, name), hint)
                 for column, cell in zip(names, cells, strict=True):
                     columns[column].append(cell)
         return columns
@@ -385,6 +390,9 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
     return rows
 
 
-def _cells(value: Any, kind: Any) -> tuple[Any, ...]:
+def _cells(value: Any, hint: Any) -> tuple[Any, ...]:
     """The values of a field's columns; None is an estimate that is not known."""
-    return (value,) if kind in COLUMN_KINDS else astuple(value or NOTHING)[:3]
+    if hint in COLUMN_KINDS:
+        return (value,)
+    # Value and ends; p has no column.
+    return astuple(value or NOTHING)[:3]

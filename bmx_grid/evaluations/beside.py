@@ -13,51 +13,67 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.boost_evidence import ALL
-from bmx_grid.evaluations.held_out import Member
+from bmx_grid.evaluations.boost_inputs import Member
 from bmx_grid.evaluations.verdicts import Verdict
 
 
 def other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
     """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and people are none."""
     scores = {}
+    n_segments = len(setting.segments)
     for other in settings:
-        # Scores of other metrics are read row by row: they must be of the same segments.
-        if other.pair != setting.pair or len(other.segments) != len(setting.segments):
+        name = other.metric_name
+        if other.pair != setting.pair or name == setting.metric_name:
             continue
-        if other.metric_name != setting.metric_name and not (other.metric.is_placebo or other.metric.is_human):
-            scores[other.metric_name] = other.scores.base_scores
+        # Scores of other metrics are read row by row: they must be of the same segments.
+        if len(other.segments) != n_segments:
+            continue
+        if not (other.metric.is_placebo or other.metric.is_human):
+            scores[name] = other.scores.base_scores
     return scores
 
 
 def placebos_of(setting: Finished, settings: Sequence[Finished]) -> list[AttributionSet]:
     """The attributions of placebos of the setting's explainer, for the same metric and segments."""
-    placebos = []
+    explainer = setting.explainer
+    placebos: list[AttributionSet] = []
+    if explainer is None:
+        return placebos
+    *names_of_metric, _ = setting.names
     for other in settings:
-        if other.names[:3] != setting.names[:3] or other.explainer is None or setting.explainer is None:
+        *names_of_other, _ = other.names
+        if names_of_other != names_of_metric or other.explainer is None:
             continue
-        if other.explainer.is_placebo_of(setting.explainer):
+        if other.explainer.is_placebo_of(explainer):
             placebos.append(other.scores)
     return placebos
 
 
 def shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Floats]]:
     """The other metrics that score every judged segment of some settings, and their scores float64[n, k] of each."""
-    complete = []
+    names_of_members = []
+    for member in members:
+        names = set()
+        for name, scores_of_all in member.setting.others.items():
+            if np.isfinite(scores_of_all[member.used]).all():
+                names.add(name)
+        names_of_members.append(names)
+    shared = tuple(sorted(set.intersection(*names_of_members)))
+    scores_of_members = []
     for member in members:
         others = member.setting.others
-        complete.append({name for name, scores in others.items() if np.isfinite(scores[member.used]).all()})
-    shared = tuple(sorted(set.intersection(*complete)))
-    columns = []
-    for member in members:
-        scores = [member.setting.others[name][member.used] for name in shared]
+        columns = [others[name][member.used] for name in shared]
         # Without a shared metric there are no columns, which `column_stack` cannot make.
-        columns.append(np.column_stack(scores or [np.empty(0)]))
-    return shared, columns
+        if not columns:
+            columns = [np.empty(0)]
+        scores_of_members.append(np.column_stack(columns))
+    return shared, scores_of_members
 
 
 def named_levels(settings: Sequence[Finished]) -> str:
     """Of systems, raters, domains and documents what the data of all settings name."""
-    levels = set.intersection(*(set(setting.segments.groups) for setting in settings))
+    groups_of_settings = [set(setting.segments.groups) for setting in settings]
+    levels = set.intersection(*groups_of_settings)
     # Documents are no group of names: a segment without one is a document of its own.
     segments = itertools.chain.from_iterable(setting.segments.segments for setting in settings)
     if all(segment.document for segment in segments):
@@ -71,12 +87,17 @@ def with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping
     Not where another human score judges than the one that chooses.
     """
     # Another human score did not choose: on it there is no best point.
-    if row.human not in ("", settings[0].segments.judgements.primary):
+    primary = settings[0].segments.judgements.primary
+    if row.human not in ("", primary):
         return row
     gains = []
-    for setting, gain_of in zip(settings, best, strict=True):
+    for setting, best_of_setting in zip(settings, best, strict=True):
         dataset, language_pair = setting.pair
-        in_scope = row.dataset in (ALL, dataset) and row.language_pair in (ALL, language_pair)
-        if in_scope and row.boost in gain_of:
-            gains.append(gain_of[row.boost])
-    return replace(row, best_gain=float(np.mean(gains)) if gains else math.nan)
+        in_dataset = row.dataset in (ALL, dataset)
+        in_pair = row.language_pair in (ALL, language_pair)
+        if in_dataset and in_pair and row.boost in best_of_setting:
+            gains.append(best_of_setting[row.boost])
+    # NumPy warns of the mean of nothing.
+    if not gains:
+        return replace(row, best_gain=math.nan)
+    return replace(row, best_gain=float(np.mean(gains)))

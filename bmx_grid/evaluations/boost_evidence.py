@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingRow
+from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingNames, SettingRow
 from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.nuisance import CurveTerms, beyond_nuisance
@@ -48,7 +48,8 @@ FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 
 Key = tuple[str, str, str, str]  # boost, against, point, human score
 GainStatistic = Literal["pooled", "pdp"]
-Chosen = dict[tuple[str, str], list[Floats]]  # scores by boost and point: as it is, then with other attributions
+# Scores float64[n] of a boost at a point, by both: with its attributions as they are, then with each of the others.
+HeldOutScores = dict[tuple[str, str], list[Floats]]
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,15 @@ class Contrasts:
         """The differences on the segments as they are; NaN where one is undefined."""
         once = np.ones((len(self.human), 1))
         if self.statistic == "pdp":
-            reached = self._of_pairs(self._stacked(), once)
+            columns = self._stacked()
+            reached = self._of_pairs(columns, once)
         else:
             reached = np.full((len(self.columns), 1), math.nan)
             for place, column in enumerate(self.columns):
                 if np.isfinite(column).all():
                     reached[place] = correlate(self.kind, column, self.human)
-        return {key: float(value[0]) for key, value in self._differences(reached, once).items()}
+        differences = self._differences(reached, once)
+        return {key: float(values[0]) for key, values in differences.items()}
 
     def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
         """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
@@ -125,11 +128,16 @@ class Contrasts:
                 reached = weighted_correlations(self.kind, columns, self.human, weights)
             for key, values in self._differences(reached, weights).items():
                 blocks.setdefault(key, []).append(values)
-        return {key: np.concatenate(parts) for key, parts in blocks.items()}
+        samples = {}
+        for key, parts in blocks.items():
+            samples[key] = np.concatenate(parts)
+        return samples
 
     def _stacked(self) -> Floats:
         """float64[n, K] the columns."""
-        return np.column_stack([np.empty((len(self.human), 0)), *self.columns])
+        # `column_stack` cannot make an array of no columns.
+        no_columns = np.empty((len(self.human), 0))
+        return np.column_stack([no_columns, *self.columns])
 
     def _of_pairs(self, columns: Floats, times: Floats) -> Floats:
         """float64[K, R] PDP of float64[n, K] columns; NaN without enough sources. times: float64[n, R]."""
@@ -140,13 +148,17 @@ class Contrasts:
     def _differences(self, reached: Floats, times: Floats) -> dict[Key, Floats]:
         """float64[R] of each key from float64[K, R] correlations of the columns; times: float64[n, R]."""
         values: dict[Key, Floats] = {}
-        for key, weights in self.terms.items():
-            values[key] = np.array(list(weights.values())) @ reached[list(weights)]
+        for key, weight_of_column in self.terms.items():
+            places = list(weight_of_column)
+            weights = np.array(list(weight_of_column.values()))
+            values[key] = weights @ reached[places]
         if self.within:
             # The columns of other terms are not asked for within sources.
-            places = sorted(set(itertools.chain.from_iterable(self.within.values())))
-            columns = np.column_stack([self.columns[place] for place in places])
-            within_sources = dict(zip(places, self._of_pairs(columns, times), strict=True))
+            asked = set(itertools.chain.from_iterable(self.within.values()))
+            in_order = sorted(asked)
+            columns = np.column_stack([self.columns[place] for place in in_order])
+            correlations = self._of_pairs(columns, times)
+            within_sources = dict(zip(in_order, correlations, strict=True))
             for key, (boosted, alone) in self.within.items():
                 values[key] = within_sources[boosted] - within_sources[alone]
         return values
@@ -155,7 +167,7 @@ class Contrasts:
 def contrasts(
     kind: Kind,
     rated: Rated,
-    held: Chosen,
+    held_out: HeldOutScores,
     instead: Sequence[str] = (),
     metrics: Floats | None = None,
     statistic: GainStatistic = "pooled",
@@ -168,25 +180,34 @@ def contrasts(
     metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments as further terms.
     """
     # One set of columns for all contrasts: each correlation is computed once per resample.
-    differences = Contrasts(kind, statistic, gold, rated.human, sources=_paired_sources(kind, rated, statistic))
+    sources = _paired_sources(kind, rated, statistic)
+    differences = Contrasts(kind=kind, statistic=statistic, gold=gold, human=rated.human, sources=sources)
     base = differences.add(rated.base)
-    places = {key: differences.add(scores) for key, (scores, *_) in held.items()}
+    # All boosts as they are stand before all with other attributions.
+    places = {}
+    for boost_and_point, (as_it_is, *_) in held_out.items():
+        places[boost_and_point] = differences.add(as_it_is)
     for (boost, point), place in places.items():
         differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
-        if differences.sources is not None and statistic == "pooled":
+        if sources is not None and statistic == "pooled":
             differences.within[boost, WITHIN, point, gold] = place, base
-        others = [differences.add(scores) for scores in held[boost, point][1:]]
-        for against in dict.fromkeys(instead):
-            # `length` and `curve` are made of no attributions, and another language pair may lack the last kind
-            of_kind = [other for other, its_kind in zip(others, instead, strict=False) if its_kind == against]
-            if of_kind:
-                share = -1 / len(of_kind)
-                differences.terms[boost, against, point, gold] = {place: 1.0, **dict.fromkeys(of_kind, share)}
-    _adjust(differences, rated, held, SCORE_AND_TEXT)
+        _, *of_other_attributions = held_out[boost, point]
+        # Not strict: `length` and `curve` are made of no attributions, and of the last kind another language pair may
+        # lack some.
+        places_of_kinds: dict[str, list[int]] = {}
+        for scores, attributions in zip(of_other_attributions, instead, strict=False):
+            other = differences.add(scores)
+            places_of_kinds.setdefault(attributions, []).append(other)
+        for attributions, places_of_kind in places_of_kinds.items():
+            # The mean over the draws of one kind is taken off.
+            share = -1 / len(places_of_kind)
+            weights = dict.fromkeys(places_of_kind, share)
+            differences.terms[boost, attributions, point, gold] = {place: 1.0, **weights}
+    _adjust(differences, rated, held_out, SCORE_AND_TEXT)
     if metrics is not None:
         # The average of metrics is made of what would be taken off.
-        alone = {key: scores for key, scores in held.items() if key[0] != COMBINED}
-        _adjust(differences, rated, alone, METRICS, metrics)
+        boosts_alone = {key: held_out[key] for key in held_out if key[0] != COMBINED}
+        _adjust(differences, rated, boosts_alone, METRICS, metrics)
     return differences
 
 
@@ -196,42 +217,58 @@ def _paired_sources(kind: Kind, rated: Rated, statistic: GainStatistic) -> Paire
     if len(sources.first) < FEWEST_SOURCES:
         return None
     are_most = 2 * len(sources.rows) >= len(rated.human)
-    return sources if are_most or statistic == "pdp" else None
+    if are_most or statistic == "pdp":
+        return sources
+    return None
 
 
-def _adjust(differences: Contrasts, rated: Rated, held: Chosen, against: str, *more: Floats) -> None:
-    """Add contrasts of boosts with what score, lengths, texts and more tell of the judged segments anyway."""
-    keys = [key for key, (scores, *_) in held.items() if key[0] not in PLACEBOS and np.isfinite(scores).all()]
+def _adjust(differences: Contrasts, rated: Rated, held_out: HeldOutScores, against: str, *more: Floats) -> None:
+    """Add contrasts of boosts with what score, lengths, texts and more tell of the judged segments anyway.
+
+    more: float64[n, m] of further terms.
+    """
+    keys = []
+    for (boost, point), (as_it_is, *_) in held_out.items():
+        if boost not in PLACEBOS and np.isfinite(as_it_is).all():
+            keys.append((boost, point))
     if not (keys and len(rated.human)):
         return
     # As many terms as the clusters allow.
-    curve = CurveTerms.of(rated.base, rated.log_words, number_of(codes(rated.clusters)))
-    terms = np.column_stack([curve.columns(rated.base, rated.log_words), rated.terms, *more])
-    scores = np.column_stack([held[key][0] for key in keys])
+    n_clusters = number_of(codes(rated.clusters))
+    curve = CurveTerms.of(rated.base, rated.log_words, n_clusters)
+    terms_of_curve = curve.columns(rated.base, rated.log_words)
+    terms = np.column_stack([terms_of_curve, rated.terms, *more])
+    scores = np.column_stack([held_out[key][0] for key in keys])
     kind = differences.kind
-    for fit in beyond_nuisance(kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores):
+    fits = beyond_nuisance(kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores)
+    for fit in fits:
         # One column for all boosts: what is known without any of them.
         alone = differences.add(fit.alone)
         for (boost, point), with_score in zip(keys, fit.with_scores.T, strict=True):
-            weights = differences.terms.setdefault((boost, against, point, differences.gold), {})
-            weights[differences.add(with_score)] = fit.weight
+            contrast = (boost, against, point, differences.gold)
+            weights = differences.terms.setdefault(contrast, {})
+            place = differences.add(with_score)
+            weights[place] = fit.weight
             weights[alone] = -fit.weight
 
 
-def lines_of(
-    setting: tuple[str, str, str, str], rated: Rated, differences: Contrasts, resamples: int, seed: int
-) -> list[BoostRow]:
+def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamples: int, seed: int) -> list[BoostRow]:
     """A row for each contrast of a language pair, with the interval of its clusters where there are three."""
     clusters = codes(rated.clusters)
-    count = number_of(clusters)
-    times = (drawn[clusters] for drawn in seeded_draws(count, resamples, seed, len(rated.human)))
-    samples = differences.under(times) if count >= FEWEST_CLUSTERS else {}
+    n_clusters = number_of(clusters)
+    n_segments = len(rated.human)
+    samples = {}
+    if n_clusters >= FEWEST_CLUSTERS:
+        draws = seeded_draws(n_clusters, resamples, seed, n_segments)
+        samples = differences.under(drawn[clusters] for drawn in draws)
     lines = []
     for key, value in differences.values().items():
-        known = key in samples and math.isfinite(value)
-        gain = estimate(value, samples[key], count) if known else Estimate(value)
+        gain = Estimate(value)
+        if key in samples and math.isfinite(value):
+            gain = estimate(value, samples[key], n_clusters)
         boost, against, point, human = key
-        lines.append(BoostRow(*setting, boost, against, point, gain, 1, len(rated.human), count, human))
+        line = BoostRow(*setting, boost, against, point, gain, pairs=1, n=n_segments, clusters=n_clusters, human=human)
+        lines.append(line)
     return lines
 
 
@@ -242,23 +279,28 @@ def joint_samples(pairs: Sequence[tuple[Rated, Contrasts]], resamples: int, seed
     of them. A pair without a defined contrast is left out of a mean, as a resample is in which a pair has none.
     """
     sizes = [len(rated.clusters) for rated, _ in pairs]
-    numbers = codes(np.concatenate([rated.clusters for rated, _ in pairs]))
-    parts = np.split(numbers, np.cumsum(sizes)[:-1])
-    count = number_of(numbers)
-    if count < FEWEST_CLUSTERS:
+    clusters_in_turn = np.concatenate([rated.clusters for rated, _ in pairs])
+    clusters_of_all = codes(clusters_in_turn)
+    ends = np.cumsum(sizes)
+    clusters_of_pairs = np.split(clusters_of_all, ends[:-1])
+    n_clusters = number_of(clusters_of_all)
+    if n_clusters < FEWEST_CLUSTERS:
         return {}
     # Blocks are as large as the largest pair allows: the same blocks, and so the same draws, in all.
     widest = max(sizes)
-    sums: dict[Key, list[Floats]] = {}
-    for numbers_of_pair, (_, differences) in zip(parts, pairs, strict=True):
+    by_key: dict[Key, list[Floats]] = {}
+    for clusters, (_, differences) in zip(clusters_of_pairs, pairs, strict=True):
         # The same seed in every pair: each draw is one draw of clusters, read in all of them.
-        draws = seeded_draws(count, resamples, seed, widest)
-        times: Iterator[Floats] = (drawn[numbers_of_pair] for drawn in draws)
+        draws = seeded_draws(n_clusters, resamples, seed, widest)
+        times: Iterator[Floats] = (drawn[clusters] for drawn in draws)
         defined = differences.values()
         for key, samples in differences.under(times).items():
             if math.isfinite(defined[key]):
-                sums.setdefault(key, []).append(samples)
-    return {key: np.mean(samples_of_pairs, axis=0) for key, samples_of_pairs in sums.items()}
+                by_key.setdefault(key, []).append(samples)
+    means = {}
+    for key, samples_of_pairs in by_key.items():
+        means[key] = np.mean(samples_of_pairs, axis=0)
+    return means
 
 
 def over_scope(
@@ -272,23 +314,43 @@ def over_scope(
     for line in lines:
         if math.isfinite(line.gain.value):
             groups.setdefault(line.key, []).append(line)
+    dataset, language_pair = scope
     joined = []
     for key, of_pairs in groups.items():
-        if len(of_pairs) > 1:
-            values = [line.gain.value for line in of_pairs]
-            drawn = estimate(float(np.mean(values)), joint[key], clusters) if key in joint else NOTHING
-            names = (*scope, of_pairs[0].metric, of_pairs[0].explainer)
-            n = sum(line.n for line in of_pairs)
-            boost, against, point, human = key
-            gain = over_pairs(values, drawn)
-            joined.append(BoostRow(*names, boost, against, point, gain, len(of_pairs), n, clusters, human=human))
+        if len(of_pairs) < 2:
+            continue
+        values = [line.gain.value for line in of_pairs]
+        drawn = NOTHING
+        if key in joint:
+            mean = float(np.mean(values))
+            drawn = estimate(mean, joint[key], clusters)
+        boost, against, point, human = key
+        row = BoostRow(
+            dataset=dataset,
+            language_pair=language_pair,
+            metric=of_pairs[0].metric,
+            explainer=of_pairs[0].explainer,
+            boost=boost,
+            against=against,
+            point=point,
+            gain=over_pairs(values, drawn),
+            pairs=len(of_pairs),
+            n=sum(line.n for line in of_pairs),
+            clusters=clusters,
+            human=human,
+        )
+        joined.append(row)
     return joined
 
 
 def estimate(value: float, samples: Floats, units: int) -> Estimate:
     """A value with its interval (`resampling.interval`) and p from float64[R] resamples of so many units."""
-    error = float(np.nanstd(samples)) if np.isfinite(samples).any() else math.nan
-    return Estimate(value, *interval(samples, units), _p_of(value, error, units))
+    # NumPy warns of the spread of nothing.
+    error = math.nan
+    if np.isfinite(samples).any():
+        error = float(np.nanstd(samples))
+    low, high = interval(samples, units)
+    return Estimate(value, low, high, _p_of(value, error, units))
 
 
 def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
@@ -298,16 +360,23 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     out: pairs that share segments are not independent of each other, and segments of these pairs say nothing of others.
     The interval therefore reaches as far as the wider one on each side, and p is the larger one.
     """
-    over = cluster_mean(list(values), list(range(len(values))))
+    # Each language pair is a cluster of its own.
+    language_pairs = list(range(len(values)))
+    over = cluster_mean(list(values), language_pairs)
     known = np.array([value for value in values if math.isfinite(value)])
-    if len(known) < FEWEST_CLUSTERS or math.isnan(joint.low):
+    n_known = len(known)
+    if n_known < FEWEST_CLUSTERS or math.isnan(joint.low):
         return Estimate(over.mean)
-    error = float(known.std(ddof=1)) / math.sqrt(len(known))
-    p = _p_of(over.mean, error, len(known))
-    return Estimate(over.mean, min(over.low, joint.low), max(over.high, joint.high), max(p, joint.p))
+    deviation = float(known.std(ddof=1))
+    error = deviation / math.sqrt(n_known)
+    low = min(over.low, joint.low)
+    high = max(over.high, joint.high)
+    p = max(_p_of(over.mean, error, n_known), joint.p)
+    return Estimate(over.mean, low, high, p)
 
 
 def _p_of(value: float, error: float, units: int) -> float:
+    """The two-sided p value of a value with this standard error from so many units, by Student's t."""
     from scipy.special import stdtr
 
     if units < 2 or math.isnan(error):
@@ -315,4 +384,5 @@ def _p_of(value: float, error: float, units: int) -> float:
     # Student's t has no value here: all resamples are the same.
     if error == 0:
         return 1.0 if value == 0 else 0.0
-    return float(2 * stdtr(units - 1, -abs(value) / error))
+    t = -abs(value) / error
+    return float(2 * stdtr(units - 1, t))

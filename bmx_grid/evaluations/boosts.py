@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
-from bmx_grid.boosts.base import Boost, Fit, Fitted
-from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
-from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
-from bmx_grid.boosts.recipe import ChosenOn, HeldOut
+from bmx_grid.boosts.base import Boost
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.base import NAMES, OF_SETS, ColumnValues, Each, Finished, grouped, here
-from bmx_grid.evaluations.beside import named_levels, other_metrics, placebos_of, shared_metrics, with_best
+from bmx_grid.evaluations.base import OF_SETS, ColumnValues, Each, Finished, grouped, here
+from bmx_grid.evaluations.beside import named_levels, other_metrics, placebos_of, with_best
+from bmx_grid.evaluations.boost_choices import (
+    add_cross_fitted,
+    average_of,
+    choices_of,
+    chosen_by_others,
+    without_choice,
+)
 from bmx_grid.evaluations.boost_evidence import (
-    ALL,
     COMBINED,
     CROSS_FITTED,
     CURVE,
@@ -30,42 +29,31 @@ from bmx_grid.evaluations.boost_evidence import (
     FIXED,
     LENGTH,
     OTHER_DATASETS,
-    PUBLISHED,
     BoostRow,
-    Chosen,
     Contrasts,
     GainStatistic,
+    HeldOutScores,
     Key,
     contrasts,
     joint_samples,
     lines_of,
-    over_scope,
 )
+from bmx_grid.evaluations.boost_inputs import Member, judged_by, linked, member_of
+from bmx_grid.evaluations.boost_recipes import best_gains, recipe_fields, with_verdicts
+from bmx_grid.evaluations.boost_scopes import DATASET, add_scopes
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
-from bmx_grid.evaluations.held_out import (
-    FOLDS,
-    Member,
-    Rated,
-    chosen,
-    cross_fitted,
-    judged_by,
-    linked,
-    member_of,
-)
-from bmx_grid.evaluations.verdicts import DISTANCE, NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
-from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.grid import nearest_point
-from bmx_grid.measures.resampling import codes, number_of
+from bmx_grid.evaluations.held_out import FOLDS, Rated
+from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
+from bmx_grid.measures.correlation import Kind
 
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
 LEARNER_SECONDS = 4.0  # of what score and length tell jointly, of 2,000 segments
 TAKEN = (LENGTH, CURVE, COMBINED)  # names
-DATASET = NAMES[:1]
 
 T = TypeVar("T")
-Differences = dict[str, list[tuple[Rated, Contrasts]]]  # by human score, of each setting of a data set
-Choice = tuple[str, Fit, list[list[Floats]]]  # its name; of each setting its features, as they are and reassigned
+# By human score, of each setting of a data set: its judged segments, and what boosts gain on them.
+Differences = dict[str, list[tuple[Rated, Contrasts]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +91,7 @@ class BoostEvaluation(OnGrid):
 
     One verdict per boost: where other language pairs chose it, if all pairs of the scope have such others, else where
     other folds did; those of published points and other data sets are further questions. Each question of a sweep, on
-    single pairs, data sets, or all of them, is one family of tests (`verdicts.verdicts`).
+    single pairs, data sets, or all of them, is one family of tests (`verdicts.judged`).
 
     grid: whose correlation, folds and published points are used. boosts: by name, what is judged. human: the human
     scores that judge, by name, each with a verdict of its own on the segments that it rates; the primary one where none
@@ -144,30 +132,44 @@ class BoostEvaluation(OnGrid):
         return any(boost.reads_ground_truth for boost in self.boosts.values())
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
-        """Without explainers there is only the average of several metrics to judge."""
+        """Without explainers there is only the average of several metrics to judge.
+
+        Raises ConfigError for a human score that one of the sets does not have.
+        """
         for segments in sets:
+            known = segments.judgements.aspects
             for name in self.human:
-                if name not in segments.judgements.aspects:
-                    raise ConfigError(
-                        f"evaluation.boosts.human: {segments.dataset} {segments.language_pair}: "
-                        + unknown("human score", name, segments.judgements.aspects)
-                    )
-        nothing = n_explainers == 0 and n_metrics < 2
-        return "needs an explainer, or several metrics to average" if nothing else ""
+                if name not in known:
+                    where = f"{segments.dataset} {segments.language_pair}"
+                    problem = unknown("human score", name, known)
+                    raise ConfigError(f"evaluation.boosts.human: {where}: {problem}")
+        if n_explainers == 0 and n_metrics < 2:
+            return "needs an explainer, or several metrics to average"
+        return ""
 
     def cost(self, n_segments: int) -> float:
-        fits = len(self.boosts) * (1 + self.draws) * (FOLDS + 1) * max(n_segments / 560, 0.1)
-        means = len(self.grid.spec.p) * n_segments * len(self.boosts)
-        scores = 2 * len(self.boosts) * (3 + self.draws) * n_segments * self.resamples
-        learned = LEARNER_SECONDS * min(n_segments / 2000, 1) ** 2 * max(n_segments / 2000, 1)
-        return fits / FITS_PER_SECOND + means / CELLS_PER_SECOND + scores / RESAMPLED_PER_SECOND + learned
+        n_boosts = len(self.boosts)
+        # All segments and every fold choose, with the attributions as they are and with each draw of others.
+        n_fits = n_boosts * (1 + self.draws) * (FOLDS + 1)
+        fits = n_fits * max(n_segments / 560, 0.1)
+        n_powers = len(self.grid.spec.p)
+        means = n_powers * n_segments * n_boosts
+        n_scores = 2 * n_boosts * (3 + self.draws)
+        resampled = n_scores * n_segments * self.resamples
+        size = n_segments / 2000
+        learned = LEARNER_SECONDS * min(size, 1) ** 2 * max(size, 1)
+        seconds = fits / FITS_PER_SECOND
+        seconds += means / CELLS_PER_SECOND
+        seconds += resampled / RESAMPLED_PER_SECOND
+        return seconds + learned
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
         with_others = []
         for setting in settings:
             others = other_metrics(setting, settings)
-            with_others.append(replace(setting, others=others, placebos=placebos_of(setting, settings)))
+            placebos = placebos_of(setting, settings)
+            with_others.append(replace(setting, others=others, placebos=placebos))
         results = super().evaluate(with_others, each)
         # The correction knows how many verdicts there are only when all scopes have ended.
         family: list[Verdict] = []
@@ -175,13 +177,15 @@ class BoostEvaluation(OnGrid):
             family += [row for row in result.verdicts if row.point != NOT_JUDGED]
         verdicts = iter(judged(family, self.smallest_gain))
         for result in results:
-            result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
+            for place, row in enumerate(result.verdicts):
+                if row.point != NOT_JUDGED:
+                    result.verdicts[place] = next(verdicts)
         for places in grouped(settings, OF_SETS):
             rows: list[Verdict] = []
             for place in places:
                 rows += results[place].verdicts
             first = results[places[0]]
-            first.chosen[:] = _with_verdicts(first.chosen, rows)
+            first.chosen[:] = with_verdicts(first.chosen, rows)
         return results
 
     def segment_columns(self, result: BoostsOfSetting) -> ColumnValues:
@@ -205,130 +209,124 @@ class BoostEvaluation(OnGrid):
         # Filled in by the steps below, each of which knows a part of the settings.
         results = [BoostsOfSetting() for _ in settings]
         explained = settings[0].explainer is not None
-        if not explained and not any(setting.others for setting in settings):
+        have_others = any(setting.others for setting in settings)
+        if not explained and not have_others:
             return results
-        drawn = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
-        members = [member_of(setting, self.boosts, self.grid.spec, **drawn) for setting in settings]
+        members = []
+        for setting in settings:
+            member = member_of(
+                setting, self.boosts, self.grid.spec, fold_seed=self.grid.seed, draws=self.draws, seed=self.seed
+            )
+            members.append(member)
         by_dataset = grouped(settings, DATASET)
         samples: list[dict[Key, Floats]] = []
         for places in by_dataset:
-            differences = self._of_dataset(_of(members, places), _of(results, places))
-            samples.append(self._joint(differences) if len(settings) > 1 else {})
+            members_of_dataset = _picked(members, places)
+            results_of_dataset = _picked(results, places)
+            differences = self._of_dataset(members_of_dataset, results_of_dataset)
+            # One setting alone has no means over language pairs.
+            joint = {}
+            if len(settings) > 1:
+                joint = self._joint(differences)
+            samples.append(joint)
         if explained:
             # Clusters anew, over all data sets: what one shares with another must not choose for it.
             sets = [setting.segments for setting in settings]
-            labels = [names.tolist() for names in clusters(sets)]
-            together = linked(self._kind, members, labels, [setting.names[0] for setting in settings])
+            labels = [labels_of_set.tolist() for labels_of_set in clusters(sets)]
+            datasets = [setting.segments.dataset for setting in settings]
+            together = linked(self._kind, members, labels, datasets)
             if len(by_dataset) > 1:
-                for of_dataset, further in zip(samples, self._across_datasets(together, results), strict=True):
-                    of_dataset |= further
-            results[0].chosen.extend(self._for_recipes(together))
-        _add_scopes(members, results, samples)
-        best = []
-        for member in members:
-            best.append({name: self._best_gain(name, member) for name in member.features})
-        others = ", ".join(sorted(set().union(*(setting.others for setting in settings))))
-        named = named_levels(settings)
-        for result, setting, member in zip(results, settings, members, strict=True):
-            for row in asked(result.boosts, self.boosts):
-                metrics = others if math.isfinite(row.over_metrics.value) else ""
-                result.verdicts.append(replace(with_best(row, settings, best), metrics=metrics, named=named))
-            for boost, reason in member.lacking.items():
-                result.verdicts.append(Verdict(*setting.names, boost, NOT_JUDGED, because=f"not judged: {reason}"))
+                self._across_datasets(together, results, by_dataset, samples)
+            recipes = recipe_fields(self._kind, self.boosts, together)
+            results[0].chosen.extend(recipes)
+        add_scopes(members, [result.boosts for result in results], samples)
+        self._ask_verdicts(members, results)
         return results
 
     def _of_dataset(self, members: Sequence[Member], results: Sequence[BoostsOfSetting]) -> Differences:
         """Add what is chosen on other folds and language pairs of a data set, and what needs no choice."""
+        kind = self._kind
         settings = [member.setting for member in members]
         labels = [setting.clusters for setting in settings]
-        pairs = [setting.names[1] for setting in settings]
-        members = linked(self._kind, members, labels, pairs)
-        choices = list(self._choices(members)) if settings[0].explainer is not None else []
-        names, metrics = shared_metrics(members)
-        # An average needs scores of all metrics on all judged segments.
-        if names:
-            choices.append((COMBINED, partial(fit_average, names), [[columns] for columns in metrics]))
-        held = self._chosen_by_others(choices, members, ELSEWHERE)
-        for member, scores in zip(members, held, strict=True):
-            scores.update(self._without_choice(member))
-        for name, fit, features in choices:
-            for member, columns, scores in zip(members, features, held, strict=True):
-                if columns:
-                    scores[name, CROSS_FITTED] = [cross_fitted(self._kind, fit, member, drawn) for drawn in columns]
-        for result, member, scores in zip(results, members, held, strict=True):
-            for point in (FIXED, CROSS_FITTED, ELSEWHERE):  # the last that is there is shown: chosen furthest away
+        language_pairs = [setting.segments.language_pair for setting in settings]
+        members = linked(kind, members, labels, language_pairs)
+        choices = []
+        # A metric alone has no attributions to boost with.
+        if settings[0].explainer is not None:
+            choices = choices_of(self.boosts, members)
+        average = average_of(members)
+        metrics: Sequence[Floats | None] = [None] * len(members)
+        if average is not None:
+            choices.append(average)
+            metrics = [scores for (scores,) in average.features]
+        held_out = chosen_by_others(kind, choices, members, ELSEWHERE)
+        for member, scores in zip(members, held_out, strict=True):
+            published = self.grid.fixed.get(member.setting.explainer_name)
+            scores.update(without_choice(self.boosts, published, member))
+        add_cross_fitted(kind, choices, members, held_out)
+        for member, scores, result in zip(members, held_out, results, strict=True):
+            # The last that is there is shown: chosen furthest away.
+            for point in (FIXED, CROSS_FITTED, ELSEWHERE):
                 for name in self.boosts:
                     if (name, point) in scores:
-                        result.scores[name] = member.on_all(scores[name, point][0])
-        return self._add_lines(members, results, held, metrics if names else [None] * len(members))
+                        as_it_is = scores[name, point][0]
+                        result.scores[name] = member.on_all(as_it_is)
+        return self._add_lines(members, results, held_out, metrics)
 
     def _across_datasets(
-        self, members: Sequence[Member], results: Sequence[BoostsOfSetting]
-    ) -> Iterator[dict[Key, Floats]]:
-        """Add what is chosen on the other data sets; resamples of each data set."""
-        held = self._chosen_by_others(list(self._choices(members)), members, OTHER_DATASETS)
-        for places in grouped([member.setting for member in members], DATASET):
-            of_dataset = (_of(members, places), _of(results, places), _of(held, places))
-            yield self._joint(self._add_lines(*of_dataset, [None] * len(places)))
-
-    def _choices(self, members: Sequence[Member]) -> Iterator[Choice]:
-        """What is chosen, with its features of each member: boosts that are not fixed, and the placebos."""
-        roles = members[0].setting.worded
-        for name, boost in self.boosts.items():
-            if boost.fixed is None:
-                yield name, boost.fit, [member.features_of(name, boost) for member in members]
-        log_words = [[member.log_words] for member in members]
-        yield LENGTH, partial(fit_length, roles), log_words
-        yield CURVE, fit_curve, log_words
-
-    def _without_choice(self, member: Member) -> Iterator[tuple[tuple[str, str], list[Floats]]]:
-        """Recipes, and the power mean at the published point of the explainer, by name and point."""
-        published = self.grid.fixed.get(member.setting.explainer_name)
-        for name in member.features:
-            boost = self.boosts[name]
-            fitted = boost.fixed
-            point = FIXED
-            if isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
-                spec = boost.spec
-                point = PUBLISHED
-                place = nearest_point(spec.p, spec.w, published.p, published.w)
-                fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
-            if fitted is not None:
-                features = member.features_of(name, boost)
-                yield (name, point), [fitted.scores(member.base, columns) for columns in features]
-
-    def _chosen_by_others(self, choices: Sequence[Choice], members: Sequence[Member], point: str) -> list[Chosen]:
-        """What is best on the members that choose for each one, at `point`."""
-        held: list[Chosen] = [{} for _ in members]
-        for name, fit, features in choices:
-            for drawn in zip(*features, strict=False):  # none where a member lacks the boost
-                for scores_of_member, member, columns in zip(held, members, drawn, strict=True):
-                    others = [(members[other], drawn[other], rows) for other, rows in member.choosing.items()]
-                    if others:
-                        scores = chosen(self._kind, fit, others).scores(member.base, columns)
-                        scores_of_member.setdefault((name, point), []).append(scores)
-        return held
+        self,
+        members: Sequence[Member],
+        results: Sequence[BoostsOfSetting],
+        by_dataset: Sequence[Sequence[int]],
+        samples: Sequence[dict[Key, Floats]],
+    ) -> None:
+        """Add what is chosen on the other data sets, and its resamples to those of each data set."""
+        choices = choices_of(self.boosts, members)
+        held_out = chosen_by_others(self._kind, choices, members, OTHER_DATASETS)
+        for places, samples_of_dataset in zip(by_dataset, samples, strict=True):
+            members_of_dataset = _picked(members, places)
+            results_of_dataset = _picked(results, places)
+            scores = _picked(held_out, places)
+            no_metrics = [None] * len(places)
+            differences = self._add_lines(members_of_dataset, results_of_dataset, scores, no_metrics)
+            samples_of_dataset |= self._joint(differences)
 
     def _add_lines(
         self,
         members: Sequence[Member],
         results: Sequence[BoostsOfSetting],
-        held: Sequence[Chosen],
+        held_out: Sequence[HeldOutScores],
         metrics: Sequence[Floats | None],
     ) -> Differences:
-        """Add the lines of what was chosen in the language pairs of a data set; these with their differences."""
+        """Add to the results the gains of held-out scores in each language pair of a data set.
+
+        metrics: float64[n, m] scores of m other metrics of each member, which gains are asked beyond as well; None
+        where they are not asked for. Returns what the gains are of, for means over the pairs.
+        """
+        kind = self._kind
         differences: Differences = {}
-        for member, scores, further, result in zip(members, held, metrics, results, strict=True):
+        for member, scores, other_scores, result in zip(members, held_out, metrics, results, strict=True):
+            names = member.setting.names
             for gold in self._golds:
-                rated, rows = judged_by(self._kind, member, gold, self.grid.seed)
-                scores_of_rated: Chosen = {}
-                for key, drawn in scores.items():
-                    scores_of_rated[key] = [values[rows] for values in drawn]
-                metrics_of_rated = None if further is None else further[rows]
+                # A further human score may rate fewer of the segments.
+                rated, rows = judged_by(kind, member, gold, self.grid.seed)
+                scores_of_rated: HeldOutScores = {}
+                for key, of_attributions in scores.items():
+                    scores_of_rated[key] = [values[rows] for values in of_attributions]
+                metrics_of_rated = None
+                if other_scores is not None:
+                    metrics_of_rated = other_scores[rows]
                 gains = contrasts(
-                    self._kind, rated, scores_of_rated, member.instead, metrics_of_rated, self.statistic, gold
+                    kind=kind,
+                    rated=rated,
+                    held_out=scores_of_rated,
+                    instead=member.instead,
+                    metrics=metrics_of_rated,
+                    statistic=self.statistic,
+                    gold=gold,
                 )
-                result.boosts.extend(lines_of(member.setting.names, rated, gains, self.resamples, self.seed))
+                lines = lines_of(names, rated, gains, self.resamples, self.seed)
+                result.boosts.extend(lines)
                 differences.setdefault(gold, []).append((rated, gains))
         return differences
 
@@ -339,95 +337,27 @@ class BoostEvaluation(OnGrid):
             samples |= joint_samples(of_pairs, self.resamples, self.seed)
         return samples
 
-    def _best_gain(self, name: str, member: Member) -> float:
-        """What a boost gains on the segments it is chosen on."""
-        best = self._chosen_on(name, [member]).scores(member.base, member.features[name])
-        return correlate(self._kind, best, member.human) - correlate(self._kind, member.base, member.human)
-
-    def _chosen_on(self, name: str, members: Sequence[Member]) -> Fitted:
-        """What is best on all segments of the settings that a boost can be made for."""
-        selection = []
-        for member in members:
-            if name in member.features:
-                everyone = np.ones(len(member.base), dtype=np.bool_)
-                selection.append((member, member.features[name], everyone))
-        return chosen(self._kind, self.boosts[name].fit, selection)
-
-    def _for_recipes(self, members: Sequence[Member]) -> Iterator[dict[str, Any]]:
-        """What is best on all segments of these settings, as fields of a recipe; not what abstains or is one."""
-        chosen_on = []
-        for member in members:
-            human = member.setting.segments.judgements.primary
-            n_clusters = number_of(codes(member.clusters))
-            chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
-        shared = {"chosen_on": tuple(chosen_on), "correlation": self._kind}
-        for name, boost in self.boosts.items():
-            if boost.fixed is not None:
-                continue
-            fitted = self._chosen_on(name, members)
-            if not fitted.abstains:
-                yield {"boost_name": name, "boost": boost, "constants": fitted.constants(), **shared}
+    def _ask_verdicts(self, members: Sequence[Member], results: Sequence[BoostsOfSetting]) -> None:
+        """Add to each result the evidence for its verdicts, and which boosts cannot be judged."""
+        settings = [member.setting for member in members]
+        best = [best_gains(self._kind, self.boosts, member) for member in members]
+        metrics: set[str] = set()
+        for setting in settings:
+            metrics.update(setting.others)
+        names_of_metrics = ", ".join(sorted(metrics))
+        named = named_levels(settings)
+        for member, result in zip(members, results, strict=True):
+            for row in asked(result.boosts, self.boosts):
+                verdict = replace(with_best(row, settings, best), named=named)
+                # Metrics are named only where a gain over them is known.
+                if math.isfinite(row.over_metrics.value):
+                    verdict = replace(verdict, metrics=names_of_metrics)
+                result.verdicts.append(verdict)
+            names = member.setting.names
+            for boost, reason in member.lacking.items():
+                verdict = Verdict(*names, boost, NOT_JUDGED, because=f"not judged: {reason}")
+                result.verdicts.append(verdict)
 
 
-def _with_verdicts(boosts: Sequence[dict[str, Any]], verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """Fields of recipes with the verdict that says most of such a choice; without those that were not judged.
-
-    That is the one on the most language pairs, chosen furthest away, by the human score that is named first.
-    """
-    with_verdicts = []
-    for boost in boosts:
-        known = [row for row in verdicts if row.boost == boost["boost_name"] and row.point in DISTANCE]
-        if known:
-            # Verdicts by several human scores are several questions: a recipe tells one.
-            known = [row for row in known if row.human == known[0].human]
-            best = max(known, key=lambda row: (row.pairs, list(DISTANCE).index(row.point)))
-            gain = HeldOut.of(best.gain.value, best.gain.low, best.gain.high, best.how())
-            beyond = HeldOut.of(best.beyond.value, best.beyond.low, best.beyond.high, best.how())
-            with_verdicts.append({**boost, "gain": gain, "beyond": beyond, "verdict": best.label})
-    return with_verdicts
-
-
-def _of(values: Sequence[T], places: Sequence[int]) -> list[T]:
+def _picked(values: Sequence[T], places: Sequence[int]) -> list[T]:
     return [values[place] for place in places]
-
-
-def _add_scopes(
-    members: Sequence[Member], results: Sequence[BoostsOfSetting], samples: Sequence[Mapping[Key, Floats]]
-) -> None:
-    """Add the gains over the language pairs of each data set to its first setting, and those over all to the first.
-
-    samples: of each data set, which count as often as it has pairs.
-    """
-    # Copied: rows over several pairs are added to the same lists.
-    single = [list(result.boosts) for result in results]
-    settings = [member.setting for member in members]
-    by_dataset = grouped(settings, DATASET)
-    scopes = [(settings[places[0]].names[0], [dataset]) for dataset, places in enumerate(by_dataset)]
-    if len(by_dataset) > 1:
-        scopes.append((ALL, list(range(len(by_dataset)))))
-    for name, datasets in scopes:
-        places = sorted(itertools.chain.from_iterable(by_dataset[dataset] for dataset in datasets))
-        joint: dict[Key, Floats] = {}
-        for key in samples[datasets[0]]:
-            if all(key in samples[dataset] for dataset in datasets):
-                # Of data sets with several pairs each has its share: the mean is over pairs.
-                parts = [samples[dataset][key] * (len(by_dataset[dataset]) / len(places)) for dataset in datasets]
-                joint[key] = np.sum(parts, axis=0)
-        by_gold: dict[str, list[BoostRow]] = {}
-        for place in places:
-            for line in single[place]:
-                by_gold.setdefault(line.human, []).append(line)
-        for gold, lines in by_gold.items():
-            # A cluster that several pairs share counts once: they are drawn together.
-            labels: set[tuple[str, str]] = set()
-            for place in places:
-                labels.update(_labels(members[place], gold))
-            results[places[0]].boosts.extend(over_scope((name, ALL), lines, joint, len(labels)))
-
-
-def _labels(member: Member, gold: str) -> Iterator[tuple[str, str]]:
-    """Data set and label of the clusters of the segments that a human score rates."""
-    judgements = member.setting.segments.judgements
-    rated = member.used & np.isfinite(judgements.scores[gold or judgements.primary])
-    for label in np.asarray(member.setting.clusters)[rated].tolist():
-        yield member.setting.names[0], label

@@ -47,19 +47,29 @@ class GridOptions(Component):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_size(len(self.spec.p), len(self.spec.w), self.max_points)
+        n_powers = len(self.spec.p)
+        n_weights = len(self.spec.w)
+        check_size(n_powers, n_weights, self.max_points)
         check_points(self.fixed, "grid.fixed")
 
     @cached_property
     def spec(self) -> GridSpec:
         """The grid as numbers."""
         powers = powers_of(self.p, self.max_points)
-        return GridSpec(powers, (*self.w, BASELINE_W), self.side, self.aggregation, self.correlation)
+        # Gains are relative to the metric alone: it is on every grid.
+        weights = (*self.w, BASELINE_W)
+        return GridSpec(powers, weights, self.side, self.aggregation, self.correlation)
 
     def fingerprint(self) -> dict[str, Any]:
         """p and w as numbers, so that a grid has one identity however it is written."""
-        points = {name: [point.w, point.p] for name, point in sorted(self.fixed.items())}
-        return {**super().fingerprint(), "p": list(map(repr, self.spec.p)), "w": list(self.spec.w), "fixed": points}
+        points = {}
+        for name, point in sorted(self.fixed.items()):
+            points[name] = [point.w, point.p]
+        fingerprint = super().fingerprint()
+        fingerprint["p"] = list(map(repr, self.spec.p))
+        fingerprint["w"] = list(self.spec.w)
+        fingerprint["fixed"] = points
+        return fingerprint
 
 
 @dataclass(frozen=True, kw_only=True)

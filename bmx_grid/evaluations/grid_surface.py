@@ -45,7 +45,7 @@ class PointRow(SettingRow):
     gain: float
 
 
-NO_POINT = PointRow("published", math.nan, math.nan, math.nan, math.nan, math.nan)
+NO_POINT = PointRow("published", w=math.nan, p=math.nan, baseline=math.nan, correlation=math.nan, gain=math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,10 @@ class GridOfSetting:
     @property
     def published(self) -> PointRow:
         """What the published point reaches; NaN where there is none."""
-        return next((row for row in self.points if row.point == "published"), NO_POINT)
+        for row in self.points:
+            if row.point == "published":
+                return row
+        return NO_POINT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +90,8 @@ class GridEvaluation(GridOptions, Evaluation):
         return self.side == "both"
 
     def cost(self, n_segments: int) -> float:
-        return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
+        n_points = len(self.spec.p) * len(self.spec.w)
+        return n_segments * n_points / CELLS_PER_SECOND
 
     def of_setting(self, setting: Finished) -> GridOfSetting:
         """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
@@ -95,36 +99,51 @@ class GridEvaluation(GridOptions, Evaluation):
         base = setting.scores.base_scores
         shifted = np.zeros(len(base), dtype=np.bool_)
         if setting.explainer is None:
-            return GridOfSetting(spec, metric_alone(spec, base, setting.segments.human_scores), shifted)
+            grid = metric_alone(spec, base, setting.segments.human_scores)
+            return GridOfSetting(spec, grid, shifted)
         inputs = setting.inputs(spec)
         grid = grid_of(spec, inputs)
-        asked = self.fixed.get(setting.explainer_name)
-        place = None if asked is None else nearest_point(spec.p, spec.w, asked.p, asked.w)
+        published = self.fixed.get(setting.explainer_name)
+        place = None
+        if published is not None:
+            place = nearest_point(spec.p, spec.w, published.p, published.w)
         boosted: dict[str, Floats] = {}
         points: list[PointRow] = []
+        # A published point outside the grid has no row.
         if place is not None:
             w = spec.w[place[1]]
             p = spec.p[place[0]]
-            value = float(grid.correlation[place])
+            correlation = float(grid.correlation[place])
             boosted["published"] = scores_at(spec, setting, w, p)
-            points.append(PointRow("published", w, p, grid.baseline, value, value - grid.baseline))
+            row = PointRow(
+                point="published",
+                w=w,
+                p=p,
+                baseline=grid.baseline,
+                correlation=correlation,
+                gain=correlation - grid.baseline,
+            )
+            points.append(row)
         boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
         # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
         shifted |= row_minimum(setting.scores.hypothesis) <= 0
         if spec.side != "hypothesis":
             shifted |= row_minimum(setting.scores.ground_truth) <= 0
-        return GridOfSetting(spec, grid, shifted, boosted, tuple(points))
+        return GridOfSetting(spec=spec, grid=grid, shifted=shifted, boosted=boosted, points=tuple(points))
 
     def of_scope(self, settings: Sequence[Finished]) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""
         results = []
         for setting in settings:
-            known = setting.known.get(self.key)
-            results.append(self.of_setting(setting) if known is None else known)
+            # Mostly it was computed as the setting ended (AS_IT_ENDS).
+            result = setting.known.get(self.key)
+            if result is None:
+                result = self.of_setting(setting)
+            results.append(result)
         for place, (row, scores) in chosen_elsewhere(self.spec, settings).items():
-            boosted = {**results[place].boosted, row.point: scores}
-            points = (*results[place].points, row)
-            results[place] = replace(results[place], boosted=boosted, points=points)
+            result = results[place]
+            boosted = {**result.boosted, row.point: scores}
+            results[place] = replace(result, boosted=boosted, points=(*result.points, row))
         return results
 
     def points(self, result: GridOfSetting) -> Mapping[str, Floats]:
@@ -133,37 +152,47 @@ class GridEvaluation(GridOptions, Evaluation):
 
     def rows(self, result: GridOfSetting) -> Mapping[str, Sequence[Any] | ColumnValues]:
         """One row per grid point, p ascending and w running fastest: the order of the paper's published grid."""
+        surface = result.grid.correlation
         w = result.spec.w
-        p = result.spec.p[: len(result.grid.correlation)]  # no rows for a metric alone
+        # The surface of a metric alone has no p, and so no rows.
+        p = result.spec.p[: len(surface)]
         columns: ColumnValues = {
-            "side": [result.spec.side] * (len(p) * len(w)),
+            "side": [result.spec.side] * surface.size,
             "w": np.tile(w, len(p)),
             "p": np.repeat(p, len(w)),
-            "correlation": result.grid.correlation.ravel(),
+            "correlation": surface.ravel(),
         }
         return {"grid": columns, "points": result.points}
 
     def segment_columns(self, result: GridOfSetting) -> ColumnValues:
         """The score at each declared point, and whether attributions were shifted for it."""
         nothing = np.full(len(result.shifted), np.nan)
-        names = ("published", "elsewhere", "cross_fitted")
-        columns = {f"boosted_{name}": result.boosted.get(name, nothing) for name in names}
-        return {**columns, "shifted": result.shifted}
+        columns: dict[str, Floats | Flags] = {}
+        for point in ("published", "elsewhere", "cross_fitted"):
+            columns[f"boosted_{point}"] = result.boosted.get(point, nothing)
+        columns["shifted"] = result.shifted
+        return columns
 
 
 def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> GridSample:
     """The used segments of a setting as resamples read them."""
-    clusters = setting.codes.clusters[inputs.used]
-    return GridSample(inputs.means, inputs.base, inputs.human, spec.w, clusters, kind=spec.correlation)
+    return GridSample(
+        means=inputs.means,
+        base=inputs.base,
+        human=inputs.human,
+        w=spec.w,
+        cluster=setting.codes.clusters[inputs.used],
+        kind=spec.correlation,
+    )
 
 
 def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
     """float64[N] boosted scores of a setting at (w, p); with w = 1 those of the metric alone, whatever p is."""
     scores = setting.scores
+    base = scores.base_scores
     if w == 1:
-        return scores.base_scores
-    rows = scores.base_scores, scores.ground_truth, scores.hypothesis
-    return boosted_scores(spec.aggregation, spec.side, p, w, *rows)
+        return base
+    return boosted_scores(spec.aggregation, spec.side, p, w, base, scores.ground_truth, scores.hypothesis)
 
 
 def cross_fitted_points(spec: GridSpec, setting: Finished, inputs: GridInputs, seed: int) -> Floats:
@@ -173,7 +202,8 @@ def cross_fitted_points(spec: GridSpec, setting: Finished, inputs: GridInputs, s
     (`grid_resampling.cross_fit`).
     """
     boosted = np.full(len(inputs.used), np.nan)
-    boosted[inputs.used] = cross_fit(sample_of(spec, setting, inputs), FOLDS, seed)
+    sample = sample_of(spec, setting, inputs)
+    boosted[inputs.used] = cross_fit(sample, FOLDS, seed)
     return boosted
 
 
@@ -184,7 +214,8 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
     out of these, and their grids are computed again: 492 of the 2,851 references of WMT17 stand in several language
     pairs. Nothing where no other language pair has a defined correlation, and for metrics alone.
     """
-    if len(settings) < 2 or any(setting.explainer is None for setting in settings):
+    alone = any(setting.explainer is None for setting in settings)
+    if alone or len(settings) < 2:
         return {}
     free = free_of_each([setting.clusters for setting in settings])
     gains: list[list[Floats]] = [[] for _ in settings]
@@ -192,24 +223,40 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
         # By the setting that chooses: its means over words are computed once, for all that it chooses for.
         judged = [place for place in range(len(settings)) if place != other]
         parts = [free[place][other] for place in judged]
-        for place, surface in zip(judged, gains_on(spec, setting, parts), strict=True):
+        surfaces = gains_on(spec, setting, parts)
+        for place, surface in zip(judged, surfaces, strict=True):
             # A pair on whose free segments the metric is constant has no say.
             if np.isfinite(surface).any():
                 gains[place].append(surface)
     chosen = {}
-    for place, surfaces in enumerate(gains):
+    for place, surfaces_of_others in enumerate(gains):
+        if not surfaces_of_others:
+            continue
         # The mean over pairs, not over segments: a large pair says no more than a small one.
-        if surfaces:
-            best = point_that_gains(np.sum(surfaces, axis=0) / len(surfaces), spec.w)
-            w, p = (1.0, math.nan) if best is None else (spec.w[best[1]], spec.p[best[0]])
-            boosted = scores_at(spec, settings[place], w, p)
-            human = settings[place].segments.human_scores
-            base = settings[place].scores.base_scores
-            used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-            alone = correlate(spec.correlation, base[used], human[used])
-            value = correlate(spec.correlation, boosted[used], human[used])
-            chosen[place] = PointRow("elsewhere", w, p, alone, value, value - alone), boosted
+        total = np.sum(surfaces_of_others, axis=0)
+        best = point_that_gains(total / len(surfaces_of_others), spec.w)
+        w = 1.0
+        p = math.nan
+        if best is not None:
+            w = spec.w[best[1]]
+            p = spec.p[best[0]]
+        setting = settings[place]
+        boosted = scores_at(spec, setting, w, p)
+        chosen[place] = elsewhere_row(spec, setting, w, p, boosted), boosted
     return chosen
+
+
+def elsewhere_row(spec: GridSpec, setting: Finished, w: float, p: float, boosted: Floats) -> PointRow:
+    """What a point that was chosen elsewhere reaches on a setting, whose float64[N] scores there are `boosted`."""
+    kind = spec.correlation
+    human = setting.segments.human_scores
+    base = setting.scores.base_scores
+    # Both correlations are of the same segments: their difference is no difference of samples.
+    used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
+    human = human[used]
+    baseline = correlate(kind, base[used], human)
+    correlation = correlate(kind, boosted[used], human)
+    return PointRow("elsewhere", w, p, baseline, correlation, correlation - baseline)
 
 
 def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Floats:
@@ -221,10 +268,14 @@ def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Float
     sample = sample_of(spec, setting, inputs)
     # Most language pairs share nothing: their parts are all segments, the same ones.
     different = {rows.tobytes(): rows[inputs.used] for rows in parts}
-    grids = dict(zip(different, sample.grids_on(list(different.values())), strict=True))
-    grids_of_parts = np.stack([grids[rows.tobytes()] for rows in parts])
-    gains = grids_of_parts - grids_of_parts[:, :1, -1:]  # the last weight is 1, the base score, at any power
-    return np.asarray(gains[:, :, np.isin(sample.w, spec.w)])
+    grids = sample.grids_on(list(different.values()))
+    grid_of_rows = dict(zip(different, grids, strict=True))
+    grids_of_parts = np.stack([grid_of_rows[rows.tobytes()] for rows in parts])
+    # The last weight is 1, the base score, at any power.
+    baselines = grids_of_parts[:, :1, -1:]
+    gains = grids_of_parts - baselines
+    asked = np.isin(sample.w, spec.w)
+    return np.asarray(gains[:, :, asked])
 
 
 def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:
@@ -233,10 +284,11 @@ def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:
     base, human: float64[N] scores of the metric and of people, NaN = not rated.
     """
     rated = np.isfinite(human)
+    used = rated & np.isfinite(base)
     return GridResult(
         correlation=np.empty((0, len(spec.w))),
         baseline=correlate(spec.correlation, base, human),
         n_segments=len(human),
         n_rated=int(rated.sum()),
-        n_used=int((rated & np.isfinite(base)).sum()),
+        n_used=int(used.sum()),
     )

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,14 +28,22 @@ from bmx_grid.evaluations.base import (
     grouped,
     here,
 )
+from bmx_grid.evaluations.compared_scores import (
+    AGREEMENTS,
+    UNITS,
+    compared,
+    compared_scores,
+    levels_of,
+    turned,
+    unit_of,
+)
 from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.grid_surface import sample_of
-from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
+from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.paired_tests import Comparison, Unit, benjamini_hochberg, compare, holm, williams
+from bmx_grid.measures.paired_tests import Comparison, benjamini_hochberg, holm, williams
 
 ComparedBy = Literal[Correlation, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
@@ -43,8 +51,6 @@ ALONE = "none"  # the explainer of rows that compare metrics
 NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
 ENOUGH = 4  # times the resamples that a family needs to show one difference
 MOST_REPEATED = 200_000
-AGREEMENTS = get_args(AgreementStatistic)
-UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
 
 
@@ -134,7 +140,8 @@ class SignificanceEvaluation(OnGrid):
         return "nothing is there to compare: there is one metric alone"
 
     def cost(self, n_segments: int) -> float:
-        return 0.2 + n_segments * self.resamples * len(self.grid.spec.p) / 1e9
+        cells = n_segments * self.resamples * len(self.grid.spec.p)
+        return 0.2 + cells / 1e9
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
         """With p values by family."""
@@ -145,25 +152,33 @@ class SignificanceEvaluation(OnGrid):
             rows += result["tests"]
             places += [place] * len(result["tests"])
         # Families span the sweep: their sizes are known when all settings have ended.
-        refined = iter(adjusted(self._refined(settings, places, rows)))
+        refined = self._refined(settings, places, rows)
+        corrected = iter(adjusted(refined))
         for result in results:
-            result["tests"] = [next(refined) for _ in result["tests"]]
+            result["tests"] = [next(corrected) for _ in result["tests"]]
         return results
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
         """The tests of the points and grids of a language pair, and those of its metrics with their ranks."""
-        results: list[Result] = [{"tests": list(self._of_points(setting)), "ranking": []} for setting in settings]
-        first = [places[0] for places in grouped(settings, OF_METRIC)]  # of a metric its first explainer
+        results: list[Result] = []
+        for setting in settings:
+            results.append({"tests": list(self._of_points(setting)), "ranking": []})
+        # A metric alone is the same with every explainer: it is compared once, with the first.
+        first = [places[0] for places in grouped(settings, OF_METRIC)]
         metrics = [settings[place] for place in first]
-        results_of_metrics = [results[place] for place in first]
-        for statistic in self.statistics if len(first) > 1 else ():
-            for level in _levels(settings[0], statistic):
-                self._compare_metrics(metrics, results_of_metrics, level, statistic)
+        if len(metrics) > 1:
+            results_of_metrics = [results[place] for place in first]
+            for statistic in self.statistics:
+                for level in levels_of(settings[0], statistic):
+                    self._compare_metrics(metrics, results_of_metrics, level, statistic)
         placebos = [setting for setting in metrics if setting.metric.is_placebo]
         for setting, result in zip(settings, results, strict=True):
-            points = () if setting.metric.is_placebo else itertools.product(setting.boosted, self.statistics)
-            for point, statistic in points:
-                for level, placebo in itertools.product(_levels(setting, statistic)[:1], placebos):
+            # Placebos are not compared with each other.
+            if setting.metric.is_placebo:
+                continue
+            for point, statistic in itertools.product(setting.boosted, self.statistics):
+                first_level = levels_of(setting, statistic)[:1]
+                for level, placebo in itertools.product(first_level, placebos):
                     family = f"{level}: boost against placebo"
                     result["tests"] += self._tests(setting, point, placebo, level, statistic, family)
         return results
@@ -171,20 +186,22 @@ class SignificanceEvaluation(OnGrid):
     def _of_points(self, setting: Finished) -> Iterator[TestRow]:
         """The tests of the points of a setting, and of the best point of its grid."""
         for point, statistic in itertools.product(setting.boosted, self.statistics):
-            for level in _levels(setting, statistic)[:1]:
-                yield from self._tests(setting, point, setting, level, statistic, f"{point} against base")
+            family = f"{point} against base"
+            for level in levels_of(setting, statistic)[:1]:
+                yield from self._tests(setting, point, setting, level, statistic, family)
         if setting.explainer is None or self.grid.correlation != "pearson":
             return
-        whole = sample_of(self.grid.spec, setting, setting.inputs(self.grid.spec))
-        gain, p = selection_adjusted(whole, self.resamples, self.seed)
+        spec = self.grid.spec
+        sample = sample_of(spec, setting, setting.inputs(spec))
+        gain, p = selection_adjusted(sample, self.resamples, self.seed)
         yield TestRow(
             **_where(setting, "best", setting, "segment", "pearson"),
             difference=Estimate(gain),
             test="selection_adjusted",
             alternative="greater",
             p=p,
-            n=len(whole.base),
-            clusters=whole.clusters,
+            n=len(sample.base),
+            clusters=sample.clusters,
             resamples=self.resamples,
             seed=self.seed,
             family="best point against base",
@@ -194,26 +211,40 @@ class SignificanceEvaluation(OnGrid):
         self, settings: Sequence[Finished], results: Sequence[Result], level: str, statistic: ComparedBy
     ) -> None:
         """Add the tests of each metric of a language pair against those after it, and its rank; none without a test."""
-        p_of: dict[tuple[int, int], float] = {}
-        # of two metrics one of which is a placebo, the other one is compared with it
-        in_order = sorted(range(len(settings)), key=lambda place: settings[place].metric.is_placebo)
+        p_of_pairs: dict[tuple[int, int], float] = {}
+        is_placebo = [setting.metric.is_placebo for setting in settings]
+        # Placebos last: of two metrics one of which is a placebo, the other one is compared with it.
+        in_order = sorted(range(len(settings)), key=is_placebo.__getitem__)
         for left, right in itertools.combinations(in_order, 2):
-            if settings[left].metric.is_placebo:
+            if is_placebo[left]:
                 continue
-            family = f"{level}: metric against {'placebo' if settings[right].metric.is_placebo else 'metric'}"
-            tests = list(self._tests(settings[left], BASE, settings[right], level, statistic, family))
+            against = "placebo" if is_placebo[right] else "metric"
+            family = f"{level}: metric against {against}"
+            rows = self._tests(settings[left], BASE, settings[right], level, statistic, family)
+            tests = list(rows)
             if math.isfinite(tests[0].difference.value):
                 results[left]["tests"] += tests
-                p_of[left, right] = next((row for row in tests if row.test in UNITS), tests[0]).p
-        if not p_of:
+                # Ranks go by a permutation test, where one was asked for.
+                permutations = [row for row in tests if row.test in UNITS]
+                decisive = permutations[0] if permutations else tests[0]
+                p_of_pairs[left, right] = decisive.p
+        if not p_of_pairs:
             return
         scores = [turned(setting, BASE, level, statistic) for setting in settings]
         values = [self._value(scores_of_metric, statistic) for scores_of_metric in scores]
-        ranks = significance_ranks(values, p_of)
-        for setting, scored, value, rank, result in zip(settings, scores, values, ranks, results, strict=True):
-            n = int(np.isfinite(scored.x + scored.human).sum())
-            sign = 1.0 if statistic in AGREEMENTS else setting.direction
-            result["ranking"].append(Rank(ALONE, level, statistic, sign * value, rank, n))
+        ranks = significance_ranks(values, p_of_pairs)
+        for place, result in enumerate(results):
+            used = np.isfinite(scores[place].x + scores[place].human)
+            sign = 1.0 if statistic in AGREEMENTS else settings[place].direction
+            row = Rank(
+                explainer=ALONE,
+                level=level,
+                statistic=statistic,
+                value=sign * values[place],
+                rank=ranks[place],
+                n=int(used.sum()),
+            )
+            result["ranking"].append(row)
 
     def _refined(
         self, settings: Sequence[Finished], places: Sequence[int], rows: Sequence[TestRow]
@@ -223,55 +254,70 @@ class SignificanceEvaluation(OnGrid):
         Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
         and with draws of their own. Each test must pass both rounds, so that its level is kept.
         """
-        sizes = Counter(row.family for row in rows if row.test in UNITS and math.isfinite(row.p))
+        sizes: Counter[str] = Counter()
+        for row in rows:
+            if row.test in UNITS and math.isfinite(row.p):
+                sizes[row.family] += 1
         near = NEAR / (self.resamples + 1)
-        seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1)[0])
+        # A seed of its own: with that of the first round, its draws would come again.
+        state = np.random.SeedSequence([self.seed, 1]).generate_state(1)
+        seed = int(state[0])
+        # Reversed, so that of several explainers of a metric the first one stays.
         alone = {(*setting.pair, setting.metric_name): setting for setting in reversed(settings)}
         for place, row in zip(places, rows, strict=True):
             setting = settings[place]
             size = sizes[row.family] if row.test in UNITS else 0
-            if size / (self.resamples + 1) > LEVEL and row.p <= near:
+            # The smallest p, corrected for the whole family, would still be above the level.
+            too_few = size / (self.resamples + 1) > LEVEL
+            if too_few and row.p <= near:
                 is_own = row.against == setting.metric_name
                 other = setting if is_own else alone[(*setting.pair, row.against)]
-                scores = _compared_scores(setting, row.point, other, row.level, row.statistic)
-                count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
-                drawn = {"resamples": count, "seed": seed, "bootstrap": False}
-                again = _compared(scores, row.statistic, _unit(scores, row.test), **drawn)
+                scores = compared_scores(setting, row.point, other, row.level, row.statistic)
+                enough = math.ceil(ENOUGH * size / LEVEL)
+                count = min(enough, MOST_REPEATED)
+                unit = unit_of(scores, row.test)
+                again = compared(scores, row.statistic, unit, resamples=count, seed=seed, bootstrap=False)
                 row = replace(row, p=again.p, resamples=count, seed=seed)
             yield row
 
     def _value(self, scores: Scores, statistic: Any) -> float:
         if statistic in AGREEMENTS:
-            return _compared(scores, statistic, "inputs", resamples=1, bootstrap=False).x
+            return compared(scores, statistic, "inputs", resamples=1, bootstrap=False).x
         return correlate(statistic, scores.x, scores.human)
 
     def _tests(
         self, setting: Finished, point: str, other: Finished, level: str, statistic: Any, family: str
     ) -> Iterator[TestRow]:
         """Every test of a point against a metric. Of system scores whole systems are swapped, whatever is asked for."""
-        scores = _compared_scores(setting, point, other, level, statistic)
-        done: dict[str, Comparison] = {}
+        scores = compared_scores(setting, point, other, level, statistic)
+        by_unit: dict[str, Comparison] = {}
         of_segments = level == "segment" or statistic in AGREEMENTS
-        tests = [test if of_segments or test not in UNITS else "perm_systems" for test in self.tests]
+        tests: Sequence[str] = self.tests
+        if not of_segments:
+            # Whole systems are swapped, whatever permutation test is asked for.
+            tests = ["perm_systems" if test in UNITS else test for test in self.tests]
         for test in dict.fromkeys(tests):
-            unit = _unit(scores, test)
-            # Each system score is a row of its own; of one system's segments no system can be swapped.
-            undefined = UNITS.get(test, "inputs") != "inputs" and scores.system is None and of_segments
-            if unit not in done:
-                done[unit] = _compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
-            both = done[unit]
-            if test == "williams" and statistic in AGREEMENTS:
-                p = math.nan  # a test of correlations
+            unit = unit_of(scores, test)
+            # Tests that swap the same unit share its resamples.
+            if unit not in by_unit:
+                by_unit[unit] = compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
+            both = by_unit[unit]
+            difference = Estimate(both.difference, both.low, both.high)
+            p = both.p
+            if test == "bootstrap":
+                p = both.p_bootstrap
             elif test == "williams":
-                used = np.isfinite([scores.x, scores.y, scores.human]).all(axis=0)
-                p = williams(both.x, both.y, correlate(statistic, scores.x[used], scores.y[used]), both.n)
-            else:
-                p = both.p_bootstrap if test == "bootstrap" else both.p
+                p = _williams(scores, statistic, both)
+            # Each system score is a row of its own; of one system's segments no system can be swapped.
+            swaps_systems = UNITS.get(test, "inputs") != "inputs"
+            if swaps_systems and scores.system is None and of_segments:
+                difference = Estimate(both.difference)
+                p = math.nan
             yield TestRow(
                 **_where(setting, point, other, level, statistic),
-                difference=Estimate(both.difference) if undefined else Estimate(both.difference, both.low, both.high),
+                difference=difference,
                 test=test,
-                p=math.nan if undefined else p,
+                p=p,
                 n=both.n,
                 clusters=both.clusters,
                 resamples=0 if test == "williams" else self.resamples,
@@ -280,25 +326,13 @@ class SignificanceEvaluation(OnGrid):
             )
 
 
-def _compared(scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Comparison:
+def _williams(scores: Scores, statistic: Any, both: Comparison) -> float:
+    """The p value of Williams' test, which is one of correlations; NaN for statistics of agreement."""
     if statistic in AGREEMENTS:
-        return compare_agreement(statistic, scores, unit=unit, **drawn)
-    by = {"system": scores.system, "statistic": statistic, "unit": unit}
-    return compare(scores.x, scores.y, scores.human, scores.cluster, **by, **drawn)
-
-
-def _unit(scores: Scores, test: str) -> Unit:
-    """What a test swaps; of one system there is nothing but the inputs, and each system score is an input."""
-    return UNITS.get(test, "inputs") if scores.system is not None else "inputs"
-
-
-def _levels(setting: Finished, statistic: str) -> tuple[str, ...]:
-    """The levels at which metrics are compared by a statistic, boosts at the first; agreement needs systems."""
-    if statistic not in AGREEMENTS:
-        return "segment", "system"
-    if len(setting.segments.systems) < 2:
-        return ()
-    return ("segment" if statistic == "acc_eq" else "system",)
+        return math.nan
+    used = np.isfinite([scores.x, scores.y, scores.human]).all(axis=0)
+    between = correlate(statistic, scores.x[used], scores.y[used])
+    return williams(both.x, both.y, between, both.n)
 
 
 def _where(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> dict[str, Any]:
@@ -315,44 +349,6 @@ def _where(setting: Finished, point: str, other: Finished, level: str, statistic
     }
 
 
-def _compared_scores(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> Scores:
-    """The scores of a point, and those of its own metric alone, or of another one; of two metrics higher is better."""
-    if other is setting:
-        return _of_point(setting, point, statistic)
-    return replace(turned(setting, point, level, statistic), y=turned(other, BASE, level, statistic).x)
-
-
-def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
-    """The scores of a point, and of the metric alone; for statistics of agreement higher is better."""
-    segment_codes = setting.codes
-    segments = setting.segments
-    clusters = segment_codes.clusters
-    systems = segment_codes.systems
-    scores = setting.points[point]
-    alone = setting.scores.base_scores
-    human = segments.human_scores
-    if statistic not in AGREEMENTS:
-        return Scores(scores, alone, human, clusters, systems if len(segments.systems) > 1 else None)
-    published = None
-    if statistic == "pairwise_accuracy" and segments.judgements.primary in segments.judgements.systems:
-        published = SystemLevel(setting, BASE, segments.judgements.primary).human
-    # Segments without a named system would make a system of their own.
-    scores = np.where(segment_codes.named, setting.direction * scores, np.nan)
-    alone = np.where(segment_codes.named, setting.direction * alone, np.nan)
-    return Scores(scores, alone, human, clusters, systems, segment_codes.items, published)
-
-
-def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
-    """The scores of a point, higher is better; a system is swapped and drawn as a whole."""
-    if level == "segment" or statistic in AGREEMENTS:
-        scores = _of_point(setting, point, statistic)
-        turned = scores.x if statistic in AGREEMENTS else setting.direction * scores.x
-        return replace(scores, x=turned, y=turned)
-    # A system is drawn as a whole: each is a cluster of its own.
-    systems = SystemLevel(setting, point, setting.segments.judgements.primary)
-    return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)
-
-
 def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], float]) -> list[int]:
     """The rank of each metric, by the rule of the WMT metrics tasks (Freitag et al. 2022).
 
@@ -361,7 +357,9 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     indices, in either order.
     """
     tested: set[int] = set()
+    p_of_both: dict[frozenset[int], float] = {}
     for pair, p in p_of.items():
+        p_of_both[frozenset(pair)] = p
         if np.isfinite(p):
             tested.update(pair)
     in_order = [place for place in tested if np.isfinite(values[place])]
@@ -370,8 +368,10 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     group: list[int] = []
     rank = 1
     for place in in_order:
-        if any(p_of.get((other, place), p_of.get((place, other), np.nan)) < LEVEL for other in group):
-            rank = rank + 1
+        # Without a test, nothing parts two metrics: a comparison with NaN is false.
+        p_of_group = [p_of_both.get(frozenset((other, place)), np.nan) for other in group]
+        if any(p < LEVEL for p in p_of_group):
+            rank += 1
             group = []
         group.append(place)
         ranks[place] = rank
@@ -383,10 +383,18 @@ def adjusted(rows: Iterable[TestRow]) -> list[TestRow]:
     import pandas as pd
 
     rows = list(rows)
-    p = pd.Series([row.p for row in rows], dtype=np.float64).groupby([row.family for row in rows])
-    sizes = p.transform("count")  # of defined p values: what could not be tested is no comparison
+    families = [row.family for row in rows]
+    p_values = [row.p for row in rows]
+    # With its type: a series of none would have another one.
+    p = pd.Series(p_values, dtype=np.float64)
+    by_family = p.groupby(families)
+    # Of defined p values: what could not be tested is no comparison.
+    sizes = by_family.transform("count")
+    by_holm = by_family.transform(holm)
+    by_bh = by_family.transform(benjamini_hochberg)
     corrected = []
-    for row, size, p_holm, p_bh in zip(rows, sizes, p.transform(holm), p.transform(benjamini_hochberg), strict=True):
+    for row, size, p_holm, p_bh in zip(rows, sizes, by_holm, by_bh, strict=True):
         family = f"{row.family}: {counted(size, 'comparison')}"
-        corrected.append(replace(row, family=family, p_holm=p_holm, p_bh=p_bh))
+        row = replace(row, family=family, p_holm=p_holm, p_bh=p_bh)
+        corrected.append(row)
     return corrected

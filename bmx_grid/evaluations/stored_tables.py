@@ -5,7 +5,7 @@ A question asks for a table by its name and the class of its rows; what it does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RowClass = TypeVar("RowClass")
-_ColumnKinds = Mapping[str, ColumnKind]
 EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
 
 
@@ -42,10 +41,15 @@ class Tables(Mapping[str, "pd.DataFrame"]):
     def __len__(self) -> int:
         return len(self._sources)
 
+    def __contains__(self, name: object) -> bool:
+        # By its name alone: that of `Mapping` would read the table.
+        return name in self._sources
+
     def __getitem__(self, name: str) -> pd.DataFrame:
         """A table as a frame; names of settings are texts, not codes. Raises DataError for a damaged file."""
         if name not in self._frames:
-            self._frames[name] = as_frame(self._arrow(name), self._origin(name))
+            table = self._arrow(name)
+            self._frames[name] = as_frame(table, self._origin(name))
         return self._frames[name]
 
     def rows(self, name: str, row: type[RowClass]) -> list[RowClass]:
@@ -57,12 +61,15 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         if name not in self._sources:
             return []
         if (name, row) not in self._rows:
-            self._rows[name, row] = rows_of(self._arrow(name), row, self._origin(name))
+            table = self._arrow(name)
+            self._rows[name, row] = rows_of(table, row, self._origin(name))
         return self._rows[name, row]
 
     def _origin(self, name: str) -> str:
         source = self._sources[name]
-        return str(source) if isinstance(source, Path) else f"the table {name}"
+        if isinstance(source, Path):
+            return str(source)
+        return f"the table {name}"
 
     def _arrow(self, name: str) -> pa.Table:
         import pyarrow as pa
@@ -70,42 +77,58 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         source = self._sources[name]
         if isinstance(source, Path):
             return read_arrow(source)
-        return source if isinstance(source, pa.Table) else pa.Table.from_pandas(source, preserve_index=False)
+        if isinstance(source, pa.Table):
+            return source
+        return pa.Table.from_pandas(source, preserve_index=False)
 
 
 def rows_of(table: pa.Table, row: type[RowClass], origin: str) -> list[RowClass]:
     """The rows of a table as objects of their class. Raises DataError as `Tables.rows`."""
     cells = checked_columns(table, row, origin)
     columns_of_field = fields_of(row)
-    values: dict[str, Sequence[Any]] = {}
+    values_by_field: dict[str, Sequence[Any]] = {}
     for field in fields(cast(Any, row)):
-        kind, columns = columns_of_field.get(field.name, (str, (field.name,)))
+        name = field.name
+        # The names of the setting are no fields with columns of their own.
+        hint, columns = columns_of_field.get(name, (str, (name,)))
         parts = [cells[column] for column in columns]
-        values[field.name] = parts[0] if kind in COLUMN_KINDS else list(map(Estimate, *parts))
-    # By keyword: the names of a setting, and all fields of some classes, are given in no other way.
+        if hint in COLUMN_KINDS:
+            (values_by_field[name],) = parts
+        else:
+            values_by_field[name] = list(map(Estimate, *parts))
     rows = []
-    for values_of_row in zip(*values.values(), strict=True):
-        rows.append(row(**dict(zip(values, values_of_row, strict=True))))
+    for values in zip(*values_by_field.values(), strict=True):
+        # By keyword: the names of a setting, and all fields of some classes, are given in no other way.
+        by_field = dict(zip(values_by_field, values, strict=True))
+        rows.append(row(**by_field))
     return rows
 
 
 def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
     """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.rows`."""
     names = NAMES if issubclass(row, SettingRow) else ()
-    kinds: dict[str, ColumnKind] = {**dict.fromkeys(names, "text"), **columns_of(row)}
+    kinds: dict[str, ColumnKind] = dict.fromkeys(names, "text")
+    kinds |= columns_of(row)
     check_columns(table, kinds, origin)
-    cells = {name: _values(table, name, kind) for name, kind in kinds.items()}
+    cells = {}
+    for name, kind in kinds.items():
+        cells[name] = _values(table, name, kind)
     for name, hint in get_type_hints(row, include_extras=True).items():
         if get_origin(hint) is Literal:
             _check_labels(cells[name], name, get_args(hint), origin)
-    key_of_setting = getattr(row, "KEY", None)
-    key = list(kinds) if key_of_setting is None else [*names, *key_of_setting]
-    keys = zip(*(cells[name] for name in key), strict=True)
-    _check_once(list(keys), origin)
+    columns_of_key = list(kinds)
+    key = getattr(row, "KEY", None)
+    if key is not None:
+        columns_of_key = [*names, *key]
+    key_cells = [cells[name] for name in columns_of_key]
+    keys = list(zip(*key_cells, strict=True))
+    _check_once(keys, origin)
     return cells
 
 
-def check_columns(table: pa.Table, kinds: _ColumnKinds, origin: Path | str, empty: Sequence[str] = ()) -> None:
+def check_columns(
+    table: pa.Table, kinds: Mapping[str, ColumnKind], origin: Path | str, empty: Sequence[str] = ()
+) -> None:
     """Raise DataError unless a table has these columns, once each, which hold what they should.
 
     empty: columns of texts that may be empty in some rows.
@@ -114,52 +137,68 @@ def check_columns(table: pa.Table, kinds: _ColumnKinds, origin: Path | str, empt
 
     for name, kind in kinds.items():
         count = table.column_names.count(name)
-        if count != 1:
-            raise DataError(f"{origin}: {'no' if count == 0 else 'more than one'} column {name}; {EDITED}.")
+        if count == 0:
+            raise _damaged(origin, f"no column {name}")
+        if count > 1:
+            raise _damaged(origin, f"more than one column {name}")
         stored_type = table.schema.field(name).type
-        value_type = stored_type.value_type if pa.types.is_dictionary(stored_type) else stored_type
-        if not any(fits(value_type) for fits in _types(kind)):
-            raise DataError(f"{origin}: the column {name} holds {stored_type}, not {kind}s; {EDITED}.")
+        value_type = stored_type
+        if pa.types.is_dictionary(stored_type):
+            value_type = stored_type.value_type
+        if not _holds(kind, value_type):
+            raise _damaged(origin, f"the column {name} holds {stored_type}, not {kind}s")
         # An empty number is undefined; an empty name or count is damage.
-        if kind != "number" and name not in empty and table.column(name).null_count:
-            raise DataError(f"{origin}: the column {name} has empty cells; {EDITED}.")
+        may_be_empty = kind == "number" or name in empty
+        if table.column(name).null_count and not may_be_empty:
+            raise _damaged(origin, f"the column {name} has empty cells")
     _check_names(table, origin)
 
 
 def _check_names(table: pa.Table, origin: Path | str) -> None:
-    for name in table.column_names:
-        if table.column_names.count(name) > 1:
-            raise DataError(f"{origin}: more than one column {visible(name)}; {EDITED}.")
+    names = table.column_names
+    for name in names:
+        if names.count(name) > 1:
+            raise _damaged(origin, f"more than one column {visible(name)}")
 
 
-def _types(kind: ColumnKind) -> tuple[Callable[[Any], bool], ...]:
-    """Which of Arrow's types hold values of this kind."""
+def _damaged(origin: Path | str, problem: str) -> DataError:
+    """The error of a table that no sweep of this version wrote so."""
+    return DataError(f"{origin}: {problem}; {EDITED}.")
+
+
+def _holds(kind: ColumnKind, arrow_type: Any) -> bool:
+    """Whether one of Arrow's types holds values of this kind."""
     from pyarrow import types
 
-    by_kind: dict[ColumnKind, tuple[Callable[[Any], bool], ...]] = {
+    by_kind: dict[ColumnKind, Sequence[Any]] = {
+        # A column of texts without a value has the type null.
         "text": (types.is_string, types.is_large_string, types.is_null),
         "number": (types.is_floating, types.is_integer),
         "count": (types.is_integer,),
         "flag": (types.is_boolean,),
     }
-    return by_kind[kind]
+    return any(is_type(arrow_type) for is_type in by_kind[kind])
 
 
 def _values(table: pa.Table, name: str, kind: ColumnKind) -> list[Any]:
     """The values of a column; empty numbers are NaN."""
     column = table.column(name)
-    # Not by `to_pylist`, which makes None of an empty number.
-    is_number = kind == "number"
-    values: list[Any] = np.asarray(column.to_numpy(), dtype=np.float64).tolist() if is_number else column.to_pylist()
+    values: list[Any]
+    if kind == "number":
+        # Not by `to_pylist`, which makes None of an empty number.
+        numbers = np.asarray(column.to_numpy(), dtype=np.float64)
+        values = numbers.tolist()
+    else:
+        values = column.to_pylist()
     return values
 
 
 def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origin: str) -> None:
     """Raise DataError for a value that is none of the labels of a column."""
-    for place, value in enumerate(values):
+    for number, value in enumerate(values, 1):
         if value not in labels:
             there_are = ", ".join(map(repr, labels))
-            raise DataError(f"{origin}: row {place + 1}: the {name} {shown(value)} is none of {there_are}; {EDITED}.")
+            raise _damaged(origin, f"row {number}: the {name} {shown(value)} is none of {there_are}")
 
 
 def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
@@ -168,10 +207,12 @@ def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
     if len(set(keys)) == len(keys):
         return
     seen = set()
-    for place, key in enumerate(keys):
+    for number, key in enumerate(keys, 1):
         if key in seen:
-            label = " · ".join(visible(str(value))[:60] for value in key)
-            raise DataError(f"{origin}: row {place + 1} is of {label} again; {EDITED}.")
+            # Cut: a value may be a whole text.
+            parts = [visible(str(value))[:60] for value in key]
+            label = " · ".join(parts)
+            raise _damaged(origin, f"row {number} is of {label} again")
         seen.add(key)
 
 
@@ -204,4 +245,5 @@ def as_frame(table: pa.Table, origin: Path | str = "the sweep") -> pd.DataFrame:
     except (pa.ArrowException, ValueError, OverflowError) as error:
         raise DataError(f"{origin}: cannot be read ({first_line(error)}); run the sweep again.") from error
     # Categories of one table do not compare with those of another.
-    return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
+    categories = frame.select_dtypes("category")
+    return frame.astype(dict.fromkeys(categories, object))

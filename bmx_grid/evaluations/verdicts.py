@@ -7,7 +7,7 @@ data sets: each question is a family of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -66,9 +66,8 @@ LEGEND = {
     TOO_LITTLE: "too few segments, or too wide an interval",
     HURTS: "the loss is established",
 }
-FEWEST_UNITS = (
-    4  # clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict
-)
+# Clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict.
+FEWEST_UNITS = 4
 FEW = 6  # a verdict on fewer says so
 WIDE = 0.05  # half of an interval: a wider one does not tell a large gain from a large loss
 SMALLEST_GAIN = 0.005
@@ -98,12 +97,12 @@ NOT_JUDGED = "none"  # in place of a point
 class Verdict(SettingRow):
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
-    dataset, language_pair: "all" for several. human: the human score that judges, "" for the primary one,
-    which alone chooses.
-    because: the numbers behind it in a sentence. gain: of the boost over the
-    metric alone. beyond: what the boost adds to whatever score and lengths jointly, the texts, and the levels of named
-    systems, raters and domains tell of the judged segments (`measures.nuisance`). over_reassigned: the gain minus that
-    of the same boost made of attributions of other segments, `reassigned_gain`; None where no attributions are known.
+    dataset, language_pair: "all" for several. human: the human score that judges, "" for the primary one, which alone
+    chooses.
+    because: the numbers behind it in a sentence. gain: of the boost over the metric alone. beyond: what the boost adds
+    to whatever score and lengths jointly, the texts, and the levels of named systems, raters and domains tell of the
+    judged segments (`measures.nuisance`). over_reassigned: the gain minus that of the same boost made of attributions
+    of other segments, `reassigned_gain`; None where no attributions are known.
     over_shuffled: the same of attributions of a model with shuffled weights, where the sweep has them.
     within_source: the gain among the outputs for one source (`measures.pairwise`), where most sources have several.
     over_metrics: as beyond, with all other metrics of the sweep, which are `metrics`. named: of systems, documents,
@@ -170,12 +169,19 @@ class Verdict(SettingRow):
         The gain itself, beyond score, length and text, over reassigned attributions, and over those of a shuffled model
         and within sources where these are known.
         """
-        parts = [part for part in (self.gain, self.beyond, self.over_reassigned) if part is not None]
-        parts += [part for part in (self.over_shuffled, self.within_source) if not math.isnan(part.value)]
-        if any(math.isnan(part.p) for part in parts):
+        conditions = [self.gain, self.beyond]
+        if self.over_reassigned is not None:
+            conditions.append(self.over_reassigned)
+        for further in (self.over_shuffled, self.within_source):
+            if not math.isnan(further.value):
+                conditions.append(further)
+        if any(math.isnan(condition.p) for condition in conditions):
             return math.nan
+        # Written so that an undefined gain is not above 0.
+        if not min(condition.value for condition in conditions) > TIE:
+            return 1.0
         # All must hold, each at the level of one test: the largest p value is that of the conjunction.
-        return max(part.p for part in parts) if min(part.value for part in parts) > TIE else 1.0
+        return max(condition.p for condition in conditions)
 
     def how(self) -> str:
         """On which segments it rests, in words."""
@@ -184,7 +190,8 @@ class Verdict(SettingRow):
         if self.pairs > 1:
             over = f"the mean over {self.pairs} language pairs"
             interval = f"the wider of {interval_kind(self.pairs)} over language pairs and the bootstrap of clusters"
-        return f"{over}, each chosen on {DISTANCE.get(self.point, self.point)}; interval: {interval}"
+        chosen_on = DISTANCE.get(self.point, self.point)
+        return f"{over}, each chosen on {chosen_on}; interval: {interval}"
 
 
 def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) -> list[Verdict]:
@@ -202,11 +209,13 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
 
     if not evidence:
         return []
-    p = pd.DataFrame({"helps": [row.p_helps for row in evidence], "gain": [row.gain.p for row in evidence]})
+    p_helps = [row.p_helps for row in evidence]
+    p_gain = [row.gain.p for row in evidence]
+    families = [" ".join(row.family) for row in evidence]
     # Holm's correction within each question, of gain and of "helps" apart.
-    families = p.groupby([" ".join(row.family) for row in evidence])
-    corrected = families.transform(holm)
-    sizes = families["gain"].transform("size")
+    by_family = pd.DataFrame({"helps": p_helps, "gain": p_gain}).groupby(families)
+    corrected = by_family.transform(holm)
+    sizes = by_family["gain"].transform("size")
     verdicts = []
     for row, helps, gain, size in zip(evidence, corrected["helps"], corrected["gain"], sizes, strict=True):
         row = replace(row, p_helps_holm=helps, p_gain_holm=gain, tried=int(size))
@@ -226,7 +235,8 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     if math.isnan(gain.value):
         return TOO_LITTLE, "no gain is defined on these segments"
     if row.units[0] < FEWEST_UNITS:
-        return TOO_LITTLE, f"{shown}: {counted(*row.units)}, a verdict needs {FEWEST_UNITS}"
+        units = counted(*row.units)
+        return TOO_LITTLE, f"{shown}: {units}, a verdict needs {FEWEST_UNITS}"
     if math.isnan(gain.low):
         return TOO_LITTLE, f"{shown}: its interval is undefined"
     corrected = row.p_gain_holm <= alpha
@@ -241,8 +251,9 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
         return TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}"
     if gain.established or gain.high < 0:
         looks = "a gain" if gain.established else "a loss"
+        verdicts = counted(row.tried, "verdict")
         p = f"{p_in_words(row.p_gain_holm)} by Holm"
-        shown += f": looks like {looks}, but not after the correction for {counted(row.tried, 'verdict')} ({p})"
+        shown += f": looks like {looks}, but not after the correction for {verdicts} ({p})"
     return NO_GAIN, shown
 
 
@@ -275,8 +286,9 @@ def _cause(row: Verdict, smallest: float) -> tuple[Label, str]:
     if missing:
         return CAUSE_NOT_SHOWN, f"{shown}: not established {' and '.join(missing)}"
     if not row.p_helps_holm <= 1 - CONFIDENCE:  # undefined is not established
+        verdicts = counted(row.tried, "verdict")
         p = f"{p_in_words(row.p_helps_holm)} by Holm"
-        return CAUSE_NOT_SHOWN, f"{shown}: not after the correction for {counted(row.tried, 'verdict')} ({p})"
+        return CAUSE_NOT_SHOWN, f"{shown}: not after the correction for {verdicts} ({p})"
     if beyond.value < smallest:
         rest = f"what is left beyond score, length and text is not worth having (below {smallest:g})"
         return CAUSE_NOT_SHOWN, f"{shown}: {rest}"
@@ -292,30 +304,57 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
     The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
     other folds did, else a recipe. A mean over 2 or 3 language pairs has no verdict: each pair has its own.
     """
-    scopes: dict[tuple[str, str, str], dict[Key, BoostRow]] = {}
+    scopes: dict[Any, dict[Key, BoostRow]] = {}
     for line in lines:
-        scopes.setdefault((line.dataset, line.language_pair, line.human), {})[line.key] = line
-    for (dataset, language_pair, human), by_key in scopes.items():
+        scope = (line.dataset, line.language_pair, line.human)
+        scopes.setdefault(scope, {})[line.key] = line
+    for by_key in scopes.values():
         for boost in boosts:
-            known = {line.point: line for line in by_key.values() if (line.boost, line.against) == (boost, METRIC)}
-            pairs = max((line.pairs for line in known.values()), default=0)
-            declared = FIXED if FIXED in known else CROSS_FITTED
-            if ELSEWHERE in known and known[ELSEWHERE].pairs == pairs:
+            gains: dict[str, BoostRow] = {}  # over the metric, by point
+            for line in by_key.values():
+                if line.boost == boost and line.against == METRIC:
+                    gains[line.point] = line
+            most_pairs = max((line.pairs for line in gains.values()), default=0)
+            declared = FIXED if FIXED in gains else CROSS_FITTED
+            # A point that some pairs lack is not declared for all of them.
+            if ELSEWHERE in gains and gains[ELSEWHERE].pairs == most_pairs:
                 declared = ELSEWHERE
             for point in (declared, PUBLISHED, OTHER_DATASETS):
-                if point not in known or 1 < known[point].pairs < FEWEST_UNITS:
-                    continue
-                line = known[point]
-                # Nothing else has a published point: length and curve beside it are those of the declared one.
-                beside = declared if point == PUBLISHED else point
-                keys = {column: (boost, against, point, human) for column, against in MEASURED.items()}
-                keys |= {column: (*names, beside, human) for column, names in BESIDE.items()}
-                estimates: dict[str, Any] = {}
-                for column, key in keys.items():
-                    estimates[column] = by_key[key].gain if key in by_key else NOTHING
-                names = (dataset, language_pair, line.metric, line.explainer, boost, point)
-                estimates["reassigned_gain"] = estimates["gain"].value - estimates["over_reassigned"].value
-                yield Verdict(*names, **estimates, pairs=line.pairs, n=line.n, clusters=line.clusters, human=human)
+                if point in gains and not 1 < gains[point].pairs < FEWEST_UNITS:
+                    # Nothing else has a published point: length and curve beside it are those of the declared one.
+                    beside = declared if point == PUBLISHED else point
+                    yield _evidence(gains[point], beside, by_key)
+
+
+def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Verdict:
+    """What a verdict on a gain over the metric rests on, from all rows of its scope.
+
+    beside: the point at which other candidates stand beside the boost.
+    """
+    keys: dict[str, Key] = {}
+    for column, against in MEASURED.items():
+        keys[column] = (gain.boost, against, gain.point, gain.human)
+    for column, (candidate, against) in BESIDE.items():
+        keys[column] = (candidate, against, beside, gain.human)
+    estimates: dict[str, Any] = {}
+    for column, key in keys.items():
+        estimates[column] = NOTHING
+        if key in by_key:
+            estimates[column] = by_key[key].gain
+    return Verdict(
+        dataset=gain.dataset,
+        language_pair=gain.language_pair,
+        metric=gain.metric,
+        explainer=gain.explainer,
+        boost=gain.boost,
+        point=gain.point,
+        **estimates,
+        reassigned_gain=estimates["gain"].value - estimates["over_reassigned"].value,
+        pairs=gain.pairs,
+        n=gain.n,
+        clusters=gain.clusters,
+        human=gain.human,
+    )
 
 
 def evidence_on(
@@ -326,8 +365,10 @@ def evidence_on(
     reassigned: scores of the same boost made of attributions of other segments, one array for each draw; none where no
     attributions are known.
     """
-    held = {("", CROSS_FITTED): [scores, *reassigned]}
-    gains = contrasts(kind, rated, held, [REASSIGNED] * len(reassigned))
-    lines = lines_of(("", "", "", ""), rated, gains, resamples, seed)
+    held_out = {("", CROSS_FITTED): [scores, *reassigned]}
+    attributions = [REASSIGNED] * len(reassigned)
+    gains = contrasts(kind, rated, held_out, attributions)
+    nameless = ("", "", "", "")
+    lines = lines_of(nameless, rated, gains, resamples, seed)
     (evidence,) = asked(lines, [""])
     return evidence if reassigned else replace(evidence, over_reassigned=None)

@@ -96,9 +96,11 @@ def tagged_sides(setting: Finished) -> list[TaggedSide]:
     sides = []
     for role, side in SIDE_OF_ROLE.items():
         tags = setting.segments.judgements.tags.get(role)
-        if tags is not None and role in setting.words:
+        if tags is None:
+            continue
+        if role in setting.words:
             sides.append(_of_words(tags, setting.words[role], side))
-        elif tags is not None and role in setting.scores.by_role:
+        elif role in setting.scores.by_role:
             sides.append(_of_attributions(setting, tags, role, side))
     return sides
 
@@ -106,25 +108,42 @@ def tagged_sides(setting: Finished) -> list[TaggedSide]:
 def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: TaggedText) -> TaggedSide:
     # What a metric gives a low score for the better is turned: a low attribution is a suspected error.
     attributions = setting.scores.by_role[role]
-    turned = Ragged(setting.direction * attributions.values, attributions.offsets)
-    tags = _without_end(tags, [True] * len(tags.words))
-    carried = _carried(tags.words, tags.labels.bad.tobytes(), setting.words_of(role))
+    values = setting.direction * attributions.values
+    turned = Ragged(values, attributions.offsets)
+    every_text = [True] * len(tags.words)
+    tags = _without_end(tags, every_text)
+    # Bytes, as an array has no hash.
+    bad = tags.labels.bad.tobytes()
+    carried = _carried(tags.words, bad, setting.words_of(role))
     gold, scores = carried.only_known(turned)
-    fit = TagsRow(side, len(tags.labels.bad), len(gold.bad), len(carried.lost), len(carried.untagged))
-    return TaggedSide(gold, scores, None, _sums(turned), fit)
+    fit = TagsRow(
+        side=side,
+        n_tags=len(tags.labels.bad),
+        n_compared=len(gold.bad),
+        n_lost=len(carried.lost),
+        n_untagged=len(carried.untagged),
+    )
+    return TaggedSide(gold=gold, scores=scores, predicted=None, sums=_sums(turned), fit=fit)
 
 
 @functools.lru_cache(maxsize=4)  # the same for every metric and explainer
 def _carried(words: Rows, bad: bytes, scored: Rows) -> Carried:
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in words])]).astype(np.int64)
-    return carry_tags(WordTags(words, Labels(np.frombuffer(bad, dtype=np.bool_), offsets)), scored)
+    """The tags of some words, bad as bytes of bool, on the words that were scored."""
+    ends = np.cumsum([len(row) for row in words])
+    offsets = np.concatenate([[0], ends]).astype(np.int64)
+    labels = Labels(np.frombuffer(bad, dtype=np.bool_), offsets)
+    tags = WordTags(words, labels)
+    return carry_tags(tags, scored)
 
 
 def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> TaggedSide:
+    # `<EOS>` goes from texts where only one of both has it.
     only_one = []
     for words_of_text, tagged_words in zip(explained.words, tags.words, strict=True):
-        only_one.append(not (_ends(words_of_text) and _ends(tagged_words)))
-    words, values = _cut(explained.words, explained.values.rows(), only_one)
+        both = _ends(words_of_text) and _ends(tagged_words)
+        only_one.append(not both)
+    rows_of_values = explained.values.rows()
+    words, values = _cut(explained.words, rows_of_values, only_one)
     tags = _without_end(tags, only_one)
     gold = []
     scores = []
@@ -132,8 +151,9 @@ def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> Tagged
     n_untagged = 0
     for row, (words_of_text, tagged_words) in enumerate(zip(words, tags.words, strict=True)):
         # Most explanations are of the words that are tagged: aligning is slow.
-        alignment = None if words_of_text == tagged_words else align(words_of_text, tagged_words)
-        if alignment is not None:
+        alignment = None
+        if words_of_text != tagged_words:
+            alignment = align(words_of_text, tagged_words)
             n_untagged += len(alignment.tokens_without)
         known, on_tags, bad = _on_tagged(values[row], alignment)
         gold.append(tags.labels[row][known])
@@ -142,18 +162,24 @@ def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> Tagged
     compared = Labels.from_rows(gold)
     sums = _sums(explained.values)
     n_tags = len(tags.labels.bad)
-    fit = TagsRow(side, n_tags, len(compared.bad), n_tags - len(compared.bad), n_untagged)
+    n_compared = len(compared.bad)
+    n_lost = n_tags - n_compared
+    fit = TagsRow(side, n_tags, n_compared, n_lost, n_untagged)
     if explained.are_labels:
-        return TaggedSide(compared, None, Labels.from_rows(predicted), sums, fit)
-    return TaggedSide(compared, Ragged.from_rows(scores), None, sums, fit)
+        labels = Labels.from_rows(predicted)
+        return TaggedSide(gold=compared, scores=None, predicted=labels, sums=sums, fit=fit)
+    ragged = Ragged.from_rows(scores)
+    return TaggedSide(gold=compared, scores=ragged, predicted=None, sums=sums, fit=fit)
 
 
 def _on_tagged(values: Floats, alignment: Alignment | None) -> tuple[Flags, Floats, Flags]:
     """For the n tagged words of a text whether anything is said of them, their scores, and whether they are BAD."""
+    bad = values < 0
     if alignment is None:
-        return np.ones(len(values), dtype=np.bool_), values, values < 0
-    bad, known = carry_labels(alignment, values < 0)
-    return known, carry_scores(alignment, values), bad
+        every_word = np.ones(len(values), dtype=np.bool_)
+        return every_word, values, bad
+    carried, known = carry_labels(alignment, bad)
+    return known, carry_scores(alignment, values), carried
 
 
 def _without_end(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
@@ -167,20 +193,25 @@ def _cut(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[R
     cut_words = []
     cut_values = []
     for words_of_text, values_of_text, drop in zip(words, values, dropped, strict=True):
-        end = len(words_of_text) - (drop and _ends(words_of_text))
+        end = len(words_of_text)
+        if drop and _ends(words_of_text):
+            end -= 1
         cut_words.append(words_of_text[:end])
         cut_values.append(values_of_text[:end])
     return tuple(cut_words), cut_values
 
 
 def _ends(words: Sequence[str]) -> bool:
+    """Whether a text ends with `<EOS>`."""
     return bool(words) and words[-1] == EOS
 
 
 def _sums(scores: Ragged) -> Floats:
     """float64[N]; NaN for a text without words."""
-    text = np.repeat(np.arange(len(scores)), scores.lengths)
-    return np.where(scores.lengths > 0, sums_by_text(scores.values, text, len(scores)), np.nan)
+    n_texts = len(scores)
+    text = np.repeat(np.arange(n_texts), scores.lengths)
+    sums = sums_by_text(scores.values, text, n_texts)
+    return np.where(scores.lengths > 0, sums, np.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +241,9 @@ class WordsEvaluation(Evaluation):
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if not n_explainers:
             return "nothing is there to compare with word tags: there is no explainer"
-        return "" if any(segments.judgements.tags for segments in sets) else "no data set of this sweep has word tags"
+        if not any(segments.judgements.tags for segments in sets):
+            return "no data set of this sweep has word tags"
+        return ""
 
     def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
         """The measures of each side with tags."""
@@ -220,25 +253,35 @@ class WordsEvaluation(Evaluation):
         for tagged in sides:
             rows += self._of_scores(setting, tagged)
             rows += self._of_labels(setting, tagged)
-        return [{"words": rows, "word_tags": [tagged.fit for tagged in sides]}]
+        fits = [tagged.fit for tagged in sides]
+        return [{"words": rows, "word_tags": fits}]
 
     def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
         """How well scores rank words, and of scores and labels the correlation of their sums with people's scores."""
-        drawn = {"resamples": self.resamples, "seed": self.seed}
         clusters = setting.codes.clusters
         side = tagged.fit.side
-        measures = {} if tagged.scores is None else rank_words(tagged.gold, tagged.scores, self.ties)
-        rows = [_row(side, name, mean_over_segments(values, clusters, **drawn)) for name, values in measures.items()]
+        rows = []
+        if tagged.scores is not None:
+            measures = rank_words(tagged.gold, tagged.scores, self.ties)
+            for name, values in measures.items():
+                mean = mean_over_segments(values, clusters, resamples=self.resamples, seed=self.seed)
+                rows.append(_row(side, name, mean))
         human = setting.segments.human_scores
         used = np.isfinite(human) & np.isfinite(tagged.sums)
         sums = tagged.sums[used]
-        group = codes(clusters[used])
-        value = correlate("spearman", sums, human[used])
+        human = human[used]
+        clusters = codes(clusters[used])
+        value = correlate("spearman", sums, human)
+        # Nothing is drawn for an undefined correlation: its interval is NaN in any case.
         resamples = self.resamples if math.isfinite(value) else 0
-        (samples,) = resampled_correlations("spearman", sums[:, None], human[used], group, resamples, self.seed)
-        n = int(used.sum())
-        estimate = Estimate(value, *interval(samples, number_of(group)))
-        return [*rows, WordsRow(side, SUM, estimate, n, len(used) - n)]
+        column = sums[:, None]
+        (samples,) = resampled_correlations("spearman", column, human, clusters, resamples, self.seed)
+        low, high = interval(samples, number_of(clusters))
+        n_used = len(human)
+        of_sums = WordsRow(
+            side=side, measure=SUM, value=Estimate(value, low, high), n_segments=n_used, n_left_out=len(used) - n_used
+        )
+        return [*rows, of_sums]
 
     def _of_labels(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
         """How well labels agree, as given or cut from scores; texts without any are left out."""
@@ -247,14 +290,17 @@ class WordsEvaluation(Evaluation):
             labels, defined = cross_fitted_labels(
                 tagged.gold, tagged.scores, clusters, folds=self.folds, seed=self.seed
             )
+            counts = statistics(tagged.gold, labels)
             # Counts of 0 leave a text out of every sum.
-            counted = np.where(defined[:, None], statistics(tagged.gold, labels), 0.0)
+            counts = np.where(defined[:, None], counts, 0.0)
         else:
             assert tagged.predicted is not None
-            counted = statistics(tagged.gold, tagged.predicted)
-        measures = label_measures(counted, clusters, resamples=self.resamples, seed=self.seed)
-        return [_row(tagged.fit.side, name, measure) for name, measure in measures.items()]
+            counts = statistics(tagged.gold, tagged.predicted)
+        measures = label_measures(counts, clusters, resamples=self.resamples, seed=self.seed)
+        side = tagged.fit.side
+        return [_row(side, name, measure) for name, measure in measures.items()]
 
 
 def _row(side: str, name: str, measure: WordMeasure) -> WordsRow:
-    return WordsRow(side, name, Estimate(*measure[:3]), *measure[3:])
+    value, low, high, n_segments, n_left_out = measure
+    return WordsRow(side, name, Estimate(value, low, high), n_segments, n_left_out)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.answers import DECLARED, shown_verdicts
 from bmx_grid.analysis.base import rows_by
 from bmx_grid.analysis.correlations import MetricRow
-from bmx_grid.analysis.gains import SettingAtPoints, at_points, declared
+from bmx_grid.analysis.declared_gains import declared
+from bmx_grid.analysis.gains import SettingAtPoints, at_points
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.questions import Analysis
+from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
 from bmx_grid.core.wording import (
     MINUS,
     SHORT_LABEL,

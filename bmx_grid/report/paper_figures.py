@@ -11,15 +11,14 @@ import numpy as np
 
 from bmx_grid.analysis import regression
 from bmx_grid.analysis.base import CONTROLS, FACTORS, highest_first, rows_by
+from bmx_grid.analysis.gain_summaries import Summary, summaries
 from bmx_grid.analysis.gains import (
     FixedSummary,
     SettingAtPoints,
-    Summary,
     gains_by_explainer,
     overview,
     real_at_points,
     real_gains,
-    summaries,
 )
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis

@@ -10,6 +10,7 @@ from some_tables import peaked, table
 
 from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.questions import analyse_table, plain
+from bmx_grid.analysis.verdict_rows import of_settings
 from bmx_grid.core.errors import DataError
 from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
 from bmx_grid.measures.grid import Point
@@ -240,12 +241,12 @@ def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_poi
         pair("b", boost="second", gain=0.07, verdict=HELPS),
         pair("b", explainer="random", gain=0.06),
     )
-    found = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(answers.of_settings)}
+    found = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(of_settings)}
     gains = {names: row.gain.value for names, row in found.items()}
     assert gains == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
     first = found["a", "lime"]
     assert (first.verdict, first.gain.low, first.gain.high) == (NO_GAIN, -0.02, 0.03)
-    assert not analysis().ask(answers.of_settings)
+    assert not analysis().ask(of_settings)
 
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():

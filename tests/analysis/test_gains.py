@@ -9,7 +9,9 @@ from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
 from bmx_grid.analysis.base import Given, SettingKey
-from bmx_grid.analysis.gains import Gain, at_points, declared, declared_points, real_gains, summarise
+from bmx_grid.analysis.declared_gains import declared, declared_points
+from bmx_grid.analysis.gain_summaries import Gain, summarise
+from bmx_grid.analysis.gains import at_points, real_gains
 from bmx_grid.analysis.questions import analyse_table, plain
 from bmx_grid.measures.grid import Point
 

@@ -19,6 +19,7 @@ from bmx_grid.analysis.load import from_arrow, load_table, tables_beside
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.level_rows import CorrelationRow
+from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.evaluations.word_level import WordsRow
 from bmx_grid.sweep import results
 
@@ -263,3 +264,11 @@ def test_a_table_beside_it_without_rows_is_read(tmp_path):
     frames = tables_beside(load_table(beside(tmp_path, lambda table: table.slice(0, 0))))
     assert len(frames["correlations"]) == 0
     assert correlations.compute(Given(frames)).correlations == []
+
+
+def test_a_table_is_looked_up_by_its_name_without_reading_it(tmp_path):
+    damaged = tmp_path / "settings.parquet"
+    damaged.write_bytes(b"no table")
+    tables = Tables({"settings": damaged})
+    assert "settings" in tables
+    assert "grid" not in tables

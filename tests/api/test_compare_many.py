@@ -6,7 +6,7 @@ import pytest
 
 import bmx_grid as bmx
 from bmx_grid.api import compared as compared_module
-from bmx_grid.api import comparison
+from bmx_grid.api import compared_pairs
 from bmx_grid.measures import resampling
 
 
@@ -44,9 +44,9 @@ def test_many_clusters_are_drawn_in_bundles_with_the_same_values(frame, monkeypa
 
 
 def test_a_verdict_on_many_segments_rests_on_whole_items_and_says_so(frame, monkeypatch):
-    for module in (comparison, compared_module):
+    for module in (compared_pairs, compared_module):
         monkeypatch.setattr(module, "MOST_JUDGED", 400)
-    rows = comparison._judged_rows(np.ones(1200, dtype=bool), frame["id"].to_numpy())
+    rows = compared_pairs._judged_rows(np.ones(1200, dtype=bool), frame["id"].to_numpy())
     assert 400 <= len(rows) < 405 and set(np.bincount(frame["id"][rows])) == {0, 5}
     some = compared(frame)
     assert "Verdicts of more than 400 segments rest on so many" in some.summary()

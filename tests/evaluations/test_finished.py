@@ -8,7 +8,7 @@ import pytest
 from some_settings import finished
 
 from bmx_grid.evaluations.base import as_columns
-from bmx_grid.evaluations.held_out import Member, linked
+from bmx_grid.evaluations.boost_inputs import Member, linked
 
 
 def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():

@@ -30,8 +30,9 @@ from bmx_grid.evaluations.base import (
     here,
 )
 from bmx_grid.evaluations.boost_evidence import ALL
+from bmx_grid.evaluations.compared_scores import turned
 from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.evaluations.significance import ALONE, significance_ranks, turned
+from bmx_grid.evaluations.significance import ALONE, significance_ranks
 from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, WithoutOutliers
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, drawn_agreement
 from bmx_grid.measures.correlation import correlate

@@ -1,0 +1,270 @@
+"""Settings as boosts see them: judged segments, features, and who chooses for whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.recipe import Fixed, Identity
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.held_out import (
+    REASSIGNED,
+    SHUFFLED,
+    Rated,
+    folds_of,
+    free_of_each,
+    rated_of,
+    reassignments,
+    terms_of,
+)
+from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.grid import GridSpec
+from bmx_grid.measures.nuisance import NO_DONOR, log_words
+from bmx_grid.measures.ordered import without_rounding
+from bmx_grid.measures.resampling import codes
+
+Boosts = Mapping[str, Boost]  # by name
+
+
+@dataclass(frozen=True, eq=False)
+class Member(Rated):
+    """The judged segments of a setting as boosts see them.
+
+    setting: where they are from; features: float64[n, k] of each boost that can be made; lacking: why others cannot,
+    by name; donors: int64[n] for each draw, which segment each gets its attributions from, none where a segment has
+    no other cluster to get them from; placebos: features like the first ones, of each of the setting's placebos;
+    choosing: for each member that chooses for this one, by its number, bool[n] which of its segments do.
+    """
+
+    setting: Finished
+    features: Mapping[str, Floats]
+    lacking: Mapping[str, str]
+    donors: tuple[Ints, ...]
+    placebos: tuple[Mapping[str, Floats], ...]
+    choosing: Mapping[int, Flags] = field(default_factory=dict)
+
+    def features_of(self, name: str, boost: Boost) -> list[Floats]:
+        """The features of a boost as they are, then those of each of `instead`. None where it cannot be made."""
+        if name not in self.features:
+            return []
+        features = self.features[name]
+        # Columns that are no attributions, such as lengths, stay with their segment.
+        reassigned = np.array(boost.of_attributions())
+        of_others = [np.where(reassigned, features[donor], features) for donor in self.donors]
+        of_placebos = [placebo[name] for placebo in self.placebos]
+        return [features, *of_others, *of_placebos]
+
+    @property
+    def instead(self) -> list[str]:
+        """What the same boost is made of as well: attributions of other segments, then those of placebos."""
+        of_others = [REASSIGNED] * len(self.donors)
+        of_placebos = [SHUFFLED] * len(self.placebos)
+        return of_others + of_placebos
+
+    def on_all(self, scores: Floats) -> Floats:
+        """float64[N] from float64[n]; NaN for the others."""
+        scores_of_all = np.full(len(self.used), np.nan)
+        scores_of_all[self.used] = scores
+        return scores_of_all
+
+
+def linked(
+    kind: Kind, members: Sequence[Member], labels: Sequence[Sequence[str]], origins: Sequence[str]
+) -> list[Member]:
+    """Copies of the members, with one code for a cluster in all of them, and with the others that choose for each.
+
+    labels: of each member the clusters of all its N segments. origins: of each member the name of its language pair,
+    or of its data set. Members of another origin choose, on their segments whose clusters are not shared, where the
+    correlation of the metric is defined on these.
+    """
+    labels_of_used = []
+    for member, labels_of_member in zip(members, labels, strict=True):
+        labels_of_all = np.asarray(labels_of_member, dtype=np.str_)
+        labels_of_used.append(labels_of_all[member.used])
+    # Coded together and split again, so that a shared cluster has one code in all members.
+    codes_of_all = codes(np.concatenate(labels_of_used))
+    ends = np.cumsum([len(used) for used in labels_of_used])
+    clusters = np.split(codes_of_all, ends[:-1])
+    joined = []
+    for place, free in enumerate(free_of_each(labels)):
+        choosing = {}
+        for other, is_free in free.items():
+            if origins[other] == origins[place]:
+                continue
+            chooser = members[other]
+            rows = is_free[chooser.used]
+            correlation = correlate(kind, chooser.base[rows], chooser.human[rows])
+            if math.isfinite(correlation):
+                choosing[other] = rows
+        member = replace(members[place], clusters=clusters[place], choosing=choosing)
+        joined.append(member)
+    return joined
+
+
+def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Rated, Flags]:
+    """The judged segments of a setting with another human score, and bool[n] which of them it rates.
+
+    Folds are dealt anew among these. With the primary human score, or "", the segments are as they are.
+    """
+    judgements = member.setting.segments.judgements
+    scores_of_people = judgements.scores[gold or judgements.primary]
+    human = scores_of_people[member.used]
+    rows = np.isfinite(human)
+    if gold in ("", judgements.primary):
+        return member, rows
+    used = member.used.copy()
+    used[member.used] = rows
+    base = member.base[rows]
+    human = human[rows]
+    clusters = member.clusters[rows]
+    # Folds need codes without gaps; the clusters keep theirs, which other language pairs share.
+    cluster_codes = codes(clusters)
+    rated = Rated(
+        base=base,
+        human=human,
+        log_words=member.log_words[rows],
+        clusters=clusters,
+        items=member.items[rows],
+        terms=member.terms[rows],
+        fold_of=folds_of(kind, base, human, cluster_codes, fold_seed),
+        used=used,
+    )
+    return rated, rows
+
+
+def member_of(setting: Finished, boosts: Boosts, spec: GridSpec, *, fold_seed: int, draws: int, seed: int) -> Member:
+    """A setting as boosts see it, before others choose for it (`linked`).
+
+    spec, fold_seed: the grid whose segments, correlation and folds are used; draws, seed: of reassigned attributions.
+    A boost that this setting, or one of its placebos, cannot be made with is in `lacking`.
+    Raises DataError where a boost cannot be made of the attributions at all.
+    """
+    base = setting.scores.base_scores
+    human = setting.segments.human_scores
+    labels = np.asarray(setting.clusters, dtype=np.str_)
+    kind = spec.correlation
+    features: dict[str, Floats] = {}
+    lacking: dict[str, str] = {}
+    placebos: list[dict[str, Floats]] = []
+    among = np.isfinite(human) & np.isfinite(base)
+    used = among
+    if setting.explainer is not None:
+        inputs = setting.inputs(spec)
+        among = inputs.used
+        features, placebos, lacking = _with_placebos(setting, boosts, among)
+        # One set of segments for all boosts that can be made here, in the folds of the grid's points.
+        used = among.copy()
+        for features_of_model in (features, *placebos):
+            for name in features:
+                complete = np.isfinite(features_of_model[name]).all(axis=1)
+                used &= complete
+    n_words = [setting.word_counts(role) for role in setting.worded]
+    items = np.array([segment.id for segment in setting.segments.segments])
+    groups = list(setting.segments.groups.values())
+    texts = [setting.words_of(role) for role in setting.worded]
+    rated = rated_of(
+        kind=kind,
+        base=base,
+        human=human,
+        log_words=log_words(*n_words),
+        clusters=labels,
+        items=items,
+        terms=terms_of(groups, texts, labels),
+        used=used,
+        seed=fold_seed,
+        among=among,
+    )
+    drawn: tuple[Ints, ...] = ()
+    if features:
+        drawn = reassignments(inputs.lengths[used[among]], rated.clusters, draws, seed)
+        # Nothing is judged in one cluster: no segment has another one to get attributions from.
+        lacks_donors = any((donor == NO_DONOR).any() for donor in drawn)
+        if lacks_donors or not len(rated.base):
+            drawn = ()
+            placebos = []
+    placebos_of_judged = [_judged(kind, features_of_placebo, used) for features_of_placebo in placebos]
+    return Member(
+        **vars(rated),
+        setting=setting,
+        features=_judged(kind, features, used),
+        lacking=lacking,
+        donors=drawn,
+        placebos=tuple(placebos_of_judged),
+    )
+
+
+def _with_placebos(
+    setting: Finished, boosts: Boosts, used: Flags
+) -> tuple[dict[str, Floats], list[dict[str, Floats]], dict[str, str]]:
+    """The features of boosts that a setting and each of its placebos can be made with, of it and of each placebo.
+
+    Then why others cannot, by name.
+    """
+    features, lacking = _features(setting, boosts, used)
+    placebos = []
+    for scores in setting.placebos:
+        as_placebo = replace(setting, scores=scores)
+        features_of_placebo, lacking_there = _features(as_placebo, boosts, used)
+        placebos.append(features_of_placebo)
+        # What a placebo cannot be made for is not judged: there would be nothing to compare with.
+        lacking |= lacking_there
+    features = {name: columns for name, columns in features.items() if name not in lacking}
+    return features, placebos, lacking
+
+
+def _judged(kind: Kind, features: Mapping[str, Floats], used: Flags) -> dict[str, Floats]:
+    """float64[n, k] features of the judged segments, of those of all N."""
+    judged = {}
+    for name, columns in features.items():
+        judged_columns = columns if used.all() else columns[used]
+        # As in the grid, rounding creates no order.
+        if kind != "pearson":
+            judged_columns = without_rounding(judged_columns)
+        judged[name] = judged_columns
+    return judged
+
+
+def _features(setting: Finished, boosts: Boosts, used: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
+    """The features float64[N, k] of boosts that can be made, and why others cannot, by name."""
+    features = {}
+    lacking = {}
+    scores = setting.scores
+    for name, boost in boosts.items():
+        reason = _differs(boost, setting)
+        if reason:
+            lacking[name] = reason
+            continue
+        columns = boost.features(scores.ground_truth, scores.hypothesis)
+        complete = np.isfinite(columns).all(axis=1)
+        if (complete & used).any():
+            features[name] = columns
+        elif used.any():
+            lacking[name] = "it reads a side that has no attributions here"
+        else:
+            lacking[name] = "no segment is rated"
+    return features, lacking
+
+
+def _differs(boost: Boost, setting: Finished) -> str:
+    """Why a recipe is not for this setting; "" where it is, and for other boosts."""
+    if not isinstance(boost, Fixed):
+        return ""
+    assert setting.explainer is not None
+    recipe = boost.known
+    dataset = setting.segments.dataset
+    # It would be judged where it was chosen.
+    if any(part.dataset == dataset for part in recipe.chosen_on):
+        return f"the recipe was chosen on {dataset}; give your data another name if they are others"
+    try:
+        metric = Identity.of("metric", setting.metric_name, setting.metric, setting.metric.signature)
+        explainer = Identity.of("explainer", setting.explainer_name, setting.explainer, setting.explainer.signature)
+        recipe.check(metric, explainer)
+    except ConfigError as error:
+        return str(error)
+    return ""
