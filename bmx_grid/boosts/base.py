@@ -54,7 +54,9 @@ class Fitted(ABC):
         Each score depends on its own base score and features alone: given these it is the same, bit for bit, in any
         batch.
         """
-        return base.copy() if self.abstains else self._boosted(base, features)
+        if self.abstains:
+            return base.copy()
+        return self._boosted(base, features)
 
     def _boosted(self, base: Floats, features: Floats) -> Floats:
         """The scores where there is a boost."""
@@ -114,17 +116,20 @@ class Boost(Component, ABC):
 
 def mean_gain(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> float:
     """The gain in correlation over the base, averaged over the parts that decide; NaN where one is undefined."""
-    gains = [
-        correlate(kind, fitted.scores(part.base, part.features), part.human) - correlate(kind, part.base, part.human)
-        for part in parts
-        if part.decides
-    ]
-    return float(np.mean(gains)) if gains else math.nan
+    part_gains = []
+    for part in parts:
+        if part.decides:
+            boosted = fitted.scores(part.base, part.features)
+            with_boost = correlate(kind, boosted, part.human)
+            without = correlate(kind, part.base, part.human)
+            part_gains.append(with_boost - without)
+    return float(np.mean(part_gains)) if part_gains else math.nan
 
 
 def gains(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> bool:
     """Whether a fitted boost gains by more than rounding on the parts it was chosen on."""
-    return bool(beats(np.array([mean_gain(kind, parts, fitted)]))[0])
+    gain = np.array([mean_gain(kind, parts, fitted)])
+    return bool(beats(gain)[0])
 
 
 def restore(kind: type[Constants], constants: Any, count: int) -> Constants:
@@ -134,10 +139,13 @@ def restore(kind: type[Constants], constants: Any, count: int) -> Constants:
     """
     fitted: Constants = convert(constants, kind, "constants")
     for key, value in vars(fitted).items():
-        values = value if isinstance(value, tuple) else ()
-        if isinstance(value, tuple) and len(values) != count:
-            raise ConfigError(f"constants.{key}: expected a list of {count}, got {list(values)!r:.60}.")
-        numbers = [number for number in (*values, value) if isinstance(number, float)]
+        values = [value]
+        if isinstance(value, tuple):
+            values = list(value)
+            if len(values) != count:
+                raise ConfigError(f"constants.{key}: expected a list of {count}, got {values!r:.60}.")
+        # Lists may hold names.
+        numbers = [number for number in values if isinstance(number, float)]
         if not all(map(math.isfinite, numbers)):
             raise ConfigError(f"constants.{key}: expected finite numbers, got {value!r:.60}.")
         if key.endswith(("sd", "sds")) and min(numbers) <= 0:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.boosts.base import Fitted, Part
-from bmx_grid.boosts.feature_mix import within_sd
+from bmx_grid.boosts.feature_mix import within_sds
 from bmx_grid.boosts.learned import Linear
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import Kind, beats, correlate, first_within_rounding
@@ -25,7 +25,8 @@ def fit_length(roles: Sequence[str], kind: Kind, parts: Sequence[Part]) -> Linea
     alone = Linear.alone([f"log_words {role}" for role in roles])
     if not parts:
         return alone
-    own, weights = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
+    terms = [(part.base, part.features, part.human) for part in parts]
+    own, weights = fit_term(kind, terms)
     return replace(alone, own=own, weights=tuple(weights.tolist()))
 
 
@@ -42,7 +43,9 @@ class OnCurve(Fitted):
         return False
 
     def _boosted(self, base: Floats, features: Floats) -> Floats:
-        return np.asarray(self.own * base + self.curve.columns(base, features)[:, 1:] @ self.weights)
+        # The first column is the base once more, standardised: `own` is its weight.
+        curve = self.curve.columns(base, features)[:, 1:]
+        return np.asarray(self.own * base + curve @ self.weights)
 
     def constants(self) -> dict[str, Any]:
         return {"own": self.own, "weights": self.weights.tolist()}
@@ -53,13 +56,18 @@ def fit_curve(kind: Kind, parts: Sequence[Part]) -> Fitted:
     alone = Linear.alone(())
     if not parts:
         return alone
-    base, words, clusters = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("base", "features", "clusters")
-    )
+    base = np.concatenate([part.base for part in parts])
+    words = np.concatenate([part.features for part in parts])
+    clusters = np.concatenate([part.clusters for part in parts])
     curve = CurveTerms.of(base, words, number_of(codes(clusters)))
-    terms = [(part.base, curve.columns(part.base, part.features)[:, 1:], part.human) for part in parts]
+    terms = []
+    for part in parts:
+        columns = curve.columns(part.base, part.features)
+        terms.append((part.base, columns[:, 1:], part.human))
     own, weights = fit_term(kind, terms)
-    return OnCurve(curve, own, weights) if weights.any() else alone
+    if not weights.any():
+        return alone
+    return OnCurve(curve, own, weights)
 
 
 def fit_average(metrics: tuple[str, ...], kind: Kind, parts: Sequence[Part]) -> Linear:
@@ -69,33 +77,50 @@ def fit_average(metrics: tuple[str, ...], kind: Kind, parts: Sequence[Part]) -> 
     of those to choose from, and need not be chosen; alone it is "no boost". Of equal subsets the first counts, smaller
     ones before larger ones, in the order of the names with the own one first.
     """
-    used = [part for part in parts if part.decides]
+    deciding = [part for part in parts if part.decides]
     alone = Linear.alone(metrics)
-    if not used or not metrics:
+    if not deciding or not metrics:
         return alone
-    columns = [np.column_stack([part.base, part.features]) for part in used]
-    means = np.mean([scores.mean(axis=0) for scores in columns], axis=0)
-    sds = np.empty(columns[0].shape[1])
-    for metric in range(len(sds)):
-        sds[metric] = within_sd([scores[:, metric] for scores in columns])
-    sizes = range(1, min(MOST_METRICS, len(sds)) + 1)
-    every = itertools.chain.from_iterable(itertools.combinations(range(len(sds)), size) for size in sizes)
-    subsets = [some for some in every if (sds[list(some)] > 0).all() and some != (0,)]
+    # By part, a column per metric, that of the base first.
+    scores = [np.column_stack([part.base, part.features]) for part in deciding]
+    means = np.mean([columns.mean(axis=0) for columns in scores], axis=0)
+    sds = within_sds(scores)
+    subsets = _subsets(sds)
     if not (sds[0] > 0 and subsets):
         return alone
     gains = np.zeros(len(subsets))
-    for part, raw in zip(used, columns, strict=True):
-        standard = np.divide(raw - means, sds, out=np.zeros_like(raw), where=sds > 0)
-        averages = (standard[:, list(some)].mean(axis=1) for some in subsets)
-        gains += [correlate(kind, average, part.human) for average in averages]
+    for part, columns in zip(deciding, scores, strict=True):
+        # A metric that is constant in all parts is in no subset.
+        standard = np.divide(columns - means, sds, out=np.zeros_like(columns), where=sds > 0)
+        for number, subset in enumerate(subsets):
+            average = standard[:, list(subset)].mean(axis=1)
+            gains[number] += correlate(kind, average, part.human)
         gains -= correlate(kind, part.base, part.human)
-    gains /= len(used)
+    gains /= len(deciding)
     best = int(first_within_rounding(gains[None, :, None])[0])
     if best < 0 or not beats(gains[best]):
         return alone
     chosen = subsets[best]
-    share = float(sds[0]) / len(chosen)  # on the scale of the base
-    weights = tuple(share if metric in chosen else 0.0 for metric in range(1, len(sds)))
     own = 1 / len(chosen) if 0 in chosen else 0.0
-    spreads = tuple(float(sd) if sd > 0 else 1.0 for sd in sds[1:])
-    return Linear(metrics, own, float(means[0]), weights, tuple(means[1:].tolist()), spreads)
+    # On the scale of the base: its standard deviation takes the place of each metric's own.
+    share = float(sds[0]) / len(chosen)
+    weights = tuple(share if metric in chosen else 0.0 for metric in range(1, len(sds)))
+    feature_sds = np.where(sds > 0, sds, 1.0)[1:]
+    return Linear(
+        metrics,
+        own,
+        base_mean=float(means[0]),
+        weights=weights,
+        means=tuple(means[1:].tolist()),
+        sds=tuple(feature_sds.tolist()),
+    )
+
+
+def _subsets(sds: Floats) -> list[tuple[int, ...]]:
+    """Sets of at most three metrics that vary, smaller ones first, but for the one of the base alone."""
+    varying = np.flatnonzero(sds > 0).tolist()
+    subsets: list[tuple[int, ...]] = []
+    for size in range(1, MOST_METRICS + 1):
+        subsets += itertools.combinations(varying, size)
+    # The metric of the base alone is "no boost".
+    return [subset for subset in subsets if subset != (0,)]

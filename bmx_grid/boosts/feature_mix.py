@@ -47,11 +47,16 @@ class ZMixed(Fitted):
 
     def _boosted(self, base: Floats, features: Floats) -> Floats:
         standard = (features - np.array(self.mean)) / np.array(self.sd)
-        return weighted_sum(base, 1.0, standard, [self.base_sd * weight for weight in self.lambdas])
+        weights = [self.base_sd * weight for weight in self.lambdas]
+        return weighted_sum(base, 1.0, standard, weights)
 
     def constants(self) -> dict[str, Any]:
-        lists = {"lambda": list(self.lambdas), "mean": list(self.mean), "sd": list(self.sd)}
-        return {"base_sd": self.base_sd, **lists}
+        return {
+            "base_sd": self.base_sd,
+            "lambda": list(self.lambdas),
+            "mean": list(self.mean),
+            "sd": list(self.sd),
+        }
 
 
 @dataclass(frozen=True)
@@ -93,17 +98,24 @@ class FeatureMix(Boost):
             )
         if self.p is not None and not math.isfinite(self.p):
             raise ConfigError(f"p must be a finite number, got {self.p}.")
-        object.__setattr__(self, "w", self.w if self.mix == "fixed" else GridSpec((0.0,), self.w).w)
+        if self.mix != "fixed":
+            # The grid checks and sorts its weights.
+            object.__setattr__(self, "w", GridSpec((0.0,), self.w).w)
 
     def fingerprint(self) -> dict[str, Any]:
         """The weights of the linear mix are none of the z mix, and the cap is one of severity only."""
-        unused = ["w"] if self.mix == "z" else []
-        unused += ["cap"] if self.cap is None else []
-        return {key: value for key, value in super().fingerprint().items() if key not in unused}
+        fingerprint = super().fingerprint()
+        if self.mix == "z":
+            del fingerprint["w"]
+        if self.cap is None:
+            del fingerprint["cap"]
+        return fingerprint
 
     @property
     def fixed(self) -> Fitted | None:
-        return AtPoint(self.w[0]) if self.mix == "fixed" else None
+        if self.mix != "fixed":
+            return None
+        return AtPoint(self.w[0])
 
     @property
     def reads_ground_truth(self) -> bool:
@@ -115,7 +127,10 @@ class FeatureMix(Boost):
 
     @property
     def _sides(self) -> tuple[str, ...]:
-        return ("ground_truth", "hypothesis") if self.side == "both" and self.mix == "z" else (self.side,)
+        # The other mixes have one weight: there, both sides are one row of words.
+        if self.side == "both" and self.mix == "z":
+            return ("ground_truth", "hypothesis")
+        return (self.side,)
 
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         """float64[N, 1], or of two sides [N, 2], a row being NaN where one of them is undefined.
@@ -124,12 +139,15 @@ class FeatureMix(Boost):
         """
         columns = []
         for side in self._sides:
+            rows = side_rows(side, truth, hypothesis)
+            # Only severity has a cap, and only the power mean a p.
             if self.cap is not None:
-                columns.append(severity_left(side_rows(side, truth, hypothesis), self.cap))
+                columns.append(severity_left(rows, self.cap))
             elif self.p is None:
-                columns.append(statistic(self.feature, side_rows(side, truth, hypothesis)))
+                columns.append(statistic(self.feature, rows))
             else:
-                columns.append(power_means(side, truth, hypothesis, np.array([self.p]))[:, 0])
+                means = power_means(side, truth, hypothesis, np.array([self.p]))
+                columns.append(means[:, 0])
         features = np.column_stack(columns)
         features[np.isnan(features).any(axis=1)] = np.nan
         return features
@@ -138,42 +156,64 @@ class FeatureMix(Boost):
         if self.fixed is not None:
             return self.fixed
         if self.mix == "linear":
-            return AtPoint(best_mixture(kind, parts, self.w)[0])
-        return _fit_z(kind, [part for part in parts if part.decides], len(self.names()))
+            w, *_ = best_mixture(kind, parts, self.w)
+            return AtPoint(w)
+        deciding = [part for part in parts if part.decides]
+        return _fit_z(kind, deciding, len(self.names()))
 
     def restored(self, constants: Mapping[str, Any]) -> Fitted:
         if self.mix != "z":
             return AtPoint(restore(AtPoint, constants, 0).w)
-        named = {"lambdas" if key == "lambda" else key: value for key, value in constants.items()}
-        return restore(ZMixed, named, len(self.names()))
+        # A field cannot have the name that recipes use, a word of Python.
+        fields = {"lambdas" if key == "lambda" else key: value for key, value in constants.items()}
+        return restore(ZMixed, fields, len(self.names()))
 
 
 def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
-    alone = ZMixed(1.0, (0.0,) * k, (0.0,) * k, (1.0,) * k)
+    zeros = (0.0,) * k
+    alone = ZMixed(base_sd=1.0, lambdas=zeros, mean=zeros, sd=(1.0,) * k)
     if not parts:
         return alone
     base_sd = within_sd([part.base for part in parts])
-    sds = np.empty(k)
-    for column in range(k):
-        sds[column] = within_sd([part.features[:, column] for part in parts])
+    sds = within_sds([part.features for part in parts])
     if not (base_sd > 0 and (sds > 0).any()):
         return alone
-    own, weights = fit_term(kind, [(part.base, part.features, part.human) for part in parts])
+    terms = [(part.base, part.features, part.human) for part in parts]
+    own, weights = fit_term(kind, terms)
     weights = weights * sds
     own = own * base_sd
     size = float(np.sqrt(weights @ weights))
     if size == 0:
         return alone
-    ratios = weights / own if size < LARGEST_WEIGHT * own else weights * (LARGEST_WEIGHT / size)
+    held_back = not size < LARGEST_WEIGHT * own
+    lambdas = weights * (LARGEST_WEIGHT / size) if held_back else weights / own
     means = np.mean([part.features.mean(axis=0) for part in parts], axis=0)
-    mixed = ZMixed(base_sd, tuple(ratios.tolist()), tuple(means.tolist()), tuple(np.where(sds > 0, sds, 1.0).tolist()))
-    # fit_term has found a gain already, unless the feature had to be held back
-    return mixed if size < LARGEST_WEIGHT * own or gains(kind, parts, mixed) else alone
+    divisors = np.where(sds > 0, sds, 1.0)
+    mixed = ZMixed(
+        base_sd,
+        lambdas=tuple(lambdas.tolist()),
+        mean=tuple(means.tolist()),
+        sd=tuple(divisors.tolist()),
+    )
+    # fit_term has found a gain already, unless the feature had to be held back.
+    if held_back and not gains(kind, parts, mixed):
+        return alone
+    return mixed
 
 
 def within_sd(columns: Sequence[Floats]) -> float:
     """The standard deviation within parts, which count the same; exactly 0 where every part is constant."""
-    return float(np.sqrt(np.mean([0.0 if np.ptp(column) == 0 else column.var() for column in columns])))
+    # By the range, as rounding can leave a constant column a variance above 0.
+    variances = [0.0 if np.ptp(column) == 0 else column.var() for column in columns]
+    return float(np.sqrt(np.mean(variances)))
+
+
+def within_sds(tables: Sequence[Floats]) -> Floats:
+    """float64[k] `within_sd` of each column of float64[n, k] tables, one per part."""
+    sds = np.empty(tables[0].shape[1])
+    for column in range(len(sds)):
+        sds[column] = within_sd([table[:, column] for table in tables])
+    return sds
 
 
 def share_negative(rows: Ragged) -> Floats:
@@ -183,18 +223,19 @@ def share_negative(rows: Ragged) -> Floats:
     largest of its segment is 0, since whether rounding leaves it below or above is chance.
     """
     largest = _over_rows(np.maximum, Ragged(np.abs(rows.values), rows.offsets))
-    low = rows.values <= np.repeat(UNCERTAIN * largest, rows.lengths)
-    return _over_rows(np.add, Ragged(low.astype(np.float64), rows.offsets)) / rows.lengths
+    is_low = rows.values <= np.repeat(UNCERTAIN * largest, rows.lengths)
+    return row_mean(Ragged(is_low.astype(np.float64), rows.offsets))
 
 
 def row_mean(rows: Ragged) -> Floats:
-    """float64[N] arithmetic mean."""
+    """float64[N] arithmetic mean; no row is empty."""
     return _over_rows(np.add, rows) / rows.lengths
 
 
 def spread(rows: Ragged) -> Floats:
     """float64[N] standard deviation, of all words of the segment (divided by their number); exactly 0 for one word."""
-    squares = (rows.values - np.repeat(row_mean(rows), rows.lengths)) ** 2
+    means = np.repeat(row_mean(rows), rows.lengths)
+    squares = (rows.values - means) ** 2
     return np.sqrt(row_mean(Ragged(squares, rows.offsets)))
 
 
@@ -203,14 +244,19 @@ def severity_left(rows: Ragged, cap: float) -> Floats:
 
     NaN for a row without words, or with an undefined one. Of other attributions it is their sum, capped below.
     """
-    return np.asarray((cap - np.minimum(cap, -statistic("sum", rows))) / cap)
+    severity = np.minimum(cap, -statistic("sum", rows))
+    return np.asarray((cap - severity) / cap)
 
 
 def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
     """One value per row; no row is empty."""
-    return np.asarray(reduce.reduceat(rows.values, rows.offsets[:-1]) if len(rows) else [], dtype=np.float64)
+    # reduceat takes no empty array.
+    if not len(rows):
+        return np.empty(0)
+    return np.asarray(reduce.reduceat(rows.values, rows.offsets[:-1]), dtype=np.float64)
 
 
+# Of rows that have words, with finite attributions only; `statistic` is NaN for the others.
 FEATURES: dict[str, Callable[[Ragged], Floats]] = {
     "share_negative": share_negative,
     "mean": row_mean,
@@ -228,11 +274,13 @@ def statistic(name: str, rows: Ragged) -> Floats:
     """
     values = np.full(len(rows), np.nan)
     usable = defined_rows(rows)
-    values[usable] = FEATURES[name](_ascending(take_rows(rows, usable)))
+    ascending = _ascending(take_rows(rows, usable))
+    values[usable] = FEATURES[name](ascending)
     return values
 
 
 def _ascending(rows: Ragged) -> Ragged:
     owner = np.repeat(np.arange(len(rows)), rows.lengths)
     # The last key of lexsort counts first: rows stay where they are.
-    return Ragged(rows.values[np.lexsort((rows.values, owner))], rows.offsets)
+    order = np.lexsort((rows.values, owner))
+    return Ragged(rows.values[order], rows.offsets)

@@ -39,8 +39,9 @@ class Linear(Fitted):
     @classmethod
     def alone(cls, features: Sequence[str]) -> Linear:
         """No boost."""
-        k = len(features)
-        return cls(tuple(features), 1.0, 0.0, (0.0,) * k, (0.0,) * k, (1.0,) * k)
+        zeros = (0.0,) * len(features)
+        ones = (1.0,) * len(features)
+        return cls(tuple(features), own=1.0, base_mean=0.0, weights=zeros, means=zeros, sds=ones)
 
     @property
     def abstains(self) -> bool:
@@ -48,10 +49,15 @@ class Linear(Fitted):
 
     def _boosted(self, base: Floats, features: Floats) -> Floats:
         standard = (features - np.array(self.means)) / np.array(self.sds)
-        return weighted_sum(base, self.own, standard, self.weights) + (1 - self.own) * self.base_mean
+        mixed = weighted_sum(base, self.own, standard, self.weights)
+        return mixed + (1 - self.own) * self.base_mean
 
     def constants(self) -> dict[str, Any]:
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
+        constants = {}
+        for key, value in vars(self).items():
+            # JSON has lists only.
+            constants[key] = list(value) if isinstance(value, tuple) else value
+        return constants
 
 
 SIDES = ("ground_truth", "hypothesis")
@@ -78,17 +84,20 @@ class Learned(Boost):
         super().__post_init__()
         if not self.penalties or not all(0 < penalty < np.inf for penalty in self.penalties):
             raise ConfigError(f"penalties must be finite numbers above 0, at least one, got {list(self.penalties)}.")
-        object.__setattr__(self, "penalties", tuple(sorted(set(map(float, self.penalties)))))
+        # Ascending, so that the last of equal ones is the largest (`_chosen_penalty`).
+        ladder = sorted({float(penalty) for penalty in self.penalties})
+        object.__setattr__(self, "penalties", tuple(ladder))
 
     def names(self) -> tuple[str, ...]:
-        lengths = [f"log_words {side}" for side in SIDES]
-        of_words = [f"{name} {side}" for side, name in itertools.product(SIDES, FEATURES)]
-        return (*lengths, *of_words)
+        names = [f"log_words {side}" for side in SIDES]
+        names += [f"{name} {side}" for side, name in itertools.product(SIDES, FEATURES)]
+        return tuple(names)
 
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         """float64[N, 14]; a row is NaN where one of the two sides has no word or an attribution that is not finite."""
-        columns = [statistic(name, rows) for rows, name in itertools.product((truth, hypothesis), FEATURES)]
-        features = np.column_stack([log_words(truth.lengths, hypothesis.lengths), *columns])
+        columns = [log_words(truth.lengths, hypothesis.lengths)]
+        columns += [statistic(name, rows) for rows, name in itertools.product((truth, hypothesis), FEATURES)]
+        features = np.column_stack(columns)
         features[np.isnan(features).any(axis=1)] = np.nan
         return features
 
@@ -101,127 +110,163 @@ class Learned(Boost):
 
     def restored(self, constants: Mapping[str, Any]) -> Linear:
         """Raises ConfigError for constants of other features, or with an sd of 0."""
-        fitted = restore(Linear, constants, len(self.names()))
-        names = list(self.names())
-        if fitted.features != self.names():
-            raise ConfigError(f"constants.features: expected {names}, in this order; got {list(fitted.features)}.")
+        names = self.names()
+        fitted = restore(Linear, constants, len(names))
+        if fitted.features != names:
+            raise ConfigError(
+                f"constants.features: expected {list(names)}, in this order; got {list(fitted.features)}."
+            )
         return fitted
 
 
 def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part]) -> tuple[Linear, float]:
     """The regression with the penalty that predicts other clusters best, and that penalty; infinity for no boost."""
     alone = Linear.alone(spec.names()), np.inf
-    used = [part for part in parts if part.decides]
-    if not used:
+    deciding = [part for part in parts if part.decides]
+    if not deciding:
         return alone
-    columns, means, sds = _standard(kind, used)
-    clusters = codes(np.concatenate([part.clusters for part in used]))
-    fold_of = np.split(clusters % spec.folds, np.cumsum([len(rows) for rows in columns])[:-1])
-    penalty = _chosen_penalty(spec, columns, fold_of, min(spec.folds, number_of(clusters)))
+    columns, means, sds = _standard(kind, deciding)
+    # Codes of all parts together: a cluster is in the same fold in every part.
+    clusters = codes(np.concatenate([part.clusters for part in deciding]))
+    ends = np.cumsum([len(rows) for rows in columns])
+    fold_of = np.split(clusters % spec.folds, ends[:-1])
+    n_folds = min(spec.folds, number_of(clusters))
+    penalty = _chosen_penalty(spec, columns, fold_of, n_folds)
     if penalty == np.inf:
         return alone
-    gram = _covariances([(rows.T @ rows)[None] for rows in columns])
-    weights = _solved(gram, np.array([penalty]))[0]
-    gram = gram[0, :-1, :-1]
-    spread = float(np.sqrt(weights @ gram @ weights))
-    own = float(np.sqrt(gram[0, 0]))
-    if not (spread > 0 and own > 0):
+    covariances = _covariances([(rows.T @ rows)[None] for rows in columns])
+    weights = _solved(covariances, np.array([penalty]))[0]
+    covariance = covariances[0, :-1, :-1]
+    spread = float(np.sqrt(weights @ covariance @ weights))
+    base_spread = float(np.sqrt(covariance[0, 0]))
+    if not (spread > 0 and base_spread > 0):
         return alone
-    # with the spread of the base on the parts
-    scaled = np.asarray(weights * (own / spread))
+    # The boosted score has the spread of the base on the parts.
+    scaled = np.asarray(weights * (base_spread / spread))
     base_sd = float(sds[0])
-    points = tuple((scaled[1:] * base_sd).tolist())
-    constants = points, tuple(means[1:].tolist()), tuple(sds[1:].tolist())
-    fitted = Linear(spec.names(), float(scaled[0]), float(means[0]), *constants)
-    return (fitted, penalty) if gains(kind, used, fitted) else alone
+    fitted = Linear(
+        spec.names(),
+        own=float(scaled[0]),
+        base_mean=float(means[0]),
+        weights=tuple((scaled[1:] * base_sd).tolist()),
+        means=tuple(means[1:].tolist()),
+        sds=tuple(sds[1:].tolist()),
+    )
+    if not gains(kind, deciding, fitted):
+        return alone
+    return fitted, penalty
 
 
 def _standard(kind: Kind, parts: Sequence[Part]) -> tuple[list[Floats], Floats, Floats]:
     """What covariances are computed from, and the means and standard deviations float64[1 + k] of base and features.
 
     For each part float64[n, 1 + m]: ones, then base, features and human score with mean 0 and, within parts, standard
-    deviation 1. A constant column is 0, and its standard deviation 1.
+    deviation 1. A constant column is 0, and its standard deviation 1. parts: those that decide: human scores vary.
     """
     raw = [np.column_stack([part.base, part.features]) for part in parts]
     centres = [rows.mean(axis=0) for rows in raw]
+    # The range tells whether a column varies: rounding can leave a constant one a variance above 0.
     varies = [np.ptp(rows, axis=0) > 0 for rows in raw]
-    variance = np.mean([np.where(some, rows.var(axis=0), 0.0) for rows, some in zip(raw, varies, strict=True)], axis=0)
+    variances = []
+    for rows, varying in zip(raw, varies, strict=True):
+        variances.append(np.where(varying, rows.var(axis=0), 0.0))
+    variance = np.mean(variances, axis=0)
     sds = np.sqrt(np.where(variance > 0, variance, 1.0))
     columns = []
-    for part, rows, centre, some in zip(parts, raw, centres, varies, strict=True):
+    for part, rows, centre, varying in zip(parts, raw, centres, varies, strict=True):
         target = part.human if kind == "pearson" else average_ranks(part.human)
-        standard = np.where(some, (rows - centre) / sds, 0.0)
-        columns.append(np.column_stack([np.ones(len(rows)), standard, (target - target.mean()) / target.std()]))
+        standard_target = (target - target.mean()) / target.std()
+        standard = np.where(varying, (rows - centre) / sds, 0.0)
+        columns.append(np.column_stack([np.ones(len(rows)), standard, standard_target]))
     return columns, np.mean(centres, axis=0), sds
 
 
 def _covariances(sums: Sequence[Floats]) -> Floats:
     """float64[R, m, m] the mean over parts of the covariances, from float64[R, 1 + m, 1 + m] sums of products of each.
 
-    The first column is the ones. Parts without a segment are left out.
+    The first column is the ones: its products are the number of segments, and the sums of the columns. R: problems
+    that are solved at once. Parts without a segment are left out.
     """
     total = np.zeros_like(sums[0][:, 1:, 1:])
-    count = np.zeros(len(sums[0]))
+    n_parts = np.zeros(len(sums[0]))
     for products in sums:
-        size = products[:, 0, 0]
-        known = size > 0
-        share = np.divide(1.0, size, out=np.zeros_like(size), where=known)
-        level = products[:, 0, 1:] * share[:, None]
-        total += products[:, 1:, 1:] * share[:, None, None] - level[:, :, None] * level[:, None, :]
-        count += known
-    return np.asarray(total / np.maximum(count, 1.0)[:, None, None])
+        n_segments = products[:, 0, 0]
+        known = n_segments > 0
+        share = np.divide(1.0, n_segments, out=np.zeros_like(n_segments), where=known)
+        means = products[:, 0, 1:] * share[:, None]
+        mean_products = products[:, 1:, 1:] * share[:, None, None]
+        total += mean_products - means[:, :, None] * means[:, None, :]
+        n_parts += known
+    return np.asarray(total / np.maximum(n_parts, 1.0)[:, None, None])
 
 
 def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[Ints], folds: int) -> float:
-    """The penalty with the lowest squared error on left-out folds; infinity, the base alone, where none beats that."""
+    """The penalty with the lowest squared error on left-out folds; infinity, the base alone, where none beats that.
+
+    columns: of each part, as `_standard` makes them. fold_of: the fold of each segment of each part.
+    """
     if folds < 2:
         return np.inf
-    of_folds = []
-    for rows, place in zip(columns, fold_of, strict=True):
-        rows_of_folds = [rows[place == fold] for fold in range(folds)]
-        of_folds.append(np.array([of_fold.T @ of_fold for of_fold in rows_of_folds]))
-    left = _covariances(of_folds)
+    sums = []
+    for rows, fold_of_row in zip(columns, fold_of, strict=True):
+        rows_of_folds = [rows[fold_of_row == fold] for fold in range(folds)]
+        sums.append(np.array([fold_rows.T @ fold_rows for fold_rows in rows_of_folds]))
+    left_out = _covariances(sums)
     # Sums of products add up, so that each fold's training data are those of all others.
     others = 1.0 - np.eye(folds)
-    inside = _covariances([np.tensordot(others, sums, axes=1) for sums in of_folds])
-    ladder = [*spec.penalties, np.inf]
-    finite = np.repeat(spec.penalties, folds)
-    solved = np.concatenate([_solved(np.tile(inside, (len(spec.penalties), 1, 1)), finite), _base_alone(inside)])
+    training = _covariances([np.tensordot(others, part_sums, axes=1) for part_sums in sums])
+    # By penalty, then by fold: the base alone, an infinite penalty, is last.
+    penalty_of = np.repeat(spec.penalties, folds)
+    training_of = np.tile(training, (len(spec.penalties), 1, 1))
+    solved = np.concatenate([_solved(training_of, penalty_of), _base_alone(training)])
     # With -1 for the human score, w' C w is the variance of what is left to explain.
-    whole = np.column_stack([solved, np.full(len(solved), -1.0)])
-    left_of_each = np.tile(left, (len(ladder), 1, 1))
-    residuals = np.einsum("ri,ri->r", np.matmul(left_of_each, whole[:, :, None])[:, :, 0], whole)
-    errors = residuals.reshape(len(ladder), folds).sum(axis=1)  # the residual variance in each fold, summed
+    weights = np.column_stack([solved, np.full(len(solved), -1.0)])
+    ladder = [*spec.penalties, np.inf]
+    left_out_of = np.tile(left_out, (len(ladder), 1, 1))
+    products = np.matmul(left_out_of, weights[:, :, None])[:, :, 0]
+    residuals = np.einsum("ri,ri->r", products, weights)
+    # The residual variance in each fold, summed.
+    errors = residuals.reshape(len(ladder), folds).sum(axis=1)
     # argmin takes the first of equal errors: from the end, the larger penalty.
-    return ladder[len(ladder) - 1 - int(np.argmin(errors[::-1]))]
+    from_the_end = int(np.argmin(errors[::-1]))
+    return ladder[len(ladder) - 1 - from_the_end]
 
 
-def _base_alone(grams: Floats) -> Floats:
+def _base_alone(covariances: Floats) -> Floats:
     """float64[R, 1 + k] weights: of the base at least 0, and 0 of the features."""
-    size = grams[:, 0, 0]
-    weights = np.zeros(grams[:, 0, :-1].shape)
-    weights[:, 0] = np.maximum(np.divide(grams[:, 0, -1], size, out=np.zeros_like(size), where=size > 0), 0.0)
+    variance = covariances[:, 0, 0]
+    with_human = covariances[:, 0, -1]
+    slopes = np.divide(with_human, variance, out=np.zeros_like(variance), where=variance > 0)
+    weights = np.zeros_like(covariances[:, 0, :-1])
+    weights[:, 0] = np.maximum(slopes, 0.0)
     return weights
 
 
-def _solved(grams: Floats, penalties: Floats) -> Floats:
+def _solved(covariances: Floats, penalties: Floats) -> Floats:
     """float64[R, 1 + k] weights of base and features; the base is not penalised, and its weight is at least 0.
 
     penalties: float64[R], all finite.
     """
-    columns = grams[:, :-1, :-1]
+    columns = covariances[:, :-1, :-1]
+    with_human = covariances[:, :-1, -1]
     k = columns.shape[1]
-    weights = np.zeros((len(grams), k))
-    ridge = penalties[:, None, None] * np.diag(np.append(0.0, np.ones(k - 1)))
+    weights = np.zeros((len(covariances), k))
+    penalised = np.append(0.0, np.ones(k - 1))
+    ridge = columns + penalties[:, None, None] * np.diag(penalised)
+    # A base that is constant has no weight: its row of the matrix is 0, and cannot be solved.
     with_base = columns[:, 0, 0] > 0
-    weights[with_base] = _solve(columns[with_base] + ridge[with_base], grams[with_base, :-1, -1])
+    weights[with_base] = _solve(ridge[with_base], with_human[with_base])
     # A negative weight of the base: solved again without it.
     without = ~with_base | (weights[:, 0] < 0)
     if without.any():
+        features_alone = ridge[without, 1:, 1:]
         weights[without, 0] = 0.0
-        weights[without, 1:] = _solve(columns[without, 1:, 1:] + ridge[without, 1:, 1:], grams[without, 1:-1, -1])
+        weights[without, 1:] = _solve(features_alone, with_human[without, 1:])
     return weights
 
 
-def _solve(matrices: Floats, wanted: Floats) -> Floats:
-    return np.asarray(np.linalg.solve(matrices, wanted[:, :, None])[:, :, 0], dtype=np.float64)
+def _solve(matrices: Floats, targets: Floats) -> Floats:
+    """float64[R, k] solutions of R systems of k equations."""
+    # As R matrices of one column: `solve` would take float64[R, k] for one matrix.
+    solutions = np.linalg.solve(matrices, targets[:, :, None])
+    return np.asarray(solutions[:, :, 0], dtype=np.float64)

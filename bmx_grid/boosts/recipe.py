@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,8 +40,9 @@ class Identity:
     @classmethod
     def of(cls, group: str, name: str, part: Component, signature: str) -> Identity:
         """Of a part built from the option `name` of a group. Raises ConfigError for a setting that JSON cannot hold."""
+        # Through JSON and back, as a file holds it: tuples are lists.
         try:
-            fingerprint = json.loads(canonical_json(part.recipe_fingerprint()))  # as a file holds it: tuples are lists
+            fingerprint = json.loads(canonical_json(part.recipe_fingerprint()))
             settings = json.loads(canonical_json(_differing(group, name, part)))
         except ValueError as error:
             raise ConfigError(
@@ -50,34 +51,42 @@ class Identity:
         return cls(name, signature, fingerprint, settings)
 
     def node(self, group: str) -> dict[str, Any]:
-        """The settings that `configure.build` makes this part of.
+        """The settings that `configure.build` makes this part of: those of its option, with what differs from them.
 
-        Raises ConfigError where the option is gone, and for a server or a key that a recipe, which is a file, names.
+        group: "metric" or "explainer". Raises ConfigError where there is no option of this name any more, and for a
+        server or a key that a recipe, which is a file, names.
         """
         check_servers_of_files(self.settings, frozenset(), group)
+        # With a class among them, the settings are complete.
         if TARGET_KEY in self.settings:
             return dict(self.settings)
-        return {**load_option(group, self.name, 0), **self.settings}
+        # Seed 0, as in `_differing`: the settings are differences from the option with this seed.
+        option = load_option(group, self.name, 0)
+        return {**option, **self.settings}
 
 
 def _differing(group: str, name: str, part: Component) -> dict[str, Any]:
-    own: dict[str, Any] = json_value(part)
+    """The settings in which a part differs from the option of its name; all, where it is not of the option's class."""
+    settings: dict[str, Any] = json_value(part)
     if name not in options(group):
-        return own
+        return settings
     try:
-        default = json_value(build(load_option(group, name, 0), Component, f"{group}.{name}"))
-    except ConfigError:  # an option that is incomplete without further settings
-        return own
-    if default[TARGET_KEY] != own[TARGET_KEY]:
-        return own
-    return {key: value for key, value in own.items() if value != default[key]}
+        option = load_option(group, name, 0)
+        default = json_value(build(option, Component, f"{group}.{name}"))
+    except ConfigError:
+        # The option is incomplete without further settings.
+        return settings
+    if default[TARGET_KEY] != settings[TARGET_KEY]:
+        return settings
+    return {key: value for key, value in settings.items() if value != default[key]}
 
 
 def json_value(value: Any) -> Any:
     """A value as JSON has it; components as the options that `configure.build` reads, without runtime settings."""
     if isinstance(value, Component):
         cls = type(value)
-        return {TARGET_KEY: f"{cls.__module__}.{cls.__qualname__}", **json_value(value.settings())}
+        target = f"{cls.__module__}.{cls.__qualname__}"
+        return {TARGET_KEY: target, **json_value(value.settings())}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {item.name: json_value(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -87,14 +96,17 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def _differences(own: Any, given: Any, key: str = "") -> Iterator[str]:
+def _differences(in_recipe: Any, here: Any, key: str = "") -> Iterator[str]:
     """In words, by key: what is one thing in the recipe and another here; of another type nothing but that."""
-    if isinstance(own, Mapping) and isinstance(given, Mapping):
-        names = [*own, *(name for name in given if name not in own)]
-        for name in names if own.get("type") == given.get("type") else ["type"]:
-            yield from _differences(own.get(name), given.get(name), f"{key}.{name}" if key else str(name))
-    elif own != given:
-        yield f"{key}: {_short(own)} in the recipe, {_short(given)} here"
+    if isinstance(in_recipe, Mapping) and isinstance(here, Mapping):
+        names: Iterable[str] = ["type"]
+        if in_recipe.get("type") == here.get("type"):
+            names = dict.fromkeys([*in_recipe, *here])
+        for name in names:
+            inner_key = f"{key}.{name}" if key else str(name)
+            yield from _differences(in_recipe.get(name), here.get(name), inner_key)
+    elif in_recipe != here:
+        yield f"{key}: {_short(in_recipe)} in the recipe, {_short(here)} here"
 
 
 def _short(value: Any) -> str:
@@ -129,7 +141,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, value: float, low: float, high: float, how: str) -> HeldOut:
-        """NaN becomes null."""
+        """With null in place of NaN, which JSON does not have."""
         numbers = [float(number) if math.isfinite(number) else None for number in (value, low, high)]
         return cls(numbers[0], numbers[1], numbers[2], how)
 
@@ -167,8 +179,10 @@ class Recipe:
 
     def signed(self) -> Recipe:
         """With its signature."""
-        content = {key: value for key, value in json_value(self).items() if key != "signature"}
-        content["boost"] = self.boost.fingerprint()  # with the version of what the constants mean
+        content = json_value(self)
+        del content["signature"]
+        # The fingerprint has the version of the boost: of what its constants mean.
+        content["boost"] = self.boost.fingerprint()
         signature = (
             f"recipe|boost:{self.boost_name}|metric:({self.metric.signature})|explainer:({self.explainer.signature})"
             f"|version:{self.version}|digest:{digest(content)[:12]}"
@@ -186,13 +200,14 @@ class Recipe:
 
     def check(self, metric: Identity, explainer: Identity) -> None:
         """Refuse a metric or an explainer that it was not chosen for. Raises ConfigError naming what differs."""
-        for kind, own, given in (("metric", self.metric, metric), ("explainer", self.explainer, explainer)):
-            differing = list(_differences(own.fingerprint, given.fingerprint))
-            if differing:
-                more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+        for kind, part, here in (("metric", self.metric, metric), ("explainer", self.explainer, explainer)):
+            differences = list(_differences(part.fingerprint, here.fingerprint))
+            if differences:
+                shown = "; ".join(differences[:3])
+                more = f" and {len(differences) - 3} more" if len(differences) > 3 else ""
                 raise ConfigError(
-                    f"recipe {self.name} was chosen for the {kind} {own.name}, and the {kind} {given.name} given here "
-                    f"is another one ({'; '.join(differing[:3])}{more}), so its constants do not apply; use the {kind} "
+                    f"recipe {self.name} was chosen for the {kind} {part.name}, and the {kind} {here.name} given here "
+                    f"is another one ({shown}{more}), so its constants do not apply; use the {kind} "
                     "of the recipe, or choose a recipe for this one."
                 )
 
@@ -201,7 +216,8 @@ def write_recipe(path: Path, recipe: Recipe) -> None:
     """Write a recipe as JSON, signed. Raises ConfigError for another suffix, StoreError where it cannot be written."""
     if path.suffix != ".json":
         raise ConfigError(f"{path}: recipes are written as JSON; give it the suffix .json.")
-    text = json.dumps(json_value(recipe.signed()), indent=2, ensure_ascii=False, allow_nan=False)
+    content = json_value(recipe.signed())
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(path, f"{text}\n")
 
 
@@ -221,7 +237,8 @@ def read_recipe(path: Path) -> Recipe:
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}; name a file that you may read.") from error
     except ValueError as error:
-        raise DataError(f"{path} is not a recipe, a JSON file: {' '.join(str(error).split())}.") from error
+        reason = " ".join(str(error).split())
+        raise DataError(f"{path} is not a recipe, a JSON file: {reason}.") from error
     version = raw.get("version") if isinstance(raw, dict) else None
     if version != RECIPE_VERSION:
         raise DataError(
@@ -251,20 +268,21 @@ def embedded() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
-def find_recipe(given: str | Path) -> Recipe:
+def find_recipe(name_or_path: str | Path) -> Recipe:
     """The recipe in a file, or the embedded one of a name.
 
     A text without a slash and without a suffix is a name. Raises DataError as `read_recipe` does,
     and DataMissingError with the closest name where there is no embedded recipe of that name.
     """
-    path = Path(given).expanduser()
-    if isinstance(given, Path) or "/" in given or path.suffix:
+    path = Path(name_or_path).expanduser()
+    if isinstance(name_or_path, Path) or "/" in name_or_path or path.suffix:
         return read_recipe(path)
-    if given not in embedded():
+    names = embedded()
+    if name_or_path not in names:
         raise DataMissingError(
-            f"{unknown('recipe', given, embedded())} Name one of these, or a file with its suffix .json."
+            f"{unknown('recipe', name_or_path, names)} Name one of these, or a file with its suffix .json."
         )
-    return read_recipe(FOLDER / f"{given}.json")
+    return read_recipe(FOLDER / f"{name_or_path}.json")
 
 
 def recipes_in_words() -> str:
@@ -272,7 +290,9 @@ def recipes_in_words() -> str:
     lines = []
     for name in embedded():
         recipe = read_recipe(FOLDER / f"{name}.json")
-        data = ", ".join(dict.fromkeys(part.dataset for part in recipe.chosen_on))
+        # Each data set once, however many language pairs of it there are.
+        datasets = dict.fromkeys(part.dataset for part in recipe.chosen_on)
+        data = ", ".join(datasets)
         lines.append(
             f"{name}: {recipe.metric.name} boosted by {recipe.explainer.name} with {recipe.boost_name}, chosen on "
             f"{data}; {recipe.verdict}, gain {recipe.gain}, beyond score, length and text {recipe.beyond} "

@@ -55,11 +55,9 @@ class Seq2SeqMetric(ModelMetric):
 
     def of_languages(self, language_pair: str) -> Self:
         source, _, target = language_pair.partition("-")
-        return dataclasses.replace(
-            self,
-            source_language=self.source_language or source or None,
-            target_language=self.target_language or target or None,
-        )
+        source_language = self.source_language or source or None
+        target_language = self.target_language or target or None
+        return dataclasses.replace(self, source_language=source_language, target_language=target_language)
 
     def loaded(self) -> LoadedModel:
         """The model, loaded on the first call. Raises UnavailableError."""
@@ -68,7 +66,9 @@ class Seq2SeqMetric(ModelMetric):
     def language_of(self, text: str) -> str | None:
         """The language of a text by its name: a role, or a role and the language it is translated to, "source.fr"."""
         role, _, language = text.partition(".")
-        return language or (self.source_language if role == "source" else self.target_language)
+        if language:
+            return language
+        return self.source_language if role == "source" else self.target_language
 
     def sums(
         self,
@@ -84,16 +84,18 @@ class Seq2SeqMetric(ModelMetric):
         Raises ConfigError for languages that the model does not know.
         """
         loaded = self.loaded()
+        languages = languages_of(loaded, source, target)
         likely, entropies, is_code = forced(
             loaded,
             sources,
             targets,
-            languages_of(loaded, source, target),
+            languages,
             batch_tokens=self.batch_tokens,
             max_length=self.max_length,
             with_entropies=with_entropies,
         )
-        return token_sums(likely, entropies, (self.language_code == "scored") | ~is_code)
+        is_counted = (self.language_code == "scored") | ~is_code
+        return token_sums(likely, entropies, is_counted)
 
 
 def score_of(sums: Floats, *, entropy: bool, length: Length) -> Floats:
@@ -104,7 +106,9 @@ def score_of(sums: Floats, *, entropy: bool, length: Length) -> Floats:
     total = sums[..., 2 if entropy else 1]
     if length == "sum":
         return np.asarray(total, dtype=np.float64)
-    return np.asarray(np.divide(total, sums[..., 0], out=np.zeros_like(total), where=sums[..., 0] > 0))
+    n_tokens = sums[..., 0]
+    means = np.divide(total, n_tokens, out=np.zeros_like(total), where=n_tokens > 0)
+    return np.asarray(means)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +124,8 @@ class BartScore(Seq2SeqMetric):
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        read = set(chain.from_iterable(self._directions()))
-        return tuple(role for role in ROLES if role in read)
+        roles = set(chain.from_iterable(self._directions()))
+        return tuple(role for role in ROLES if role in roles)
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """Passes of the model: two for f."""
@@ -129,14 +133,24 @@ class BartScore(Seq2SeqMetric):
 
     def score(self, items: Sequence[Item]) -> Floats:
         scores = np.zeros(len(items))
-        directions = self._directions() if items else []
-        for direction in directions:
-            sources, targets = ([item.text(role) for item in items] for role in direction)
-            sums = self.sums(sources, targets, *map(self.language_of, direction), with_entropies=False)
+        # Without items the model is not loaded.
+        if not items:
+            return scores
+        directions = self._directions()
+        for source, target in directions:
+            sums = self.sums(
+                [item.text(source) for item in items],
+                [item.text(target) for item in items],
+                self.language_of(source),
+                self.language_of(target),
+                with_entropies=False,
+            )
             scores += score_of(sums, entropy=False, length=self.length) / len(directions)
         return scores
 
     def _directions(self) -> list[tuple[Role, Role]]:
         """The role of what is given, and of the target."""
-        names = ["reference->hypothesis", "hypothesis->reference"] if self.direction == "f" else [self.direction]
-        return [cast(tuple[Role, Role], tuple(name.split("->"))) for name in names]
+        if self.direction == "f":
+            return [("reference", "hypothesis"), ("hypothesis", "reference")]
+        source, target = self.direction.split("->")
+        return [(cast(Role, source), cast(Role, target))]

@@ -47,33 +47,38 @@ class Kept:
         self._folder = folder
         self._values: dict[Hashable, Any] = {}
 
-    def values(self, contents: Sequence[Any], whole: Collection[Any], make: Make) -> list[Any]:
-        """The value of each content, known or made; only what is made of contents in `whole` is kept.
+    def values(self, contents: Sequence[Any], lasting: Collection[Any], make: Make) -> list[Any]:
+        """The value of each content, known or made; only what is made of contents in `lasting` is kept.
 
         Perturbed texts come by the million, and are not kept.
         Raises StoreError where values cannot be kept.
         """
         new = [content for content in dict.fromkeys(contents) if content not in self._values]
-        keep = [content for content in new if content in whole]
-        for start in range(0, len(keep), VALUES_OF_A_PART):
-            part = keep[start : start + VALUES_OF_A_PART]
+        new_lasting = [content for content in new if content in lasting]
+        new_passing = [content for content in new if content not in lasting]
+        for start in range(0, len(new_lasting), VALUES_OF_A_PART):
+            part = new_lasting[start : start + VALUES_OF_A_PART]
             self._values |= zip(part, self._part(part, make), strict=True)
-        passing = [content for content in new if content not in whole]
-        made = dict(zip(passing, make(passing), strict=True)) if passing else {}
-        return [made[content] if content in made else self._values[content] for content in contents]
+        passing_values = {}
+        if new_passing:
+            passing_values = dict(zip(new_passing, make(new_passing), strict=True))
+        return [passing_values[content] if content in passing_values else self._values[content] for content in contents]
 
     def _part(self, contents: list[Any], make: Make) -> Any:
+        """The values of some contents: from their file, or made and written to it."""
         if self._folder is None:
             return make(contents)
         file = self._folder / f"{digest(contents)[:24]}.json"
         try:
             with locked(self._folder):
+                # Read under the lock: another process may have made the values while this one waited.
                 values = _read(file)
                 if values is None:
                     values = make(contents)
                     text = json.dumps(values)
+                    checksum = _checksum(text)
                     with replacing(file) as path:
-                        path.write_text(f"{_checksum(text)}\n{text}", encoding="utf-8")
+                        path.write_text(f"{checksum}\n{text}", encoding="utf-8")
         except OSError as error:
             raise StoreError(f"cannot use {file}: {error.strerror or error}. Choose another cache_dir.") from error
         return values
@@ -83,9 +88,10 @@ def _read(file: Place) -> Any:
     """The values in a file; None where there is none, or a damaged one, of which it warns."""
     try:
         with opened(file) as source:
-            checksum, _, text = source.read().decode(errors="replace").partition("\n")
+            content = source.read().decode(errors="replace")
     except FileNotFoundError:
         return None
+    checksum, _, text = content.partition("\n")
     if checksum == _checksum(text):
         return json.loads(text)
     warnings.warn(f"{file} is damaged; what it held is made again.", stacklevel=2)
@@ -99,7 +105,10 @@ def _checksum(text: str) -> str:
 @functools.lru_cache(maxsize=128)
 def kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
     """The values of a kind ("translations") and an identity in canonical JSON; one store per process."""
-    return Kept(None if cache_dir is None else place(cache_dir) / kind / digest(json.loads(identity))[:24])
+    if cache_dir is None:
+        return Kept(None)
+    name = digest(json.loads(identity))[:24]
+    return Kept(place(cache_dir) / kind / name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,28 +145,36 @@ class Mixed(Metric):
     def check_weights(self, where: str) -> None:
         """Raise ConfigError for weights that are not one finite number for each part."""
         weights = self.weights
-        names = self.part_names
-        if isinstance(weights, str) or (len(weights) == len(names) and any(weights) and np.isfinite(weights).all()):
+        if isinstance(weights, str):
             return
-        raise ConfigError(
-            f"{where}.weights={list(weights)}: expected one_vs_rest, equal, or {len(names)} finite numbers, not all 0, "
-            f"one each for {', '.join(names)}."
-        )
+        names = self.part_names
+        usable = np.isfinite(weights).all() and any(weights)
+        if len(weights) != len(names) or not usable:
+            raise ConfigError(
+                f"{where}.weights={list(weights)}: expected one_vs_rest, equal, or {len(names)} finite numbers, not "
+                f"all 0, one each for {', '.join(names)}."
+            )
 
     def fitted(self, segments: SegmentSet) -> Self:
         items = tuple(segments.items(self.reads, all_references=self.reads_all_references))
-        texts = [[*item.texts().values(), *item.further_references] for item in items]
-        name = digest(texts)[:16] if self.looks_at_a_set else ""
-        return dataclasses.replace(cast(Self, super().fitted(segments)), set=name, fitted_on=items)
+        name = ""
+        if self.looks_at_a_set:
+            texts = [[*item.texts().values(), *item.further_references] for item in items]
+            name = digest(texts)[:16]
+        fitted = cast(Self, super().fitted(segments))
+        return dataclasses.replace(fitted, set=name, fitted_on=items)
 
     def part_weights(self) -> Floats:
         """float64[k]. Raises ConfigError where it has to be fitted and is not, or where weights are undefined."""
         names = self.part_names
+        if self.weights == "equal":
+            return np.full(len(names), 1 / len(names))
         if self.weights != "one_vs_rest":
-            return np.full(len(names), 1 / len(names)) if self.weights == "equal" else np.array(self.weights)
+            return np.array(self.weights)
         weights, notes = one_vs_rest(self.fitted_scores(), names)
+        name = type(self).__name__.lower()
         for note in notes:
-            warnings.warn(f"{type(self).__name__.lower()} (set {self.set}): {note}.", stacklevel=2)
+            warnings.warn(f"{name} (set {self.set}): {note}.", stacklevel=2)
         return weights
 
     def fitted_scores(self) -> Floats:
@@ -176,7 +193,8 @@ class Mixed(Metric):
     def score(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
-        weights = self.part_weights()  # first: it makes and keeps the parts of the whole set
+        # Weights first: they need the scores of the whole set, which are then known for these items.
+        weights = self.part_weights()
         return weighted(self.part_scores(items), weights)
 
 
@@ -205,15 +223,15 @@ class Combined(Mixed):
             raise ConfigError(f"{KEY}.metrics is empty: name at least one metric, as {KEY}.metrics=[chrf].")
         members = tuple(_member(entry, row, self.seed) for row, entry in enumerate(self.metrics))
         object.__setattr__(self, "metrics", members)
-        twice = next((name for name, count in Counter(self.part_names).items() if count > 1), None)
-        if twice is not None:
-            raise ConfigError(f"{KEY}.metrics: there are two metrics '{twice}'; give one of them another `name`.")
+        for name, count in Counter(self.part_names).items():
+            if count > 1:
+                raise ConfigError(f"{KEY}.metrics: there are two metrics '{name}'; give one of them another `name`.")
         self.check_weights(KEY)
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        read = set(chain.from_iterable(metric.reads for _, metric in self.metrics))
-        return tuple(role for role in ROLES if role in read)
+        roles = set(chain.from_iterable(metric.reads for _, metric in self.metrics))
+        return tuple(role for role in ROLES if role in roles)
 
     @property
     def cost(self) -> Cost:
@@ -225,10 +243,10 @@ class Combined(Mixed):
 
     @property
     def signature(self) -> str:
-        inner = ", ".join(f"{name}=({metric.signature})" for name, metric in self.metrics)
+        members = ", ".join(f"{name}=({metric.signature})" for name, metric in self.metrics)
         fitted = f"|set:{self.set}" if self.set else ""
         weights = self.weights if isinstance(self.weights, str) else list(self.weights)
-        return f"combined|weights:{weights}|scale:{self.scale}{fitted}|metrics:[{inner}]|version:{self.VERSION}"
+        return f"combined|weights:{weights}|scale:{self.scale}{fitted}|metrics:[{members}]|version:{self.VERSION}"
 
     @property
     def part_names(self) -> tuple[str, ...]:
@@ -239,24 +257,34 @@ class Combined(Mixed):
         return super().looks_at_a_set or self.scale == "z"
 
     def fingerprint(self) -> dict[str, Any]:
-        return super().fingerprint() | {"metrics": [metric.fingerprint() for _, metric in self.metrics]}
+        fingerprints = [metric.fingerprint() for _, metric in self.metrics]
+        return super().fingerprint() | {"metrics": fingerprints}
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
-        return tuple(chain.from_iterable(metric.pretrained() for _, metric in self.metrics))
+        models = [metric.pretrained() for _, metric in self.metrics]
+        return tuple(chain.from_iterable(models))
 
     def check(self) -> None:
         for _, metric in self.metrics:
             metric.check()
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
-        members = list(chain.from_iterable(metric.members(option, sets).items() for option, metric in self.metrics))
+        members: list[tuple[str, Metric]] = []
+        for option, metric in self.metrics:
+            members += metric.members(option, sets).items()
         return {name: dataclasses.replace(self, metrics=tuple(members))}
 
     def fitted(self, segments: SegmentSet) -> Self:
-        members = tuple((name, metric.fitted(segments)) for name, metric in self.metrics)
-        files = [(name, metric.given(segments)) for name, metric in members]
-        scores = tuple((name, tuple(given.segments.tolist())) for name, given in files if given is not None)
-        return dataclasses.replace(super().fitted(segments), metrics=members, given_scores=scores)
+        members = []
+        scores_of_files = []
+        for name, metric in self.metrics:
+            member = metric.fitted(segments)
+            members.append((name, member))
+            given = member.given(segments)
+            if given is not None:
+                scores_of_files.append((name, tuple(given.segments.tolist())))
+        fitted = super().fitted(segments)
+        return dataclasses.replace(fitted, metrics=tuple(members), given_scores=tuple(scores_of_files))
 
     def of_languages(self, language_pair: str) -> Self:
         members = tuple((name, metric.of_languages(language_pair)) for name, metric in self.metrics)
@@ -264,15 +292,21 @@ class Combined(Mixed):
 
     def given(self, segments: SegmentSet) -> GivenScores | None:
         """Where a metric is a file of scores: those of the combination, NaN where a metric that counts has none."""
-        return GivenScores(weighted(self.fitted_scores(), self.part_weights())) if self.given_scores else None
+        if not self.given_scores:
+            return None
+        return GivenScores(weighted(self.fitted_scores(), self.part_weights()))
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The texts of all metrics."""
-        return sum(metric.count_texts(_read_by(metric, item), copies) for _, metric in self.metrics)
+        count = 0
+        for _, metric in self.metrics:
+            count += metric.count_texts(_read_by(metric, item), copies)
+        return count
 
     def part_scores(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] scores of the metrics, higher is better, on their scale."""
-        return self._scaled(np.stack([self._scores_of(metric, items) for _, metric in self.metrics], axis=1))
+        columns = [self._scores_of(metric, items) for _, metric in self.metrics]
+        return self._scaled(np.stack(columns, axis=1))
 
     def fitted_scores(self) -> Floats:
         """float64[N, k] scores of the metrics for the set it is fitted to."""
@@ -285,32 +319,44 @@ class Combined(Mixed):
         used = whole[np.isfinite(whole).all(axis=1)]
         if not len(used):
             raise ConfigError(f"{KEY}: no segment has a score of every metric; leave out metrics, or write scale=raw.")
+        # The range tells whether a column varies: rounding can leave a constant one a standard deviation above 0.
         varies = np.ptp(used, axis=0) > 0
         sds = np.where(varies, used.std(axis=0), 1.0)
-        return np.asarray(np.where(varies, (raw - used.mean(axis=0)) / sds, 0.0))
+        z_scores = (raw - used.mean(axis=0)) / sds
+        return np.asarray(np.where(varies, z_scores, 0.0))
 
     def _whole(self) -> Floats:
         """float64[N, k] of the set, higher is better; from the files, else scored, each distinct text once."""
         self.check_fitted()
         files = dict(self.given_scores)
-        columns = [
-            np.array(files[name]) if name in files else self._scores_of(metric, self.fitted_on)
-            for name, metric in self.metrics
-        ]
+        columns = []
+        for name, metric in self.metrics:
+            if name in files:
+                columns.append(np.array(files[name]))
+            else:
+                columns.append(self._scores_of(metric, self.fitted_on))
         return np.stack(columns, axis=1)
 
     def _scores_of(self, metric: Metric, items: Sequence[Item]) -> Floats:
+        """float64[n] scores of a metric, higher is better; those of the set are kept."""
+
+        def score(contents: Sequence[Item]) -> list[float]:
+            scores: list[float] = metric.score(contents).tolist()
+            return scores
+
+        # Without the texts that the metric does not read, segments that differ in them alone are scored once.
         read = [_read_by(metric, item) for item in items]
         whole = {_read_by(metric, item) for item in self.fitted_on}
         store = kept(self.cache_dir, "parts", canonical_json({"metric": metric.fingerprint()}))
-        scores = np.array(store.values(read, whole, lambda contents: metric.score(contents).tolist()), dtype=np.float64)
+        scores = np.array(store.values(read, whole, score), dtype=np.float64)
         return scores if metric.higher_is_better else -scores
 
 
 def _read_by(metric: Metric, item: Item) -> Item:
     """The item with only the texts that a metric reads."""
+    texts = {role: item.text(role) for role in metric.reads}
     further = item.further_references if metric.reads_all_references else ()
-    return Item(**{role: item.text(role) for role in metric.reads}, further_references=further)
+    return Item(**texts, further_references=further)
 
 
 def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:
@@ -321,10 +367,13 @@ def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:
     if isinstance(entry, str):
         entry = {entry: {}}
     if isinstance(entry, Mapping) and len(entry) == 1:
-        ((name, settings),) = entry.items()
+        ((option, settings),) = entry.items()
         if isinstance(settings, Mapping):
-            node = {**({} if "_target_" in settings else load_option("metric", str(name), seed)), **settings}
-            return str(settings.get("name", name)), build(node, Metric, where)
+            node = dict(settings)
+            if "_target_" not in settings:
+                node = {**load_option("metric", str(option), seed), **settings}
+            name = settings.get("name", option)
+            return str(name), build(node, Metric, where)
     raise ConfigError(f"{where}: expected the name of an option, or {{NAME: {{key: value}}}}, got {entry!r}.")
 
 
@@ -342,19 +391,22 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
     Raises ConfigError with fewer than 3 rows, or where no weight differs from 0.
     """
     used = columns[np.isfinite(columns).all(axis=1)]
+    n_segments = len(used)
     count = columns.shape[1]
     if count == 1:
         return np.ones(1), []
-    if len(used) < FEWEST:
+    if n_segments < FEWEST:
         raise ConfigError(
             f"weights=one_vs_rest needs correlations over at least {FEWEST} segments with all scores, and there are "
-            f"{len(used)}: evaluate more segments, or write weights=equal."
+            f"{n_segments}: evaluate more segments, or write weights=equal."
         )
+    # NaN on the diagonal and of a constant column, which `nansum` leaves out.
     correlations = np.full((count, count), np.nan)
     for row, column in itertools.combinations(range(count), 2):
-        correlations[row, column] = correlations[column, row] = correlate("pearson", used[:, row], used[:, column])
+        correlation = correlate("pearson", used[:, row], used[:, column])
+        correlations[row, column] = correlation
+        correlations[column, row] = correlation
     weights = np.nansum(correlations, axis=1)
-    notes = []
     total = float(weights.sum())
     size = float(np.abs(weights).sum())
     if not size > 0:
@@ -362,10 +414,17 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
             f"weights=one_vs_rest: the scores {', '.join(names)} do not correlate with each other at all, so that no "
             "weight differs from 0; write weights=equal."
         )
-    constant = [name for name, column in zip(names, used.T, strict=True) if not np.ptp(column) > 0]
+    notes = []
+    constant = []
+    negative = []
+    for part, name in enumerate(names):
+        if not np.ptp(used[:, part]) > 0:
+            constant.append(name)
+        if weights[part] < 0:
+            negative.append(f"{name} ({weights[part]:.3f})")
     if constant:
-        notes.append(f"{', '.join(constant)}: the same score for all {len(used)} segments, so no correlation: weight 0")
-    negative = [f"{name} ({weight:.3f})" for name, weight in zip(names, weights, strict=True) if weight < 0]
+        constants = ", ".join(constant)
+        notes.append(f"{constants}: the same score for all {n_segments} segments, so no correlation: weight 0")
     if negative:
         notes.append(f"correlate negatively with the rest, and count so: {', '.join(negative)}")
     if total > LEAST_SUM * size:
@@ -380,4 +439,5 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
 def weighted(columns: Floats, weights: Floats) -> Floats:
     """float64[n] sums of weight x score of float64[n, k] columns; one of weight 0 has no say, even where it is NaN."""
     used = weights != 0
-    return weighted_sum(np.zeros(len(columns)), 0.0, columns[:, used], weights[used].tolist())
+    nothing = np.zeros(len(columns))
+    return weighted_sum(nothing, 0.0, columns[:, used], weights[used].tolist())

@@ -26,6 +26,8 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
+Names = tuple[str | None, str | None]  # of the languages of a source and a target, None where not known
+
 
 @dataclass(frozen=True, kw_only=True)
 class DatScore(Mixed, Seq2SeqMetric):
@@ -57,20 +59,22 @@ class DatScore(Mixed, Seq2SeqMetric):
         names = self.part_names
         if len(set(names)) < len(names) or not names:
             raise ConfigError("datscore.directions: name at least one direction, and none of them twice.")
-        known = [*self.reads, *(f"{role}.{language}" for role, language in product(self.reads, self.augment))]
+        known = [*self.reads, *self._augmented(self.reads)]
         for name in names:
-            one, arrow, other = name.partition("->")
-            if not arrow or one == other:
-                raise ConfigError(f"datscore.directions: {name!r} is no direction; write X->Y, of {', '.join(known)}.")
-            for text in (one, other):
+            source, arrow, target = name.partition("->")
+            if not arrow or source == target:
+                texts = ", ".join(known)
+                raise ConfigError(f"datscore.directions: {name!r} is no direction; write X->Y, of {texts}.")
+            for text in (source, target):
                 if text not in known:
                     raise ConfigError(f"datscore.directions: {name!r}: " + unknown("text", text, known))
         self.check_weights("datscore")
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        truths = ("source", "reference") if self.ground_truth == "both" else (self.ground_truth,)
-        return tuple(role for role in ROLES if role in truths or role == "hypothesis")
+        if self.ground_truth == "both":
+            return ROLES
+        return tuple(role for role in ROLES if role in (self.ground_truth, "hypothesis"))
 
     @property
     def part_names(self) -> tuple[str, ...]:
@@ -78,47 +82,60 @@ class DatScore(Mixed, Seq2SeqMetric):
         if self.directions is not None:
             return self.directions
         truths = [role for role in self.reads if role != "hypothesis"]
-        texts = [*truths, *(f"{role}.{language}" for role, language in product(truths, self.augment))]
         names: list[str] = []
-        for text in texts:
+        for text in [*truths, *self._augmented(truths)]:
             names += [f"{text}->hypothesis", f"hypothesis->{text}"]
         return tuple(names)
+
+    def _augmented(self, roles: Sequence[Role]) -> list[str]:
+        """The names of the translations of texts, "source.fr"."""
+        return [f"{role}.{language}" for role, language in product(roles, self.augment)]
 
     def fitted(self, segments: SegmentSet) -> Self:
         """For a set: its languages, and the items that translations, scores and weights are kept of."""
         fitted = super().fitted(segments)
-        for role in {text.partition(".")[0] for text in fitted._texts() if "." in text}:
-            if fitted.language_of(role) in self.augment:
+        for text in fitted._texts():
+            role, is_translated, _ = text.partition(".")
+            language = fitted.language_of(role)
+            if is_translated and language in self.augment:
                 raise ConfigError(
                     f"datscore.augment={list(self.augment)}: the {role} of {segments.language_pair} is in "
-                    f"{fitted.language_of(role)} already; name other languages."
+                    f"{language} already; name other languages."
                 )
         return fitted
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """Passes of the model: one per direction, and a translation of each text that is augmented."""
-        return copies * (len(self.part_names) + sum("." in text for text in self._texts()))
+        n_translated = sum("." in text for text in self._texts())
+        return copies * (len(self.part_names) + n_translated)
 
     def part_scores(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] scores of the directions."""
-        return score_of(self.direction_sums(items), entropy=self.term_weights == "entropy", length=self.length)
+        sums = self.direction_sums(items)
+        return score_of(sums, entropy=self.term_weights == "entropy", length=self.length)
 
     def direction_sums(self, items: Sequence[Item]) -> Floats:
         """float64[n, k, 4] sums of each direction (`token_sums`), of which scores of any kind are made."""
-        texts = {name: self._versions(name, items) for name in self._texts()}
-        whole = {name: self._versions(name, self.fitted_on) for name in self._texts()}
-        columns = []
+        names = self._texts()
+        texts = {name: self._versions(name, items) for name in names}
+        texts_of_set = {name: self._versions(name, self.fitted_on) for name in names}
+        sums = []
         for direction in self.part_names:
-            one, _, other = direction.partition("->")
-            pairs, pairs_of_whole = (list(zip(of[one], of[other], strict=True)) for of in (texts, whole))
-            languages = self.language_of(one), self.language_of(other)
-            make = functools.partial(self._score, languages)
-            columns.append(self._store("directions", *languages).values(pairs, set(pairs_of_whole), make))
-        return np.array(columns, dtype=np.float64).reshape(len(columns), len(items), 4).swapaxes(0, 1)
+            source, _, target = direction.partition("->")
+            pairs = list(zip(texts[source], texts[target], strict=True))
+            pairs_of_set = set(zip(texts_of_set[source], texts_of_set[target], strict=True))
+            languages = self.language_of(source), self.language_of(target)
+            score = functools.partial(self._score, languages)
+            store = self._store("directions", languages)
+            sums.append(store.values(pairs, pairs_of_set, score))
+        by_direction = np.array(sums, dtype=np.float64)
+        # The shape is given for the sake of no items.
+        return by_direction.reshape(len(sums), len(items), 4).swapaxes(0, 1)
 
     def _texts(self) -> list[str]:
         """The names of the texts that directions use."""
-        return list(dict.fromkeys(chain.from_iterable(name.split("->") for name in self.part_names)))
+        names = chain.from_iterable(direction.split("->") for direction in self.part_names)
+        return list(dict.fromkeys(names))
 
     def _versions(self, name: str, items: Sequence[Item]) -> list[str]:
         """The text of this name of each item, translated where the name has a language."""
@@ -127,22 +144,25 @@ class DatScore(Mixed, Seq2SeqMetric):
         if "." not in name:
             return texts
         languages = self.language_of(role), self.language_of(name)
-        whole = {item.text(role) for item in self.fitted_on}
-        make = functools.partial(self._translate, languages)
-        return self._store("translations", *languages).values(texts, whole, make)
+        texts_of_set = {item.text(role) for item in self.fitted_on}
+        store = self._store("translations", languages)
+        return store.values(texts, texts_of_set, functools.partial(self._translate, languages))
 
-    def _translate(self, languages: tuple[str | None, str | None], texts: Sequence[str]) -> list[str]:
+    def _translate(self, languages: Names, texts: Sequence[str]) -> list[str]:
         loaded = self.loaded()
-        return translate(loaded, texts, languages_of(loaded, *languages), self.max_length, self.batch_tokens)
+        codes = languages_of(loaded, *languages)
+        return translate(loaded, texts, codes, self.max_length, self.batch_tokens)
 
-    def _score(self, languages: tuple[str | None, str | None], pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
+    def _score(self, languages: Names, pairs: Sequence[tuple[str, str]]) -> Any:
         sources, targets = zip(*pairs, strict=True)
-        scored: list[list[float]] = self.sums(sources, targets, *languages).tolist()
-        return scored
+        return self.sums(sources, targets, *languages).tolist()
 
-    def _store(self, kind: str, source: str | None, target: str | None) -> Kept:
-        settings = ("model", "revision", "content", "dtype", "max_length", "language_code")
-        used = settings[: -1 if kind == "translations" else None]
-        made_with = {key: value for key, value in self.fingerprint().items() if key in used}
-        languages = {"source_language": source, "target_language": target}
-        return kept(self.cache_dir, kind, canonical_json(made_with | languages))
+    def _store(self, kind: str, languages: Names) -> Kept:
+        """What the model made in these languages, by every setting that changes it."""
+        settings = ["model", "revision", "content", "dtype", "max_length"]
+        if kind == "directions":
+            settings.append("language_code")
+        fingerprint = self.fingerprint()
+        made_with = {key: value for key, value in fingerprint.items() if key in settings}
+        made_with["source_language"], made_with["target_language"] = languages
+        return kept(self.cache_dir, kind, canonical_json(made_with))

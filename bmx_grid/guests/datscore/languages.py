@@ -56,13 +56,14 @@ def check_translator(model: str, revision: str | None = None) -> None:
     """Raise UnavailableError when a translation model is unavailable, or is of another kind. Loads no weights."""
     check_model(model, revision)
     config = find_file(model, revision, "config.json")
-    if config is None:  # the hub has it: checked when it is loaded
+    # A model that only the hub has is checked when it is loaded.
+    if config is None:
         return
     settings = read_object(model, config)
     kind = settings.get("model_type")
-    known = settings.get("is_encoder_decoder")
-    if kind not in FAMILIES or not known:
-        why = "whose language codes are not known here" if known else "without an encoder for the source"
+    has_encoder = settings.get("is_encoder_decoder")
+    if kind not in FAMILIES or not has_encoder:
+        why = "whose language codes are not known here" if has_encoder else "without an encoder for the source"
         raise UnavailableError(f"model '{model}' is a {kind}, {why}; name M2M-100, NLLB, mBART or BART.")
 
 
@@ -88,12 +89,13 @@ def languages_of(loaded: LoadedModel, source: str | None, target: str | None) ->
             )
         return Languages()
     known = known_languages(loaded.tokenizer)
-    codes = [_code(loaded, known, language, role) for language, role in ((source, "source"), (target, "target"))]
-    return Languages(codes[0], codes[1], known[codes[1]])
+    source_code = _code(loaded, known, source, "source")
+    target_code = _code(loaded, known, target, "target")
+    return Languages(source_code, target_code, known[target_code])
 
 
 def use(tokenizer: Any, languages: Languages) -> None:
-    """Set the tokenizer to the pair: it marks texts from now on."""
+    """Set the tokenizer to the pair, by which it marks texts from now on; one without languages is left as it is."""
     if languages.source is not None:
         tokenizer.src_lang = languages.source
         tokenizer.tgt_lang = languages.target
@@ -105,19 +107,22 @@ def known_languages(tokenizer: Any) -> dict[str, int]:
     if by_code:
         return {code: int(token) for code, token in by_code.items()}
     # NLLB keeps its codes, such as deu_Latn, among the tokens that were added to its vocabulary
-    return {code: token for code, token in tokenizer.get_added_vocab().items() if _NLLB_CODE.fullmatch(code)}
+    added = tokenizer.get_added_vocab()
+    return {code: token for code, token in added.items() if _NLLB_CODE.fullmatch(code)}
 
 
 def _code(loaded: LoadedModel, known: dict[str, int], language: str | None, role: str) -> str:
-    """The model's code of a language."""
+    """The model's code of a language. Raises ConfigError where the language is not given, or not known."""
     if language is None:
         raise ConfigError(
             f"model '{loaded.name}' needs to know the language of the {role}: in a sweep it is taken from the "
             f"language pair; elsewhere give the pair (score --language-pair de-en, load(…, language_pair='de-en'))."
         )
-    alike = [code for code in known if code.partition("_")[0] == language]  # de_DE of de
-    candidates = [language, NLLB.get(language, ""), *(alike if len(alike) == 1 else ())]
-    codes: list[str] = [code for code in candidates if code in known]
-    if not codes:
-        raise ConfigError(f"model '{loaded.name}': " + unknown("language", language, known))
-    return codes[0]
+    for code in (language, NLLB.get(language)):
+        if code in known:
+            return code
+    # mBART's codes have a country: de is de_DE. A language that two countries have has to be named in full.
+    with_country = [code for code in known if code.partition("_")[0] == language]
+    if len(with_country) == 1:
+        return with_country[0]
+    raise ConfigError(f"model '{loaded.name}': " + unknown("language", language, known))

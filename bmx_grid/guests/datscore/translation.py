@@ -1,7 +1,8 @@
 """How likely a translation model finds a given target (teacher-forced log-probabilities), and its own translations.
 
 Sources are encoded first, then targets decoded, each in batches of like lengths; the states at the targets' tokens wait
-until there are enough of them for the output layer (`likelihoods`)."""
+until there are enough of them for the output layer (`likelihoods`).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ from bmx_grid.models.loading import LoadedModel
 STATES_AT_ONCE = 2_048  # enough for the processor's full rate of matrix products
 _CPU_BLOCK = 2**21  # logits at once: 8 MiB of float32
 _GPU_BLOCK = 2**26
-_LOWEST = -1e30
+_LOWEST = -1e30  # in place of -inf, whose difference from itself is NaN
+_HELD = 2**26  # numbers of the encoder's states that are held at once: 256 MiB of float32
+_LONGER = 2.0  # times the source's tokens, and a few more, that a translation may have
+_MORE = 10
 
 
 def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropies: bool) -> tuple[Floats, Floats]:
@@ -35,39 +39,49 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
     precise = torch.float32 if device.type == "mps" else torch.float64
     weight = network.lm_head.weight
     bias = getattr(network, "final_logits_bias", None)
-    width = max((_CPU_BLOCK if device.type == "cpu" else _GPU_BLOCK) // len(states), 64)
+    block_size = _CPU_BLOCK if device.type == "cpu" else _GPU_BLOCK
+    width = max(block_size // len(states), 64)
     # Wanted tokens in the order of the vocabulary: those of a block are one slice.
     order = np.argsort(wanted, kind="stable")
-    edges = np.searchsorted(wanted[order], np.arange(0, len(weight) + width, width))
-    row_of, token, to = (torch.from_numpy(part).to(device) for part in (rows[order], wanted[order], order))
-    chosen = torch.empty(len(wanted), dtype=torch.float32, device=device)
+    starts = np.arange(0, len(weight) + width, width)
+    edges = np.searchsorted(wanted[order], starts)
+    ordered_rows = torch.from_numpy(rows[order]).to(device)
+    ordered_tokens = torch.from_numpy(wanted[order]).to(device)
+    ordered_places = torch.from_numpy(order).to(device)
+    wanted_logits = torch.empty(len(wanted), dtype=torch.float32, device=device)
     top = torch.full((len(states), 1), _LOWEST, device=device)
-    total = torch.zeros(len(states), dtype=precise, device=device)
+    total = torch.zeros(len(states), dtype=precise, device=device)  # sum of exp(logit - top)
     mixed = torch.zeros_like(total)  # sum of exp(logit - top) * (logit - top)
     for number, start in enumerate(range(0, len(weight), width)):
-        logits = torch.nn.functional.linear(states, weight[start : start + width]).float()
+        block = slice(start, start + width)
+        logits = torch.nn.functional.linear(states, weight[block]).float()
         if bias is not None:
-            logits += bias[0, start : start + width]
-        here = slice(edges[number], edges[number + 1])
-        chosen[to[here]] = logits[row_of[here], token[here] - start]
+            logits += bias[0, block]
+        in_block = slice(edges[number], edges[number + 1])
+        places = ordered_places[in_block]
+        columns = ordered_tokens[in_block] - start
+        wanted_logits[places] = logits[ordered_rows[in_block], columns]
         # Where a block has a higher maximum, what was summed below the old one is scaled down to it.
         higher = torch.maximum(top, logits.amax(dim=1, keepdim=True))
         lowered = (top - higher)[:, 0].to(precise)
-        mixed = (mixed + total * lowered) * lowered.exp()
-        total *= lowered.exp()
+        scale = lowered.exp()
+        mixed = (mixed + total * lowered) * scale
+        total *= scale
         top = higher
         logits -= top
         shares = logits.exp()
         if entropies:
-            mixed += (shares * logits.clamp_(min=_LOWEST)).sum(dim=1)  # 0 * -inf is 0: a token that never comes
+            # A token that never comes has the logit -inf, and 0 * -inf is NaN where it has to be 0.
+            mixed += (shares * logits.clamp_(min=_LOWEST)).sum(dim=1)
         total += shares.sum(dim=1)
-    every = top[:, 0].to(precise) + total.log()
-    likely = chosen.to(precise) - every[torch.from_numpy(rows).to(device)]
-    entropy = total.log() - mixed / total if entropies else torch.full_like(total, torch.nan)
+    log_normalizer = top[:, 0].to(precise) + total.log()
+    state_of_token = torch.from_numpy(rows).to(device)
+    likely = wanted_logits.to(precise) - log_normalizer[state_of_token]
+    entropy = torch.full_like(total, torch.nan)
+    if entropies:
+        # -sum of p log p, with log p = (logit - top) - log total
+        entropy = total.log() - mixed / total
     return likely.cpu().double().numpy(), entropy.cpu().double().numpy()
-
-
-_HELD = 2**26  # numbers of the encoder's states that are held at once: 256 MiB of float32
 
 
 def forced(
@@ -89,48 +103,33 @@ def forced(
     max_length: the most tokens per text, special tokens included; None for the model's own limit. Truncated texts
     are counted (`encoding.truncated`). with_entropies: else they are NaN, and not computed.
 
-    Each source is encoded once. Targets of a source that begin alike ask the same question at their common tokens,
-    which goes through the output layer once; a target that is another's beginning goes through nothing.
+    The tokenizer is set to the languages. Each source is encoded once. Targets of a source that begin alike ask the
+    same question at their common tokens, which goes through the output layer once; a target that is another's beginning
+    goes through nothing.
     """
-    import torch
-
-    network = loaded.network
-    numbers: dict[str, int] = {}
-    source_of = np.array([numbers.setdefault(text, len(numbers)) for text in sources], dtype=np.int64)
+    source_numbers: dict[str, int] = {}
+    source_of = []
+    for text in sources:
+        source_of.append(source_numbers.setdefault(text, len(source_numbers)))
     use(loaded.tokenizer, languages)
-    source_ids = tokenize(loaded, list(numbers), max_length)
+    source_ids = tokenize(loaded, list(source_numbers), max_length)
     labels = tokenize(loaded, targets, max_length, target=True)
-    lengths = lengths_of(labels)
+    # `concatenate` needs an array, also where there is no target.
+    nothing = np.empty(0, dtype=np.int32)
+    flat_labels = np.concatenate([*labels, nothing]).astype(np.int64)
+    inputs = _decoder_inputs(loaded.network, labels)
+    questions = _Questions(loaded.network, source_of, inputs, flat_labels, with_entropies)
     source_lengths = lengths_of(source_ids)
-    flat = np.concatenate([*labels, np.empty(0, dtype=np.int32)]).astype(np.int64)
-    fixed = None if network.config.model_type == "mbart" else network.config.decoder_start_token_id
-    starts = [tokens[-1] if fixed is None else fixed for tokens in labels]  # as `shift_tokens_right` of the families
-    entered = [[int(start), *tokens[:-1].tolist()] for start, tokens in zip(starts, labels, strict=True)]
-    questions = _Questions(network, source_of, entered, flat, with_entropies)
-
-    def score_window(window: Ints) -> None:
-        held = _encoded(loaded, [source_ids[source] for source in window], batch_tokens)
-        place = np.full(len(source_ids), -1)
-        place[window] = np.arange(len(window))
-        chosen = questions.rows[place[source_of[questions.rows]] >= 0]
-
-        def decode(batch: Ints) -> None:
-            states, there = held.take(place[source_of[chosen[batch]]])
-            tokens, mask = tensors(loaded, [entered[row] for row in chosen[batch]])
-            encoded = {"encoder_hidden_states": states, "encoder_attention_mask": there.long()}
-            with torch.inference_mode():
-                decoded = network.base_model.decoder(input_ids=tokens, use_cache=False, **encoded)[0][mask]
-            questions.take(chosen[batch], decoded)
-
-        # a source's token costs a decoder two of the sixteen matrices that a target's token costs
-        in_batches(decode, (lengths + source_lengths[source_of] // 8)[chosen], loaded, batch_tokens)
-        questions.answer()
-
-    for window in windows(np.argsort(-source_lengths, kind="stable"), source_lengths, _HELD // network.config.d_model):
-        score_window(window)
-    is_code = np.zeros(len(flat), dtype=np.bool_) if languages.code is None else flat == languages.code
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Ragged(questions.likely, offsets), Ragged(questions.entropies[questions.of_token], offsets), is_code
+    longest_first = np.argsort(-source_lengths, kind="stable")
+    for window in windows(longest_first, source_lengths, _HELD // loaded.network.config.d_model):
+        _answer_window(loaded, questions, source_ids, window, batch_tokens)
+    is_code = np.zeros(len(flat_labels), dtype=np.bool_)
+    if languages.code is not None:
+        is_code = flat_labels == languages.code
+    offsets = np.concatenate([[0], np.cumsum(lengths_of(labels))])
+    likely = Ragged(questions.likely, offsets)
+    entropies = Ragged(questions.entropies[questions.of_token], offsets)
+    return likely, entropies, is_code
 
 
 def token_sums(likely: Ragged, entropies: Ragged, counted: Flags) -> Floats:
@@ -138,21 +137,38 @@ def token_sums(likely: Ragged, entropies: Ragged, counted: Flags) -> Floats:
 
     likely, entropies: of n targets (`forced`). counted: bool, flat, the tokens that count.
     """
+    n_targets = len(likely)
     logs = likely.values
     entropy = entropies.values
-    row = np.repeat(np.arange(len(likely)), likely.lengths)
-    columns = (counted, counted * logs, counted * entropy * logs, counted * entropy)
-    return np.stack([np.bincount(row, values, len(likely)) for values in columns], axis=1)
+    row = np.repeat(np.arange(n_targets), likely.lengths)
+    counted_entropy = counted * entropy
+    columns = (counted, counted * logs, counted_entropy * logs, counted_entropy)
+    sums = [np.bincount(row, values, n_targets) for values in columns]
+    return np.stack(sums, axis=1)
+
+
+def _decoder_inputs(network: Any, labels: TokenIds) -> list[list[int]]:
+    """What the decoder reads for each target: a first token, then the target's tokens but for the last.
+
+    As `shift_tokens_right` of the families: mBART begins with the last token, others with the one of their config.
+    """
+    is_mbart = network.config.model_type == "mbart"
+    inputs = []
+    for tokens in labels:
+        start = tokens[-1] if is_mbart else network.config.decoder_start_token_id
+        inputs.append([int(start), *tokens[:-1].tolist()])
+    return inputs
 
 
 def _encoded(loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> HeldStates:
     """The encoder's states of some sources."""
     import torch
 
-    def encode(some: TokenIds) -> tuple[Any, Any]:
-        tokens, there = tensors(loaded, some)
+    def encode(batch_ids: TokenIds) -> tuple[Any, Any]:
+        tokens, mask = tensors(loaded, batch_ids)
         with torch.inference_mode():
-            return loaded.network.base_model.encoder(input_ids=tokens, attention_mask=there.long())[0], there
+            output = loaded.network.base_model.encoder(input_ids=tokens, attention_mask=mask.long())
+        return output[0], mask
 
     return HeldStates(loaded, ids, encode, batch_tokens)
 
@@ -160,31 +176,39 @@ def _encoded(loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> He
 class _Questions:
     """What the decoder is asked: the token that follows a source and the first tokens of a target; Q distinct ones.
 
-    rows: int64[n], the targets that together ask all questions. of_token: int64[T], the question of each target token,
+    source_of: the number of each target's source; inputs: what the decoder reads for it. wanted: int64[T] target
+    tokens, flat.
+    rows: int64[n'], the targets that together ask all questions. of_token: int64[T], the question of each target token,
     flat. likely: float64[T], entropies: float64[Q]: the answers.
     """
 
     def __init__(
-        self, network: Any, source_of: Ints, entered: list[list[int]], wanted: Ints, with_entropies: bool
+        self, network: Any, source_of: list[int], inputs: list[list[int]], wanted: Ints, with_entropies: bool
     ) -> None:
-        numbers: dict[tuple[int, int], int] = {}  # of (question before, token), the first before which is a source
+        self.source_of = np.array(source_of, dtype=np.int64)
+        self.inputs = inputs
+        self._network = network
+        self._wanted = wanted
+        self._with_entropies = with_entropies
+        # By what stands before, and the next token. Before the first token stands a source, as a negative number.
+        numbers: dict[tuple[int, int], int] = {}
         of_token = []
-        for source, tokens in zip(source_of.tolist(), entered, strict=True):
+        for source, tokens in zip(source_of, inputs, strict=True):
             question = -1 - source
             for token in tokens:
                 question = numbers.setdefault((question, token), len(numbers))
                 of_token.append(question)
-        is_last = np.ones(len(numbers), dtype=np.bool_)  # no longer target asks it, too
-        is_last[[before for before, _ in numbers if before >= 0]] = False
         self.of_token = np.array(of_token, dtype=np.int64)
-        self._of_target = np.split(self.of_token, np.cumsum([len(tokens) for tokens in entered]))[:-1]
-        last, first = np.unique([questions[-1] for questions in self._of_target], return_index=True)
-        self.rows = np.sort(first[is_last[last.astype(np.int64)]])
+        ends = np.cumsum([len(tokens) for tokens in inputs])
+        self._of_target = np.split(self.of_token, ends)[:-1]
+        # A target that ends where another one goes on asks nothing that the other does not ask.
+        is_last = np.ones(len(numbers), dtype=np.bool_)
+        is_last[[before for before, _ in numbers if before >= 0]] = False
+        last_questions = np.array([questions[-1] for questions in self._of_target], dtype=np.int64)
+        distinct, first_rows = np.unique(last_questions, return_index=True)
+        self.rows = np.sort(first_rows[is_last[distinct]])
         self.likely = np.full(len(of_token), np.nan)
         self.entropies = np.full(len(numbers), np.nan)
-        self._network = network
-        self._wanted = wanted
-        self._with_entropies = with_entropies
         self._seen = np.zeros(len(numbers), dtype=np.bool_)
         self._waiting: list[tuple[Ints, Any]] = []  # questions, and the decoder's states at them
 
@@ -192,11 +216,15 @@ class _Questions:
         """The decoder's states at the tokens of these targets, flat. Answers when there are enough of them."""
         import torch
 
-        asked, first = np.unique(np.concatenate([self._of_target[row] for row in rows]), return_index=True)
-        new = ~self._seen[asked]
-        self._waiting.append((asked[new], states[torch.from_numpy(first[new]).to(states.device)]))
+        questions = np.concatenate([self._of_target[row] for row in rows])
+        # The states of a question that several targets ask are the same: the first one is taken.
+        asked, first = np.unique(questions, return_index=True)
+        is_new = ~self._seen[asked]
+        places = torch.from_numpy(first[is_new]).to(states.device)
+        self._waiting.append((asked[is_new], states[places]))
         self._seen[asked] = True
-        if sum(len(questions) for questions, _ in self._waiting) >= STATES_AT_ONCE:
+        n_waiting = sum(len(waiting) for waiting, _ in self._waiting)
+        if n_waiting >= STATES_AT_ONCE:
             self.answer()
 
     def answer(self) -> None:
@@ -208,19 +236,52 @@ class _Questions:
         questions, states = zip(*self._waiting, strict=True)
         self._waiting = []
         asked = np.concatenate(questions)
-        place = np.full(len(self._seen), -1)
-        place[asked] = np.arange(len(asked))
-        tokens = np.flatnonzero(place[self.of_token] >= 0)
-        rows = place[self.of_token[tokens]]
+        # Where the state of a question is, and so of each token that asks it, of any target.
+        state_of_question = np.full(len(self._seen), -1)
+        state_of_question[asked] = np.arange(len(asked))
+        state_of_token = state_of_question[self.of_token]
+        tokens = np.flatnonzero(state_of_token >= 0)
+        rows = state_of_token[tokens]
         wanted = self._wanted[tokens]
         with torch.inference_mode():
-            self.likely[tokens], self.entropies[asked] = likelihoods(
+            likely, entropies = likelihoods(
                 self._network, torch.cat(states), rows, wanted, entropies=self._with_entropies
             )
+        self.likely[tokens] = likely
+        self.entropies[asked] = entropies
 
 
-_LONGER = 2.0  # times the source's tokens, and a few more, that a translation may have
-_MORE = 10
+def _answer_window(
+    loaded: LoadedModel, questions: _Questions, source_ids: TokenIds, window: Ints, batch_tokens: int | None
+) -> None:
+    """Answer the questions of the sources in a window, whose states are held meanwhile."""
+    import torch
+
+    held = _encoded(loaded, [source_ids[source] for source in window], batch_tokens)
+    held_place = np.full(len(source_ids), -1)
+    held_place[window] = np.arange(len(window))
+    source_places = held_place[questions.source_of[questions.rows]]
+    rows = questions.rows[source_places >= 0]
+    source_places = source_places[source_places >= 0]
+
+    def decode(batch: Ints) -> None:
+        states, source_mask = held.take(source_places[batch])
+        tokens, mask = tensors(loaded, [questions.inputs[row] for row in rows[batch]])
+        with torch.inference_mode():
+            output = loaded.network.base_model.decoder(
+                input_ids=tokens,
+                use_cache=False,
+                encoder_hidden_states=states,
+                encoder_attention_mask=source_mask.long(),
+            )
+            states_of_tokens = output[0][mask]
+        questions.take(rows[batch], states_of_tokens)
+
+    # A source's token costs a decoder two of the sixteen matrices that a target's token costs.
+    target_lengths = lengths_of([questions.inputs[row] for row in rows])
+    source_lengths = lengths_of([source_ids[source] for source in questions.source_of[rows]])
+    in_batches(decode, target_lengths + source_lengths // 8, loaded, batch_tokens)
+    questions.answer()
 
 
 def translate(
@@ -230,7 +291,7 @@ def translate(
     max_length: int | None = None,
     batch_tokens: int | None = None,
 ) -> list[str]:
-    """The translation of each text: the likeliest token at each step.
+    """The translation of each text: the likeliest token at each step. The tokenizer is set to the languages.
 
     It ends at twice its source's tokens and ten more, where the model has not ended it before. max_length: the most
     tokens per text; None for the model's own limit.
@@ -243,58 +304,68 @@ def translate(
     use(loaded.tokenizer, languages)
     ids = tokenize(loaded, [texts[row] for row in rows], max_length)
 
-    def work(batch: Ints) -> None:
-        made = _generate(loaded, [ids[row] for row in batch], languages)
-        for row, text in zip(batch, made, strict=True):
-            translations[rows[row]] = text
+    def translate_batch(batch: Ints) -> None:
+        batch_translations = _generate(loaded, [ids[position] for position in batch], languages)
+        for position, text in zip(batch, batch_translations, strict=True):
+            translations[rows[position]] = text
 
-    in_batches(work, 3 * lengths_of(ids), loaded, batch_tokens)  # source, and a target up to twice as long
+    # A batch holds sources, and targets that are up to twice as long.
+    in_batches(translate_batch, 3 * lengths_of(ids), loaded, batch_tokens)
     return translations
 
 
 def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> list[str]:
+    """The translation of each text of a batch, given as the ids of its tokens."""
     import torch
     from transformers import LogitsProcessorList
 
-    network = loaded.network
     tokenizer = loaded.tokenizer
-    tokens, there = tensors(loaded, ids)
-    first = {"forced_bos_token_id": languages.code}
-    if tokenize(loaded, [""], None, target=True)[0][-1] == languages.code:  # mBART's stands behind a text
-        first = {"decoder_start_token_id": languages.code, "forced_bos_token_id": None}
+    tokens, mask = tensors(loaded, ids)
+    start = {"forced_bos_token_id": languages.code}
+    # mBART's code stands behind a text, also behind none, and the decoder starts with it.
+    (empty_target,) = tokenize(loaded, [""], None, target=True)
+    if empty_target[-1] == languages.code:
+        start = {"decoder_start_token_id": languages.code, "forced_bos_token_id": None}
     limits = [int(_LONGER * len(source)) + _MORE for source in ids]
-    ends = _ends(np.array(limits), int(tokenizer.eos_token_id), int(tokenizer.pad_token_id))
-    options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "length_penalty": None, "min_length": 0}
+    end = int(tokenizer.eos_token_id)
+    pad = int(tokenizer.pad_token_id)
+    ends = _ends(np.array(limits), end, pad)
     with torch.inference_mode():
-        made = network.generate(
+        generated = loaded.network.generate(
             input_ids=tokens,
-            attention_mask=there.long(),
+            attention_mask=mask.long(),
             logits_processor=LogitsProcessorList([ends]),
             max_new_tokens=min(max(limits), loaded.max_length - 2),
             max_length=None,
             early_stopping=False,
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            **first,
-            **options,
+            pad_token_id=pad,
+            eos_token_id=end,
+            num_beams=1,
+            do_sample=False,
+            no_repeat_ngram_size=0,
+            length_penalty=None,
+            min_length=0,
+            **start,
         )
-    marks = set(known_languages(tokenizer).values())  # M2M-100's tokenizer does not count them as special ones
-    kept = []
-    for row in made.tolist():
-        kept.append([token for token in row if token not in marks])
-    return [text.strip() for text in tokenizer.batch_decode(kept, skip_special_tokens=True)]
+    # M2M-100's tokenizer does not count the codes of languages as special tokens.
+    codes = set(known_languages(tokenizer).values())
+    rows = []
+    for row in generated.tolist():
+        rows.append([token for token in row if token not in codes])
+    texts = tokenizer.batch_decode(rows, skip_special_tokens=True)
+    return [text.strip() for text in texts]
 
 
 def _ends(limits: Ints, end: int, pad: int) -> Any:
-    """Keeps padding out, and ends each text at its own limit, whatever the batch it is in."""
+    """A processor of logits: keeps padding out, and ends each text at its own limit, whatever the batch it is in."""
     import torch
 
-    def step(tokens: Any, scores: Any) -> Any:
+    def process(tokens: Any, scores: Any) -> Any:
         scores = scores.float()
         scores[:, pad] = -torch.inf
-        full = torch.from_numpy(tokens.shape[1] >= limits).to(scores.device)
-        ended = torch.full_like(scores, -torch.inf)
-        ended[:, end] = 0.0
-        return torch.where(full[:, None], ended, scores)
+        is_full = torch.from_numpy(tokens.shape[1] >= limits).to(scores.device)
+        only_end = torch.full_like(scores, -torch.inf)
+        only_end[:, end] = 0.0
+        return torch.where(is_full[:, None], only_end, scores)
 
-    return step
+    return process

@@ -9,9 +9,8 @@ from typing import Any
 from bmx_grid.analysis.base import Column, Given, Table, first_by, rows_by
 from bmx_grid.core.wording import file_stem, named
 from bmx_grid.evaluations.base import NOTHING, SettingRow
-from bmx_grid.guests.difficulty.difficulty_rows import BinRow, DifferenceRow, RankRow, TopRow, WordRow
+from bmx_grid.guests.difficulty.difficulty_rows import ON_THESE, BinRow, DifferenceRow, RankRow, TopRow, WordRow
 
-ON_THESE = "on these systems"
 SYMBOLS = {"pearson": "r", "kendall": "τ", "spearman": "ρ"}
 ROW_TYPES: dict[str, type[SettingRow]] = {
     "top_systems": TopRow,
@@ -40,17 +39,29 @@ def compute(given: Given) -> dict[str, Any]:
     Each metric once, from its first explainer: rows are of the metric alone. Of a metric that is fitted on the systems
     compared, these rows only.
     """
-    return {name: _of_metrics(given.rows(name, row)) for name, row in ROW_TYPES.items() if name in given.frames}
+    result = {}
+    for name, row_type in ROW_TYPES.items():
+        if name in given.frames:
+            result[name] = _rows_of_metrics(given.rows(name, row_type))
+    return result
 
 
-def _of_metrics(rows: Sequence[Any]) -> list[Any]:
+def _rows_of_metrics(rows: Sequence[Any]) -> list[Any]:
     first = first_by(rows, lambda row: row.metric_alone)
     rows = [row for row in rows if row.explainer == first[row.metric_alone].explainer]
+    # Rows on difficulty have no such field.
     fitted = [row for row in rows if getattr(row, "fitted", None) == ON_THESE]
+    # Differences are shown of metrics that are fitted on the systems only.
     if any(isinstance(row, DifferenceRow) for row in rows):
         return fitted
-    again = {(row.metric_alone, row.systems) for row in fitted}
-    return [row for row in rows if not again or row.fitted == ON_THESE or (row.metric_alone, row.systems) not in again]
+    if not fitted:
+        return rows
+    fitted_sizes = {(row.metric_alone, row.systems) for row in fitted}
+    kept = []
+    for row in rows:
+        if row.fitted == ON_THESE or (row.metric_alone, row.systems) not in fitted_sizes:
+            kept.append(row)
+    return kept
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
@@ -62,10 +73,11 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         ("difficulty", 3, _histogram),
         ("difficult_words", 3, _words),
     )
-    for name, shared, table_of in parts:  # by language pair, or by metric
+    for name, n_names, table_of in parts:
+        # Two names are a language pair, three a metric.
         groups: dict[tuple[str, ...], list[Any]] = {}
         for row in result.get(name, ()):
-            groups.setdefault(row.setting_names[:shared], []).append(row)
+            groups.setdefault(row.setting_names[:n_names], []).append(row)
         for names, rows in groups.items():
             yield table_of(names, rows)
 
@@ -73,76 +85,101 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
 def shown_sizes(rows: Sequence[TopRow | RankRow]) -> tuple[int, int]:
     """How many systems there are, and how many the best 30 % are, or the fewest that have rows."""
     sizes = [row.systems for row in rows]
-    return max(sizes), max(max(sizes) * TOP // 100, min(sizes))
+    most = max(sizes)
+    return most, max(most * TOP // 100, min(sizes))
 
 
-def _table(kind: str, place: tuple[str, ...], title: str, rows: Sequence[Any], *columns: Any, **options: Any) -> Table:
-    stem = file_stem(f"{kind}_{'_'.join(place)}")
-    return Table.of(stem, f"{' · '.join(place)}: {title}", rows, columns, **options)
+def _table(kind: str, group: tuple[str, ...], title: str, rows: Sequence[Any], *columns: Any, **options: Any) -> Table:
+    """A table of a group, a language pair or a metric, whose names are in its title and in its file name."""
+    stem = file_stem(f"{kind}_{'_'.join(group)}")
+    full_title = f"{' · '.join(group)}: {title}"
+    return Table.of(stem, full_title, rows, columns, **options)
 
 
-def _correlations(names: tuple[str, ...], rows: Sequence[TopRow]) -> Table:
-    shown: list[dict[str, Any]] = []
-    of_sizes = [row for row in rows if row.systems in shown_sizes(rows)]
-    of_sizes.sort(key=lambda row: -row.systems)
-    for (systems, metric), group in rows_by(of_sizes, lambda row: (row.systems, row.metric)).items():
-        values = {row.statistic: row.value for row in group}
-        shown.append({"metric": metric, "systems": systems, **dict.fromkeys(SYMBOLS, NOTHING), **values})
+def _correlations(pair: tuple[str, ...], rows: Sequence[TopRow]) -> Table:
+    sizes = shown_sizes(rows)
+    shown_rows = [row for row in rows if row.systems in sizes]
+    shown_rows.sort(key=lambda row: -row.systems)
+    lines: list[dict[str, Any]] = []
+    for (systems, metric), group in rows_by(shown_rows, lambda row: (row.systems, row.metric)).items():
+        line: dict[str, Any] = {"metric": metric, "systems": systems}
+        line |= dict.fromkeys(SYMBOLS, NOTHING)
+        for row in group:
+            line[row.statistic] = row.value
+        lines.append(line)
     known = {row.statistic for row in rows}
-    columns = [Column(name, symbol, ".3f") for name, symbol in SYMBOLS.items() if name in known]
+    columns: list[Any] = ["metric", "systems"]
+    columns += [Column(name, symbol, ".3f") for name, symbol in SYMBOLS.items() if name in known]
     title = "correlation with human judgements, of all and of the best systems"
-    return _table("best_systems", names, title, shown, "metric", "systems", *columns, notes=OF_TOP, by=["systems"])
+    return _table("best_systems", pair, title, lines, *columns, notes=OF_TOP, by=["systems"])
 
 
-def _differences(names: tuple[str, ...], rows: Sequence[DifferenceRow]) -> Table:
+def _differences(pair: tuple[str, ...], rows: Sequence[DifferenceRow]) -> Table:
     """How much better a metric that is fitted on the systems does than each other metric."""
     rows = [row for row in rows if row.statistic in SYMBOLS]
     title = "difference from other metrics among the best systems, by their number"
-    columns = ("metric", "against", "statistic", "systems", Column("difference", form=".3f"))
     by = ["metric", "against", "statistic"]
-    return _table("best_systems_differences", names, title, rows, *columns, notes=OF_DIFFERENCES, by=by, names=3)
+    columns = (*by, "systems", Column("difference", form=".3f"))
+    return _table("best_systems_differences", pair, title, rows, *columns, notes=OF_DIFFERENCES, by=by, names=3)
 
 
-def _ranks(names: tuple[str, ...], rows: Sequence[RankRow]) -> Table:
+def _ranks(pair: tuple[str, ...], rows: Sequence[RankRow]) -> Table:
     _, top = shown_sizes(rows)
     rows = [row for row in rows if row.systems == top]
     moved: dict[str, float] = {}
     for row in rows:
-        moved[row.metric] = moved.get(row.metric, 0.0) + abs(row.human_rank - row.rank)
-    shown = []
+        ranks = abs(row.human_rank - row.rank)
+        moved[row.metric] = moved.get(row.metric, 0.0) + ranks
+    lines = []
     by_people = sorted(rows, key=lambda row: row.human_rank)
-    for system, of_metrics in rows_by(by_people, lambda row: row.system).items():
-        texts = {row.metric: _rank_in_words(row) for row in of_metrics}
-        shown.append({"system": system, "human": of_metrics[0].human, **dict.fromkeys(moved, math.nan), **texts})
-    sums = named([f"{metric} {ranks:g}" for metric, ranks in moved.items()], len(moved))
+    for system, rows_of_system in rows_by(by_people, lambda row: row.system).items():
+        line: dict[str, Any] = {"system": system, "human": rows_of_system[0].human}
+        # A metric may not have scored this system.
+        line |= dict.fromkeys(moved, math.nan)
+        for row in rows_of_system:
+            line[row.metric] = _rank_in_words(row)
+        lines.append(line)
+    sums_of_metrics = [f"{metric} {ranks:g}" for metric, ranks in moved.items()]
+    sums = named(sums_of_metrics, len(moved))
     notes = (
         f"The best {top} systems. In brackets: how many ranks higher (+) or lower than people the metric ranks the "
         f"system among these; the sums are {sums}.",
         *OF_TOP[1:],
     )
     columns = ("system", *moved, Column("human", form=".3f"))
-    return _table("best_systems_ranks", names, "ranks of the best systems", shown, *columns, notes=notes)
+    return _table("best_systems_ranks", pair, "ranks of the best systems", lines, *columns, notes=notes)
 
 
 def _rank_in_words(row: RankRow) -> str:
     """The score of a system, and how many ranks higher than people the metric ranks it."""
+    score = f"{row.score:.4f}"
     moved = row.human_rank - row.rank
-    return f"{row.score:.4f} ({moved:+g})" if moved else f"{row.score:.4f}"
+    if moved == 0:
+        return score
+    return f"{score} ({moved:+g})"
 
 
-def _histogram(names: tuple[str, ...], rows: Sequence[BinRow]) -> Table:
+def _histogram(metric: tuple[str, ...], rows: Sequence[BinRow]) -> Table:
     notes = (
         "Shares of the tokens of all references by difficulty, fitted on so many systems. Zero: references without a "
         "difficult token, whose segments score 0.",
     )
-    numbers = (Column("low", "from", ".2f"), Column("high", "to", ".2f"), Column("share", form=".3f"))
-    columns = ("systems", *numbers, Column("mean", "mean difficulty", ".3f"), "tokens", "references", "zero")
-    return _table("difficulty", names, "difficulty of reference tokens", rows, *columns, notes=notes, by=["systems"])
+    columns = (
+        "systems",
+        Column("low", "from", ".2f"),
+        Column("high", "to", ".2f"),
+        Column("share", form=".3f"),
+        Column("mean", "mean difficulty", ".3f"),
+        "tokens",
+        "references",
+        "zero",
+    )
+    return _table("difficulty", metric, "difficulty of reference tokens", rows, *columns, notes=notes, by=["systems"])
 
 
-def _words(names: tuple[str, ...], rows: Sequence[WordRow]) -> Table:
+def _words(metric: tuple[str, ...], rows: Sequence[WordRow]) -> Table:
     """One row per token and number of systems, sentence by sentence."""
     columns = (Column("id", "segment"), "token", "systems", Column("difficulty", form=".3f"))
     title = "the references with the most difficult tokens"
     by = ["id", "systems"]
-    return _table("difficult_words", names, title, rows, *columns, notes=OF_WORDS, by=by, names=2)
+    return _table("difficult_words", metric, title, rows, *columns, notes=OF_WORDS, by=by, names=2)

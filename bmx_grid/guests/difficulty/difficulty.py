@@ -61,46 +61,51 @@ class DifficultyEvaluation(Evaluation):
             metric.check()
             difficulties = metric.difficulty(references)
         except UnavailableError as error:
-            warnings.warn(f"{' · '.join(setting.names[:3])}: no table of difficulty: {error}", stacklevel=2)
+            names = " · ".join(setting.names[:3])
+            warnings.warn(f"{names}: no table of difficulty: {error}", stacklevel=2)
             return [{}]
-        ids = {segment.reference or "": segment.id for segment in reversed(setting.segments.segments)}
         fits = self._fits(metric)
         bins: list[BinRow] = []
         for n_systems, fit in fits.items():
-            bins += bins_of(n_systems, [weights[fit] for _, weights in difficulties])
+            fit_weights = [weights[fit] for _, weights in difficulties]
+            bins += bins_of(n_systems, fit_weights)
+        ids: dict[str, str] = {}
+        for segment in setting.segments.segments:
+            # Of several segments with one reference, the first gives its name.
+            ids.setdefault(segment.reference or "", segment.id)
         words: list[WordRow] = []
         for row in self._hardest(difficulties):
             tokens, weights = difficulties[row]
-            segment = ids.get(references[row], "")
+            segment_id = ids.get(references[row], "")
             for n_systems, fit in fits.items():
                 for place, token in enumerate(tokens):
-                    words.append(WordRow(segment, place, token, n_systems, float(weights[fit, place])))
+                    difficulty = float(weights[fit, place])
+                    words.append(WordRow(segment_id, place, token, n_systems, difficulty))
         return [{"difficulty": bins, "difficult_words": words}]
 
     def _some(self, references: Sequence[str]) -> list[str]:
         """As many distinct references as are asked for, spread evenly."""
         distinct = list(dict.fromkeys(references))
         count = min(self.references, len(distinct))
-        rows = np.unique(np.linspace(0, len(distinct) - 1, count).astype(np.int64))
+        spread = np.linspace(0, len(distinct) - 1, count)
+        rows = np.unique(spread.astype(np.int64))
         return [distinct[row] for row in rows.tolist()]
 
     def _hardest(self, difficulties: Sequence[Difficulties]) -> list[int]:
         """Positions, ascending, of the references whose mean difficulty under all systems is largest."""
-
-        def mean(row: int) -> float:
-            tokens, weights = difficulties[row]
-            return float(np.mean(weights[0])) if tokens else 0.0
-
-        hardest_first = sorted(range(len(difficulties)), key=mean, reverse=True)
+        means = {}
+        for row, (tokens, weights) in enumerate(difficulties):
+            means[row] = float(np.mean(weights[0])) if tokens else 0.0
+        hardest_first = sorted(means, key=lambda row: means[row], reverse=True)
         return sorted(hardest_first[: self.sentences])
 
     def _fits(self, metric: DifficultyBertScore) -> dict[int, int]:
-        """Numbers of systems, and which row of the difficulties is of so many."""
+        """Which row of the difficulties is of how many systems, by their number: all of them, and the best of `top`."""
         assert metric.outputs is not None
         count = len(metric.outputs.systems)
         fits = {count: 0}
-        sizes = list(metric.columns_of_best())
         if self.top is not None:
+            sizes = list(metric.columns_of_best())
             size = how_many(self.top, count, "evaluation.difficulty.top")
             if size in sizes:
                 fits[size] = 1 + sizes.index(size)
@@ -109,13 +114,28 @@ class DifficultyEvaluation(Evaluation):
 
 def bins_of(systems: int, weights: Sequence[Floats]) -> list[BinRow]:
     """The rows of the difficulties of references, one array each, that were fitted on so many systems."""
-    values = np.concatenate(weights) if weights else np.empty(0)
-    edges = np.arange(BINS + 1) / BINS
-    counts = np.bincount((values * BINS).astype(np.int64).clip(0, BINS - 1), minlength=BINS)
-    mean = float(values.mean()) if len(values) else float("nan")
-    zero = sum(len(of_reference) > 0 and not of_reference.any() for of_reference in weights)
-    shares = counts / max(len(values), 1)
+    values = np.concatenate([np.empty(0), *weights])
+    n_tokens = len(values)
+    mean = float(values.mean()) if n_tokens else float("nan")
+    zero = 0
+    for of_reference in weights:
+        if len(of_reference) > 0 and not of_reference.any():
+            zero += 1
+    # A mean cosine below the baseline is a difficulty above 1: clip counts it in the last bin.
+    bins = (values * BINS).astype(np.int64).clip(0, BINS - 1)
+    counts = np.bincount(bins, minlength=BINS)
+    shares = counts / max(n_tokens, 1)
     rows: list[BinRow] = []
-    for low, high, share in zip(edges[:-1].tolist(), edges[1:].tolist(), shares.tolist(), strict=True):
-        rows.append(BinRow(systems, low, high, share, len(values), mean, len(weights), zero))
+    for number, share in enumerate(shares.tolist()):
+        row = BinRow(
+            systems=systems,
+            low=number / BINS,
+            high=(number + 1) / BINS,
+            share=share,
+            tokens=n_tokens,
+            mean=mean,
+            references=len(weights),
+            zero=zero,
+        )
+        rows.append(row)
     return rows

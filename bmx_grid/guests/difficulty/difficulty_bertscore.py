@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,33 +39,49 @@ Repeated = Literal["running", "mean"]
 _OWN = 4  # columns of statistics before those of further fits
 
 
-# Of a pair of texts, special tokens left out: float64[L] the best cosine of each token of the ground truth, 0 where the
-# hypothesis has no token, and float64[M] the reverse; int64[L] and int64[M] tokens
-Match = tuple[Floats, Floats, Ints, Ints]
+class Match(NamedTuple):
+    """The tokens of a pair of texts without special ones, and the best cosine of each with a token of the other text.
+
+    float64[L] and int64[L] of the ground truth, float64[M] and int64[M] of the hypothesis; cosines are 0 where the
+    other text has no token.
+    """
+
+    truth_cosines: Floats
+    hypothesis_cosines: Floats
+    truth_tokens: Ints
+    hypothesis_tokens: Ints
 
 
 def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair, Match]:
     """The matches of distinct pairs."""
-    made: dict[Pair, Match] = {}
+    matches: dict[Pair, Match] = {}
     loaded = metric._loaded()
     special = special_ids(loaded)
     match_specials = metric.specials == "matchable"
 
-    def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
+    def add_matches(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
+        """Put the matches of a batch, positions in `pairs`, into `matches`."""
         best = best_matches(truth, hypothesis, special, match_specials=match_specials)
-        cosines, counted_tokens = ([side[part].cpu().numpy() for side in best] for part in (0, 1))
-        ids = [side[2].cpu().numpy() for side in (truth, hypothesis)]
+        # Per side, for the whole batch: from the device once, not row by row.
+        cosines = [side_cosines.cpu().numpy() for side_cosines, _ in best]
+        is_counted = [side_counted.cpu().numpy() for _, side_counted in best]
+        ids = [vectors[2].cpu().numpy() for vectors in (truth, hypothesis)]
         for row, number in enumerate(batch.tolist()):
-            used = [counts[row] for counts in counted_tokens]
-            values = [side[row, keep].astype(np.float64) for side, keep in zip(cosines, used, strict=True)]
-            tokens = [side[row, keep] for side, keep in zip(ids, used, strict=True)]
+            best_cosines = []
+            tokens = []
+            for side in range(2):
+                counted_places = is_counted[side][row]
+                best_cosines.append(cosines[side][row, counted_places].astype(np.float64))
+                tokens.append(ids[side][row, counted_places])
+            # `best_matches` gives -2, or a match with a special token, where the other text has no token.
             if not all(map(len, tokens)):
-                values = [np.zeros(len(side)) for side in tokens]
-            made[pairs[number]] = (values[0], values[1], tokens[0], tokens[1])
+                best_cosines = [np.zeros(len(side_tokens)) for side_tokens in tokens]
+            pair = pairs[number]
+            matches[pair] = Match(*best_cosines, *tokens)
 
-    tokens = functools.partial(bert_score_tokens, loaded, max_length=metric.max_length)
-    for_token_pairs(loaded, pairs, tokens, take, metric.batch_tokens)
-    return made
+    to_tokens = functools.partial(bert_score_tokens, loaded, max_length=metric.max_length)
+    for_token_pairs(loaded, pairs, to_tokens, add_matches, metric.batch_tokens)
+    return matches
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +103,14 @@ class TokenWeights:
         """
         weights: dict[int, Floats] = {}
         for token in dict.fromkeys(self.tokens.tolist()):
-            places = self.weights[:, self.tokens == token].T
+            place_weights = self.weights[:, self.tokens == token].T
             if self.repeated == "mean":
-                weights[token] = places.mean(axis=0)
-            else:
-                weights[token] = functools.reduce(lambda value, place: (value + place) / 2, places)
+                weights[token] = place_weights.mean(axis=0)
+                continue
+            running = place_weights[0]
+            for further in place_weights[1:]:
+                running = (running + further) / 2
+            weights[token] = running
         return weights
 
     def at(self, tokens: Ints) -> Floats:
@@ -109,9 +129,10 @@ class TokenWeights:
         if np.array_equal(tokens, self.tokens):
             return self
         weights = self.at(tokens)
-        blocks = SequenceMatcher(None, self.tokens.tolist(), tokens.tolist(), autojunk=False).get_matching_blocks()
-        for ours, theirs, size in blocks:
-            weights[:, theirs : theirs + size] = self.weights[:, ours : ours + size]
+        # autojunk would ignore the frequent tokens of texts of 200 tokens or more.
+        matcher = SequenceMatcher(None, self.tokens.tolist(), tokens.tolist(), autojunk=False)
+        for place, new_place, size in matcher.get_matching_blocks():
+            weights[:, new_place : new_place + size] = self.weights[:, place : place + size]
         return TokenWeights(tokens, weights, self.repeated)
 
 
@@ -157,22 +178,26 @@ class DifficultyBertScore(BertScore):
 
     @property
     def signature(self) -> str:
-        on = "nothing"
-        alone = dataclasses.replace(self, outputs=None)
+        fitted_on = "nothing"
         if self.outputs is not None:
             names = self.outputs.systems
             segments = counted(len(self.outputs.references), "segment")
-            on = f"{len(names)} systems ({'+'.join(names)}) on {segments}, {self.outputs.digest}"
-        return f"{super(DifficultyBertScore, alone).signature}|fitted_on:{on}"
+            fitted_on = f"{len(names)} systems ({'+'.join(names)}) on {segments}, {self.outputs.digest}"
+        # Of the metric as it was not fitted: its fingerprint holds what it was fitted on at length.
+        unfitted = dataclasses.replace(self, outputs=None)
+        signature = super(DifficultyBertScore, unfitted).signature
+        return f"{signature}|fitted_on:{fitted_on}"
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings and model, and what it was fitted on."""
-        if self.outputs is None:
-            return super().fingerprint()
-        systems = list(self.outputs.systems)
-        segments = len(self.outputs.references)
-        fitted_on = {"systems": systems, "segments": segments, "digest": self.outputs.digest}
-        return super().fingerprint() | {"fitted_on": fitted_on}
+        fingerprint = super().fingerprint()
+        if self.outputs is not None:
+            fingerprint["fitted_on"] = {
+                "systems": list(self.outputs.systems),
+                "segments": len(self.outputs.references),
+                "digest": self.outputs.digest,
+            }
+        return fingerprint
 
     def fitted(self, segments: SegmentSet) -> DifficultyBertScore:
         """This metric with the outputs that it is fitted on; the weights are computed when they are first needed.
@@ -198,38 +223,53 @@ class DifficultyBertScore(BertScore):
         prepared = _prepared(self)
         pairs = pairs_of(items, self.ground_truth)
         segments = [prepared.rows(*pair) for pair in pairs]
-        known = prepared.matches(segments, pairs) if items else {}
-        rows_of_statistics = np.empty((len(items), _OWN + 2 * len(self.columns_of_best())))
-        for row, (pair, numbers) in enumerate(zip(pairs, segments, strict=True)):
-            *cosines, truth_tokens, hypothesis_tokens = known[pair]
-            fit = prepared.fit(numbers, truth_tokens, known)
+        matches: Mapping[Pair, Match] = {}
+        if items:
+            matches = prepared.matches(segments, pairs)
+        n_columns = _OWN + 2 * len(self.columns_of_best())
+        statistics = np.empty((len(items), n_columns))
+        scale = 1 - self.baseline
+        for item, pair in enumerate(pairs):
+            match = matches[pair]
+            fit = prepared.fit(segments[item], match.truth_tokens, matches)
             # Equal tokens have the cosine 1, before and after.
-            scale = 1 - self.baseline
-            truth, hypothesis = ((side - self.baseline) / scale for side in cosines)
+            truth = (match.truth_cosines - self.baseline) / scale
+            hypothesis = (match.hypothesis_cosines - self.baseline) / scale
             recall = _mean(fit.weights * truth)
-            precision = _mean(fit.at(hypothesis_tokens) * hypothesis)
-            rows_of_statistics[row, :_OWN] = precision[0], recall[0], 1.0, len(truth) > 0 and not fit.weights[0].any()
-            rows_of_statistics[row, _OWN::2] = precision[1:]
-            rows_of_statistics[row, _OWN + 1 :: 2] = recall[1:]
-        return rows_of_statistics
+            precision = _mean(fit.at(match.hypothesis_tokens) * hypothesis)
+            all_are_zero = len(truth) > 0 and not fit.weights[0].any()
+            statistics[item, :_OWN] = precision[0], recall[0], 1.0, all_are_zero
+            statistics[item, _OWN::2] = precision[1:]
+            statistics[item, _OWN + 1 :: 2] = recall[1:]
+        return statistics
 
     def combine(self, sums: Floats) -> Floats:
         """The F of mean precision and mean recall, as the authors score a system; NaN without segments.
 
-        0 where either mean is not above 0: there is no harmonic mean of numbers that are not positive. The mean of
-        segment scores, as BERTScore scores a system, is the column `mean` of systems.parquet.
+        sums: float64[..., k] sums of `statistics` over segments. 0 where either mean is not above 0: there is no
+        harmonic mean of numbers that are not positive. The mean of segment scores, as BERTScore scores a system, is
+        the column `mean` of systems.parquet.
         """
+        n_segments = sums[..., 2]
+        # Both branches of `where` are computed: where they divide by 0, the other branch is taken.
         with np.errstate(invalid="ignore", divide="ignore"):
-            precision = sums[..., 0] / sums[..., 2]
-            recall = sums[..., 1] / sums[..., 2]
-            scores = np.where((precision > 0) & (recall > 0), 2 * precision * recall / (precision + recall), 0.0)
-        return np.asarray(np.where(sums[..., 2] > 0, scores, np.nan), dtype=np.float64)
+            precision = sums[..., 0] / n_segments
+            recall = sums[..., 1] / n_segments
+            harmonic = 2 * precision * recall / (precision + recall)
+        are_positive = (precision > 0) & (recall > 0)
+        scores = np.where(are_positive, harmonic, 0.0)
+        return np.asarray(np.where(n_segments > 0, scores, np.nan), dtype=np.float64)
 
     def columns_of_best(self) -> Mapping[int, tuple[int, int]]:
         """By number of best systems fitted on: which statistics are precision and recall; empty without `best`."""
         if self.outputs is None or not self.best:
             return {}
-        return {size: (2 * size, 2 * size + 1) for size in range(2, len(self.outputs.systems) + 1)}
+        n_systems = len(self.outputs.systems)
+        columns = {}
+        for size in range(2, n_systems + 1):
+            # Those of the best 2 are behind the four of the fit on all: 4 and 5.
+            columns[size] = (2 * size, 2 * size + 1)
+        return columns
 
     def statistics_of(self, statistics: Floats, precision: int, recall: int) -> Floats:
         """float64[n, 4] statistics under the fit of two columns of float64[n, k]; weights of 0 not counted."""
@@ -237,26 +277,34 @@ class DifficultyBertScore(BertScore):
         return np.column_stack([statistics[:, precision], statistics[:, recall], ones, 0 * ones])
 
     def difficulty(self, references: Sequence[str]) -> list[tuple[list[str], Floats]]:
-        """Tokens of each reference and their difficulties float64[F, tokens]: fitted, then with `best` on the best.
+        """Tokens of each reference, and their difficulties float64[F, tokens] under the F fits.
 
-        Raises ConfigError for a reference that it was not fitted on.
+        The first fit is on all systems; with `best` follow those on the best 2, 3, … (`columns_of_best`). Runs the
+        model for references whose weights are not known yet. Raises ConfigError where it was not fitted at all, and
+        for a reference that it was not fitted on.
         """
         if self.outputs is None:
             raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
         prepared = _prepared(self)
-        strange = [reference for reference in references if reference not in prepared.of_reference]
-        if strange:
-            raise ConfigError(f"difficulty-aware BERTScore was not fitted on the reference {strange[0][:80]!r}.")
+        for reference in references:
+            # The dictionary has defaults: to look up an unknown reference would add it.
+            if reference not in prepared.of_reference:
+                raise ConfigError(f"difficulty-aware BERTScore was not fitted on the reference {reference[:80]!r}.")
         segments = [tuple(prepared.of_reference[reference]) for reference in references]
-        known = prepared.matches(segments, [])
-        names = self._loaded().tokenizer.convert_ids_to_tokens
-        fits = [prepared.fitted(rows, known) for rows in segments]
-        return [(list(names(fit.tokens.tolist())), fit.weights) for fit in fits]
+        matches = prepared.matches(segments, [])
+        tokenizer = self._loaded().tokenizer
+        difficulties = []
+        for rows in segments:
+            fit = prepared.fitted(rows, matches)
+            tokens = tokenizer.convert_ids_to_tokens(fit.tokens.tolist())
+            difficulties.append((list(tokens), fit.weights))
+        return difficulties
 
 
 def _mean(values: Floats) -> Floats:
     """float64[F] means of rows; 0 of none."""
-    return np.asarray(values.sum(axis=1) / max(values.shape[1], 1))
+    count = max(values.shape[1], 1)
+    return np.asarray(values.sum(axis=1) / count)
 
 
 class _Prepared:
@@ -269,7 +317,8 @@ class _Prepared:
     """
 
     def __init__(self, metric: DifficultyBertScore) -> None:
-        self._metric, self._outputs = metric, metric.outputs or SystemOutputs("")
+        self._metric = metric
+        self._outputs = metric.outputs or SystemOutputs("")
         self._matches: dict[Pair, Match] = {}
         self._fits: dict[tuple[int, ...], TokenWeights] = {}
         self._by_pair: dict[Pair, list[int]] = defaultdict(list)
@@ -277,70 +326,103 @@ class _Prepared:
         self._by_output: dict[str, set[str]] = defaultdict(set)
         for row, reference in enumerate(self._outputs.references):
             self.of_reference[reference].append(row)
-            for _, output in dict.fromkeys(self._pairs(row)):
-                self._by_pair[reference, output].append(row)
-                self._by_output[output].add(reference)
+            # Systems may have the same output; the segment counts once for it.
+            for pair in dict.fromkeys(self._pairs(row)):
+                self._by_pair[pair].append(row)
+                self._by_output[pair[1]].add(reference)
 
     def rows(self, reference: str, hypothesis: str) -> tuple[int, ...]:
         """Positions of the segments of a pair, which have one reference in common; none where nothing is known."""
         if reference not in self.of_reference:
-            known = self._by_output.get(hypothesis)
-            shared = {other: (_words(reference) & _words(other)).total() for other in known or self.of_reference}
-            candidates = [other for other, count in shared.items() if known or count]
-            reference = min(candidates, key=lambda other: (-shared[other], len(other), other), default="")
-        return tuple(self._by_pair.get((reference, hypothesis)) or self.of_reference.get(reference, []))
+            reference = self._closest_reference(reference, self._by_output.get(hypothesis))
+        rows = self._by_pair.get((reference, hypothesis))
+        if not rows:
+            rows = self.of_reference.get(reference, [])
+        return tuple(rows)
+
+    def _closest_reference(self, perturbed: str, references: Collection[str] | None) -> str:
+        """The reference that shares most words with a perturbed one; "" where none shares any.
+
+        references: those with its hypothesis, one of which it must be; None where that was perturbed, too.
+        """
+        words = _words(perturbed)
+        ranked = []
+        for reference in references or self.of_reference:
+            shared = (words & _words(reference)).total()
+            if references or shared:
+                ranked.append((-shared, len(reference), reference))
+        return min(ranked)[-1] if ranked else ""
 
     def matches(self, segments: Iterable[Sequence[int]], pairs: Sequence[Pair]) -> dict[Pair, Match]:
         """The matches of pairs, and of those that weights of segments are made of; those of outputs are kept."""
         # Dictionaries in place of sets: the order of what is scored is that of the segments.
-        rows = dict.fromkeys(row for numbers in segments for row in numbers if (row,) not in self._fits)
-        wanted = dict.fromkeys([*(pair for row in rows for pair in self._pairs(row)), *pairs])
-        made = matches_of(self._metric, [pair for pair in wanted if pair not in self._matches])
-        self._matches |= {pair: match for pair, match in made.items() if pair in self._by_pair}
-        return {pair: made[pair] if pair in made else self._matches[pair] for pair in wanted}
+        wanted: dict[Pair, None] = {}
+        for row in dict.fromkeys(itertools.chain.from_iterable(segments)):
+            if (row,) not in self._fits:
+                wanted |= dict.fromkeys(self._pairs(row))
+        wanted |= dict.fromkeys(pairs)
+        unknown = [pair for pair in wanted if pair not in self._matches]
+        new = matches_of(self._metric, unknown)
+        for pair, match in new.items():
+            # Pairs with perturbed texts come by the million, and are not kept.
+            if pair in self._by_pair:
+                self._matches[pair] = match
+        return {pair: new[pair] if pair in new else self._matches[pair] for pair in wanted}
 
     def _pairs(self, row: int) -> list[Pair]:
         """The pairs that the weights of a segment are made of."""
         reference = self._outputs.references[row]
-        outputs = self._outputs.outputs[row]
-        return [(reference, text) for text in outputs if text is not None] or [(reference, reference)]
+        pairs = [(reference, text) for text in self._outputs.outputs[row] if text is not None]
+        # Without any output, the pair of the reference with itself tells its tokens.
+        return pairs or [(reference, reference)]
 
-    def fit(self, rows: tuple[int, ...], tokens: Ints, known: Mapping[Pair, Match]) -> TokenWeights:
+    def fit(self, rows: tuple[int, ...], tokens: Ints, matches: Mapping[Pair, Match]) -> TokenWeights:
         """The weights of the tokens of a reference, perturbed perhaps, of these segments; 1 where there are none."""
         if not rows:
             n_fits = 1 + len(self._metric.columns_of_best())
-            return TokenWeights(tokens, np.ones((n_fits, len(tokens))), self._metric.repeated)
-        return self.fitted(rows, known).aligned(tokens)
+            ones = np.ones((n_fits, len(tokens)))
+            return TokenWeights(tokens, ones, self._metric.repeated)
+        return self.fitted(rows, matches).aligned(tokens)
 
-    def fitted(self, rows: tuple[int, ...], known: Mapping[Pair, Match]) -> TokenWeights:
+    def fitted(self, rows: tuple[int, ...], matches: Mapping[Pair, Match]) -> TokenWeights:
         """The weights of a segment, or the mean of those of segments with one reference: the score is linear in them.
 
-        known: the `matches` of these segments.
+        matches: of these segments, as `matches` gives them.
         """
-        if rows not in self._fits:
-            if len(rows) > 1:
-                fits = [self.fitted((row,), known) for row in rows]
-                tokens = fits[0].tokens
-                weights = np.mean([fit.weights for fit in fits], axis=0)
-            else:
-                tokens = known[self._pairs(rows[0])[0]][2]
-                weights = self._weights(rows[0], len(tokens), known)
-            self._fits[rows] = TokenWeights(tokens, weights, self._metric.repeated)
-        return self._fits[rows]
+        if rows in self._fits:
+            return self._fits[rows]
+        if len(rows) > 1:
+            fits = [self.fitted((row,), matches) for row in rows]
+            tokens = fits[0].tokens
+            weights = np.mean([fit.weights for fit in fits], axis=0)
+        else:
+            first_pair = self._pairs(rows[0])[0]
+            tokens = matches[first_pair].truth_tokens
+            weights = self._weights(rows[0], len(tokens), matches)
+        fit = TokenWeights(tokens, weights, self._metric.repeated)
+        self._fits[rows] = fit
+        return fit
 
-    def _weights(self, row: int, length: int, known: Mapping[Pair, Match]) -> Floats:
+    def _weights(self, row: int, length: int, matches: Mapping[Pair, Match]) -> Floats:
         """Equation 2: float64[F, L] of all systems, then of the best ones; 1 without any output."""
         reference = self._outputs.references[row]
         outputs = self._outputs.outputs[row]
-        best = self._outputs.best_first
-        fits = [range(len(outputs)), *(sorted(best[:size]) for size in self._metric.columns_of_best())]
+        best_first = self._outputs.best_first
+        fits: list[Sequence[int]] = [range(len(outputs))]
+        for size in self._metric.columns_of_best():
+            # Sorted, so that the fit on the best S of S systems adds up in the order of the fit on all.
+            fits.append(sorted(best_first[:size]))
         weights = np.ones((len(fits), length))
         for number, systems in enumerate(fits):
-            texts = [text for system in systems if (text := outputs[system]) is not None]
-            if texts:
-                difficulty = 1 - np.mean([known[reference, text][0] for text in texts], axis=0)
-                kept = np.where(np.abs(difficulty) < COSINE_ROUNDING, 0.0, difficulty)
-                weights[number] = kept / (1 - self._metric.baseline)
+            cosines = []
+            for system in systems:
+                text = outputs[system]
+                if text is not None:
+                    cosines.append(matches[reference, text].truth_cosines)
+            if cosines:
+                difficulty = 1 - np.mean(cosines, axis=0)
+                difficulty = np.where(np.abs(difficulty) < COSINE_ROUNDING, 0.0, difficulty)
+                weights[number] = difficulty / (1 - self._metric.baseline)
         return weights
 
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from bmx_grid.evaluations.base import Measured, SettingRow
 
+AS_SCORED = "as scored"
+ON_THESE = "on these systems"
+
 
 @dataclass(frozen=True)
 class TopRow(SettingRow):

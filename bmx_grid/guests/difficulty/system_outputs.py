@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,25 +46,36 @@ def outputs_of(segments: SegmentSet, *, ranked: bool = False) -> SystemOutputs:
             f"the metric is fitted on the outputs of several systems for the same segments, and there is {has} in "
             f"{where}; take a data set with several systems, or more of them."
         )
-    at = {name: position for position, name in enumerate(systems)}
+    position_of = {name: position for position, name in enumerate(systems)}
     outputs: dict[tuple[str, str], list[str | None]] = {}
     for segment in segments.segments:
-        row = outputs.setdefault((segment.id, segment.reference or ""), [None] * len(systems))
-        if segment.system in at:
-            row[at[segment.system]] = segment.hypothesis
-    few = sum(len(row) - row.count(None) < 2 for row in outputs.values())
+        key = (segment.id, segment.reference or "")
+        row = outputs.setdefault(key, [None] * len(systems))
+        if segment.system in position_of:
+            row[position_of[segment.system]] = segment.hypothesis
+    few = 0
+    for row in outputs.values():
+        n_outputs = len(row) - row.count(None)
+        if n_outputs < 2:
+            few += 1
     if few:
+        n_segments = counted(len(outputs), "segment")
         warnings.warn(
-            f"{few:,} of {counted(len(outputs), 'segment')} of {where} were translated by fewer than two of the "
+            f"{few:,} of {n_segments} of {where} were translated by fewer than two of the "
             "systems that difficulty is fitted on; the difficulty of their tokens rests on one output, or on none "
             "(then it is 1).",
             stacklevel=2,
         )
     references = tuple(reference for _, reference in outputs)
-    rows = tuple(map(tuple, outputs.values()))
-    best_first = tuple(at[name] for name in _best_first(segments)) if ranked else ()
-    told = sorted(((reference, row, ()) for reference, row in zip(references, rows, strict=True)), key=repr)
-    return SystemOutputs(digest([systems, best_first, told])[:16], tuple(systems), references, rows, best_first)
+    rows = tuple(tuple(row) for row in outputs.values())
+    best_first: tuple[int, ...] = ()
+    if ranked:
+        best_first = tuple(position_of[name] for name in _best_first(segments))
+    # Stored scores are found by this digest: without the empty tuple of each segment they would be lost.
+    segment_contents = [(reference, row, ()) for reference, row in zip(references, rows, strict=True)]
+    segment_contents.sort(key=repr)
+    content_digest = digest([systems, best_first, segment_contents])[:16]
+    return SystemOutputs(content_digest, tuple(systems), references, rows, best_first)
 
 
 def _best_first(segments: SegmentSet) -> list[str]:
@@ -73,16 +83,25 @@ def _best_first(segments: SegmentSet) -> list[str]:
 
     Of equal ones that which the set has first.
     """
-    judged = segments.judgements
-    of_system: Mapping[str, float] = judged.systems.get(judged.primary) or {}
-    if not of_system:
-        names = np.array([segment.system for segment in segments.segments], dtype=object)
-        rated = {name: np.isfinite(segments.human_scores) & (names == name) for name in segments.systems}
-        of_system = {name: float(segments.human_scores[rows].mean()) for name, rows in rated.items() if rows.any()}
-    lacking = [name for name in segments.systems if name not in of_system]
+    judgements = segments.judgements
+    published = judgements.systems.get(judgements.primary)
+    human = dict(published) if published else _mean_human_scores(segments)
+    lacking = [name for name in segments.systems if name not in human]
     if lacking:
         raise ConfigError(
             f"best: people did not score {named(lacking)} in {segments.dataset} {segments.language_pair}, so that the "
             "best systems are not known; leave out best, or these systems."
         )
-    return sorted(segments.systems, key=lambda name: -of_system[name])
+    return sorted(segments.systems, key=lambda name: -human[name])
+
+
+def _mean_human_scores(segments: SegmentSet) -> dict[str, float]:
+    """The mean human score of each system that has a rated segment."""
+    names = np.array([segment.system for segment in segments.segments], dtype=object)
+    rated = np.isfinite(segments.human_scores)
+    means = {}
+    for name in segments.systems:
+        rows = rated & (names == name)
+        if rows.any():
+            means[name] = float(segments.human_scores[rows].mean())
+    return means

@@ -28,12 +28,12 @@ from bmx_grid.evaluations.base import (
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScoring
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
-from bmx_grid.guests.difficulty.difficulty_rows import DifferenceRow, RankRow, TopRow
+from bmx_grid.guests.difficulty.difficulty_rows import AS_SCORED, ON_THESE, DifferenceRow, RankRow, TopRow
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
 
-AS_SCORED = "as scored"
-ON_THESE = "on these systems"
+# By the number of best systems compared, and what the metric was fitted on: AS_SCORED or ON_THESE
+Levels = Mapping[tuple[int, str], SystemLevel]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,96 +62,147 @@ class TopSystemsEvaluation(Evaluation):
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of each setting, with the differences between metrics, each taken from its first explainer."""
-        levels = [dict(self._levels(setting)) for setting in settings]
+        levels = [self._levels(setting) for setting in settings]
         differences: list[list[DifferenceRow]] = [[] for _ in settings]
-        first = [places[0] for places in grouped(settings, OF_METRIC)]  # of a metric its first explainer
-        for one, other in itertools.combinations(first, 2):
-            fitted = [any(fit == ON_THESE for _, fit in levels[place]) for place in (one, other)]
-            left, right = (other, one) if fitted == [False, True] else (one, other)
-            differences[left] += _differences(levels[left], levels[right], settings[right].metric_name)
+        first_places = [places[0] for places in grouped(settings, OF_METRIC)]
+        for left, right in itertools.combinations(first_places, 2):
+            # The rows stand at the metric that is fitted on the systems, if one of the two is.
+            if _is_fitted(levels[right]) and not _is_fitted(levels[left]):
+                left, right = right, left
+            against = settings[right].metric_name
+            differences[left] += _differences(levels[left], levels[right], against)
         results: list[Mapping[str, Sequence[Any]]] = []
-        for of_setting, rows in zip(levels, differences, strict=True):
-            top: list[Any] = []
-            ranks: list[Any] = []
-            for key, level in of_setting.items():
-                top += _top_rows(*key, level)
-                ranks += _rank_rows(*key, level)
-            results.append({"top_systems": top, "ranks": ranks, "top_differences": rows})
+        for setting_levels, difference_rows in zip(levels, differences, strict=True):
+            top: list[TopRow] = []
+            ranks: list[RankRow] = []
+            for (size, fitted), level in setting_levels.items():
+                top += _top_rows(size, fitted, level)
+                ranks += _rank_rows(size, fitted, level)
+            results.append({"top_systems": top, "ranks": ranks, "top_differences": difference_rows})
         return results
 
-    def _levels(self, setting: Finished) -> Iterator[tuple[tuple[int, str], SystemLevel]]:
+    def _levels(self, setting: Finished) -> Levels:
         """The best systems by how many they are and what the metric was fitted on; none with fewer than three.
 
         Systems without a name, a score or a human score are none.
         """
-        drawn = {"resamples": self.resamples, "seed": self.seed}
+        resampling = {"resamples": self.resamples, "seed": self.seed}
         human = setting.segments.judgements.primary
-        best_first = _best_first(setting) if setting.segments.systems else []
+        best_first = _best_first(setting)
+        levels = {}
         for size in range(FEWEST_SYSTEMS, len(best_first) + 1):
             for fitted, part in _parts(setting, best_first[:size]):
-                level = SystemLevel(part, BASE, human, drawn, self.system_score)
-                yield (size, fitted), level
+                levels[size, fitted] = SystemLevel(part, BASE, human, resampling, self.system_score)
+        return levels
+
+
+def _is_fitted(levels: Levels) -> bool:
+    """Whether a metric was fitted on the systems compared, for some number of them."""
+    return any(fitted == ON_THESE for _, fitted in levels)
 
 
 def _top_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[TopRow]:
-    for row in itertools.islice(level.rows(), len(OF_SYSTEMS)):  # soft accuracy, the last one, is not asked for
-        yield TopRow(level.human_name, size, fitted, row.statistic, row.value, row.n_segments, row.system_score)
+    # The last row, soft accuracy, is computed when it is asked for, and here it is not.
+    for row in itertools.islice(level.rows(), len(OF_SYSTEMS)):
+        yield TopRow(
+            human_name=level.human_name,
+            systems=size,
+            fitted=fitted,
+            statistic=row.statistic,
+            value=row.value,
+            n_segments=row.n_segments,
+            system_score=row.system_score,
+        )
 
 
 def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
-    ranks = (average_ranks(-scores) for scores in (level.scores, level.human))
-    columns = np.stack([level.direction * level.scores, next(ranks), level.human, next(ranks)], axis=1).tolist()
-    for name, values in zip(level.names, columns, strict=True):
-        yield RankRow(level.human_name, size, fitted, name, *values)
+    # Scores of a level are turned so that higher is better: turned back, they are the metric's own.
+    own_scores = level.direction * level.scores
+    ranks = average_ranks(-level.scores)
+    human_ranks = average_ranks(-level.human)
+    for place, name in enumerate(level.names):
+        yield RankRow(
+            human_name=level.human_name,
+            systems=size,
+            fitted=fitted,
+            system=name,
+            score=float(own_scores[place]),
+            rank=float(ranks[place]),
+            human=float(level.human[place]),
+            human_rank=float(human_ranks[place]),
+        )
 
 
-def _differences(
-    one: Mapping[tuple[int, str], SystemLevel], other: Mapping[tuple[int, str], SystemLevel], against: str
-) -> Iterator[DifferenceRow]:
+def _differences(left: Levels, right: Levels, against: str) -> Iterator[DifferenceRow]:
     """Of every number of systems that both have, each as fitted on these systems where it is."""
-    for size in sorted({size for size, _ in one} & {size for size, _ in other}):
-        fits = [ON_THESE if (size, ON_THESE) in levels else AS_SCORED for levels in (one, other)]
-        x = one[size, fits[0]]
-        y = other[size, fits[1]]
+    sizes = {size for size, _ in left}
+    sizes &= {size for size, _ in right}
+    for size in sorted(sizes):
+        left_fitted = ON_THESE if (size, ON_THESE) in left else AS_SCORED
+        right_fitted = ON_THESE if (size, ON_THESE) in right else AS_SCORED
+        x = left[size, left_fitted]
+        y = right[size, right_fitted]
         for statistic in OF_SYSTEMS:
-            difference = Estimate(x.values[statistic] - y.values[statistic])
-            if x.drawn_from == y.drawn_from and math.isfinite(difference.value):
-                difference = Estimate(difference.value, *x.interval(x.samples[statistic] - y.samples[statistic]))
-            yield DifferenceRow(against, x.human_name, size, fits[0], fits[1], statistic, difference)
+            value = x.values[statistic] - y.values[statistic]
+            difference = Estimate(value)
+            # Samples of both can be compared one by one if the same systems and segments were drawn for them.
+            if math.isfinite(value) and x.drawn_from == y.drawn_from:
+                samples = x.samples[statistic] - y.samples[statistic]
+                low, high = x.interval(samples)
+                difference = Estimate(value, low, high)
+            yield DifferenceRow(
+                against=against,
+                human_name=x.human_name,
+                systems=size,
+                fitted=left_fitted,
+                against_fitted=right_fitted,
+                statistic=statistic,
+                difference=difference,
+            )
 
 
 def _best_first(setting: Finished) -> list[str]:
     """The systems that have a human score and a score, from the best to the worst by people."""
+    if not setting.segments.systems:
+        return []
     level = SystemLevel(setting, BASE, setting.segments.judgements.primary)
-    scored = np.where(np.isfinite(level.scores), level.human, np.nan)
-    human = dict(zip(level.names, scored.tolist(), strict=True))
+    human_if_scored = np.where(np.isfinite(level.scores), level.human, np.nan)
+    human = dict(zip(level.names, human_if_scored.tolist(), strict=True))
     known = [name for name in setting.segments.systems if name and math.isfinite(human[name])]
     return sorted(known, key=lambda name: -human[name])
 
 
 def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finished]]:
     """The setting with these systems alone, as it was scored, and as fitted on these where there are such scores."""
+    size = len(systems)
     kept = set(systems)
-    rows = np.flatnonzero([segment.system in kept for segment in setting.segments.segments])
+    is_kept = [segment.system in kept for segment in setting.segments.segments]
+    rows = np.flatnonzero(is_kept)
     statistics = setting.scores.statistics
-
-    def part(scores: AttributionSet) -> Finished:
-        return replace(
-            setting,
-            segments=setting.segments.take(rows),
-            items=tuple(setting.items[row] for row in rows.tolist()),
-            scores=scores,
-            clusters=[setting.clusters[row] for row in rows.tolist()],
-            boosted={},
-            words={},
-        )
-
-    own = None if statistics is None else statistics[rows]
-    yield AS_SCORED, part(AttributionSet(setting.scores.base_scores[rows], {}, own))
+    if statistics is not None:
+        statistics = statistics[rows]
+    scores = AttributionSet(setting.scores.base_scores[rows], {}, statistics)
+    # The metric alone is judged: boosts and words are left out.
+    part = replace(
+        setting,
+        segments=setting.segments.take(rows),
+        items=tuple(setting.items[row] for row in rows.tolist()),
+        scores=scores,
+        clusters=[setting.clusters[row] for row in rows.tolist()],
+        boosted={},
+        words={},
+    )
+    yield AS_SCORED, part
     metric = setting.metric
-    if own is None or not isinstance(metric, DifficultyBertScore) or metric.outputs is None:
+    if statistics is None or not isinstance(metric, DifficultyBertScore) or metric.outputs is None:
         return
-    columns = metric.columns_of_best().get(len(systems))
-    if columns is not None and kept == {metric.outputs.systems[at] for at in metric.outputs.best_first[: len(systems)]}:
-        again = metric.statistics_of(own, *columns)
-        yield ON_THESE, part(AttributionSet(combined(metric, again), {}, again))
+    columns = metric.columns_of_best().get(size)
+    if columns is None:
+        return
+    # The metric ranks all systems by people; those without a score here may be among its best ones.
+    outputs = metric.outputs
+    fitted_on = {outputs.systems[position] for position in outputs.best_first[:size]}
+    if kept == fitted_on:
+        fitted_statistics = metric.statistics_of(statistics, *columns)
+        fitted_scores = AttributionSet(combined(metric, fitted_statistics), {}, fitted_statistics)
+        yield ON_THESE, replace(part, scores=fitted_scores)

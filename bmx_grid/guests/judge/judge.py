@@ -49,10 +49,15 @@ class Judge(ServedModel, Metric):
     def template(self) -> Prompt:
         """The prompt, with the way its answers are read."""
         template = Prompt.load(self.prompt)
-        return template if self.score_from is None else dataclasses.replace(template, score=self.score_from)
+        if self.score_from is None:
+            return template
+        return dataclasses.replace(template, score=self.score_from)
 
     def fingerprint(self) -> dict[str, Any]:
-        return super().fingerprint() | ({"repeats": self.repeat} if self.repeat > 1 else {})
+        fingerprint = super().fingerprint()
+        if self.repeat > 1:
+            fingerprint["repeats"] = self.repeat
+        return fingerprint
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -85,14 +90,18 @@ class Judge(ServedModel, Metric):
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, repeat + 1]: the score, a 1, then the repeated scores; undefined scores take no part in sums."""
-        first, *further = (self.score(items, turn) for turn in range(self.repeat))
-        return np.stack([first, np.ones(len(items)), *further], axis=1)
+        columns = [self.score(items, turn) for turn in range(self.repeat)]
+        columns.insert(1, np.ones(len(items)))
+        return np.stack(columns, axis=1)
 
     def score(self, items: Sequence[Item], turn: int = 0) -> Floats:
         """float64[n] scores, NaN where no answer holds one. turn: which of the repetitions."""
         scores = self.read(items, self._score_of, turn)
-        return np.array([math.nan if score is None else score for score in scores], dtype=np.float64)
+        # NumPy makes NaN of None.
+        return np.array(scores, dtype=np.float64)
 
     def _score_of(self, item: Item, answer: Answer) -> float | None:
         score = self.template.score_of(answer)
-        return None if math.isnan(score) else score
+        if math.isnan(score):
+            return None
+        return score

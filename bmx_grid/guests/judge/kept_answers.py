@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.guests.judge.prompts import Answer, Messages
+from bmx_grid.words.perturbation import Item
 
 FILE = "answers.sqlite"
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
@@ -19,6 +20,8 @@ SCHEMA = """PRAGMA journal_mode=WAL;
 PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
 ReadReply = TypeVar("ReadReply")
+Read = Callable[[Answer], ReadReply | None]  # what an answer says; None where it says nothing
+ReadOfItem = Callable[[Item, Answer], ReadReply | None]
 
 
 @contextlib.contextmanager
@@ -41,12 +44,18 @@ def answers_database(answers: str | None) -> Iterator[sqlite3.Connection]:
 def known_answer(database: sqlite3.Connection, key: str) -> Answer | None:
     """The answer that is kept under a digest of all that it depends on."""
     row = database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-    return None if row is None else Answer(*json.loads(row[0]))
+    if row is None:
+        return None
+    fields = json.loads(row[0])
+    return Answer(*fields)
 
 
 def kept_before(answers: str | None, key: str) -> Answer | None:
     """The same of a folder that may not be there, and is not made."""
-    if answers is None or not (Path(answers).expanduser() / FILE).is_file():
+    if answers is None:
+        return None
+    file = Path(answers).expanduser() / FILE
+    if not file.is_file():
         return None
     with answers_database(answers) as database:
         return known_answer(database, key)
@@ -54,6 +63,7 @@ def kept_before(answers: str | None, key: str) -> Answer | None:
 
 def keep_answer(database: sqlite3.Connection, key: str, answer: Answer) -> None:
     """Keep an answer; it survives the end of the process."""
+    # As a transaction, which is written at its end.
     with database:
         database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(answer)))
 
@@ -65,12 +75,18 @@ def answer_in(reply: Any) -> Answer:
     if text is not None and not isinstance(text, str):
         raise TypeError(f"a {type(text).__name__} for a text")
     tokens: list[Sequence[tuple[str, float]]] = []
-    for place in (choice.get("logprobs") or {}).get("content") or ():
-        chosen = place["token"]
-        others = [(top["token"], float(top["logprob"])) for top in place["top_logprobs"] if top["token"] != chosen]
-        tokens.append([(chosen, float(place["logprob"])), *others])
+    log_probabilities = choice.get("logprobs") or {}
+    for place in log_probabilities.get("content") or ():
+        # The token of the text comes first; some servers list it among the most probable ones as well.
+        candidates = [(place["token"], float(place["logprob"]))]
+        for top in place["top_logprobs"]:
+            if top["token"] != place["token"]:
+                candidates.append((top["token"], float(top["logprob"])))
+        tokens.append(candidates)
+    # JSON can hold half of a surrogate pair, which UTF-8 cannot write.
     readable = (text or "")[:MOST_CHARACTERS].encode(errors="replace").decode()
-    return Answer(readable, tokens, choice.get("finish_reason") == "length")
+    is_cut = choice.get("finish_reason") == "length"
+    return Answer(readable, tokens, is_cut)
 
 
 class Exchange(NamedTuple, Generic[ReadReply]):
@@ -84,4 +100,5 @@ def with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
     """The messages, and where there is an answer, which could not be read, the request for another one."""
     if not answers:
         return messages
-    return (*messages, ("assistant", answers[0].text or "…"), ("user", REMINDER))
+    unread = answers[0].text or "…"
+    return (*messages, ("assistant", unread), ("user", REMINDER))

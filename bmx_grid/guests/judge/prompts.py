@@ -67,8 +67,12 @@ class Prompt:
         try:
             keys = yaml.safe_load(read_file(path).decode())
         except (OSError, ValueError, yaml.YAMLError) as error:
-            raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}; correct it.") from error
-        prompt: Prompt = convert({**keys, "name": path.stem} if isinstance(keys, dict) else keys, cls, str(path))
+            reason = " ".join(str(error).split())
+            raise ConfigError(f"{path} cannot be read: {reason}; correct it.") from error
+        if isinstance(keys, dict):
+            keys["name"] = path.stem
+        # Of anything else than a mapping, `convert` says what is wrong.
+        prompt: Prompt = convert(keys, cls, str(path))
         return prompt
 
     @property
@@ -80,7 +84,8 @@ class Prompt:
     def fields(self) -> tuple[str, ...]:
         """The fields that the messages name."""
         parsed = string.Formatter().parse(self.system + self.user)
-        return tuple(sorted({name for _, name, _, _ in parsed if name is not None}))
+        names = {name for _, name, _, _ in parsed if name is not None}
+        return tuple(sorted(names))
 
     @property
     def names_languages(self) -> bool:
@@ -90,30 +95,43 @@ class Prompt:
     @property
     def reads(self) -> tuple[Role, ...]:
         """The roles that an item must have."""
-        return tuple(role for role in ROLES if role in self.fields or f"{role}s" in self.fields)
+        fields = self.fields
+        return tuple(role for role in ROLES if role in fields or f"{role}s" in fields)
 
     def check(self) -> None:
         """Raise ConfigError for a prompt that cannot be used."""
-        try:
-            names = self.fields
-            wrong = next((f"{name!r} is no field" for name in names if name not in FIELDS), "")
-        except ValueError as error:
-            names = ()
-            wrong = str(error)
+        wrong = self._wrong_field()
         if wrong:
             wrong += f"; there are {', '.join(FIELDS)}, between braces, and a brace itself is written twice"
-        elif "hypothesis" not in names or len(self.reads) < 2:
+        elif "hypothesis" not in self.fields or len(self.reads) < 2:
             wrong = "it must have {hypothesis}, and {source} or {reference}"
         elif not -math.inf < self.lowest < self.highest < math.inf:
             wrong = f"lowest {self.lowest} must be below highest {self.highest}"
         elif self.score not in (NUMBER, "expectation") and not self.score.startswith("json:"):
-            try:
-                groups = re.compile(self.score).groups
-                wrong = "" if groups == 1 else f"score {self.score!r} has {groups} groups; it needs one, the number"
-            except re.error as error:
-                wrong = f"score {self.score!r} is no regular expression: {error}"
+            wrong = self._wrong_expression()
         if wrong:
             raise ConfigError(f"prompt {self.name}: {wrong}.")
+
+    def _wrong_field(self) -> str:
+        """What is wrong with the braces in the messages; "" for nothing."""
+        try:
+            names = self.fields
+        except ValueError as error:
+            return str(error)
+        for name in names:
+            if name not in FIELDS:
+                return f"{name!r} is no field"
+        return ""
+
+    def _wrong_expression(self) -> str:
+        """What is wrong with the regular expression that answers are read by; "" for nothing."""
+        try:
+            groups = re.compile(self.score).groups
+        except re.error as error:
+            return f"score {self.score!r} is no regular expression: {error}"
+        if groups != 1:
+            return f"score {self.score!r} has {groups} groups; it needs one, the number"
+        return ""
 
     def languages(self, language_pair: str) -> dict[str, str]:
         """The names of the languages of a pair, in English, where the prompt names them.
@@ -124,7 +142,8 @@ class Prompt:
         if not self.names_languages:
             return {}
         other_prompt = "choose a prompt that names no languages, such as plain"
-        if language_pair == "none":  # of texts of which nothing says what they are
+        # "none" is the pair of texts of which nothing says in what languages they are.
+        if language_pair == "none":
             raise ConfigError(
                 f"prompt {self.name} names the languages of the texts, and no language pair is given: give it "
                 "(score --language-pair de-en, load(…, language_pair='de-en'), in a sweep "
@@ -146,7 +165,8 @@ class Prompt:
         for code in codes:
             try:
                 language = Language.get(code)
-            except ValueError:  # no tag of a language
+            except ValueError:
+                # It is not written like the tag of a language: refused below, as one that is no language.
                 language = Language()
             if not language.language or not language.is_valid():
                 raise ConfigError(
@@ -160,14 +180,18 @@ class Prompt:
         """The messages about an item."""
         texts: dict[str, Any] = dict(item.texts()) | self.languages(language_pair)
         if item.reference is not None:
-            texts["references"] = "\n".join((item.reference, *item.further_references))
-        lacking = [name for name in self.fields if name not in texts]
-        if lacking:
-            raise ExplainError(
-                f"prompt {self.name} reads the {lacking[0]}, which the metric does not; choose another prompt."
-            )
+            references = (item.reference, *item.further_references)
+            texts["references"] = "\n".join(references)
+        for name in self.fields:
+            if name not in texts:
+                raise ExplainError(
+                    f"prompt {self.name} reads the {name}, which the metric does not; choose another prompt."
+                )
         user = ("user", self.user.format(**texts))
-        return (("system", self.system.format(**texts)), user) if self.system else (user,)
+        if not self.system:
+            return (user,)
+        system = ("system", self.system.format(**texts))
+        return (system, user)
 
     def score_of(self, answer: Answer) -> float:
         """0 to 1; NaN where the answer, without the model's thoughts, does not hold exactly one number of the scale."""
@@ -179,8 +203,10 @@ class Prompt:
             value = _number(only_value(answer.text, self.score.removeprefix("json:")))
         else:
             value = _matched(self.score, answer.text)
-        within = self.lowest <= value <= self.highest
-        return (value - self.lowest) / (self.highest - self.lowest) if within else math.nan
+        # NaN is not within the scale, either.
+        if not self.lowest <= value <= self.highest:
+            return math.nan
+        return (value - self.lowest) / (self.highest - self.lowest)
 
 
 def without_thoughts(text: str) -> str:
@@ -197,8 +223,10 @@ def _answered(text: str) -> tuple[int, int]:
     start = 0
     for match in THOUGHT_END.finditer(text):
         start = match.end()
-    begun = THOUGHT_START.search(text, start)
-    return start, begun.start() if begun else len(text)
+    unfinished = THOUGHT_START.search(text, start)
+    if unfinished:
+        return start, unfinished.start()
+    return start, len(text)
 
 
 def only_number(text: str, highest: float) -> float:
@@ -207,16 +235,20 @@ def only_number(text: str, highest: float) -> float:
     The end of the scale may follow it, as in 87/100 and "4 out of 5". Nothing is made of other words with digits, such
     as 1,000, 1e3, 90%, 80-90 or f(1), so that a text with one of these is not read.
     """
-    end = re.escape(f"{highest:.15g}")
-    without_end = re.sub(rf"(?:/|\bout\s+of\b)\s*{end}(?![\w%]|[.,]\d)", " ", without_thoughts(text))
-    words = [word.strip(AROUND) for word in BETWEEN.split(without_end) if re.search(r"\d", word)]
-    return _number(words[0]) if len(words) == 1 else math.nan
+    end_of_scale = re.escape(f"{highest:.15g}")
+    # The look-ahead leaves longer numbers alone: the 100 of /1000, /100.5 and /100% is not the end of the scale.
+    suffix = rf"(?:/|\bout\s+of\b)\s*{end_of_scale}(?![\w%]|[.,]\d)"
+    without_suffix = re.sub(suffix, " ", without_thoughts(text))
+    words = [word for word in BETWEEN.split(without_suffix) if re.search(r"\d", word)]
+    if len(words) != 1:
+        return math.nan
+    return _number(words[0].strip(AROUND))
 
 
 def only_value(text: str, key: str) -> Any:
     """The value of a key in the only JSON object of a text that has it, thoughts aside; None where there is no such."""
-    objects = [found for found in _objects(without_thoughts(text)) if key in found]
-    return objects[0][key] if len(objects) == 1 else None
+    values = [entry[key] for entry in _objects(without_thoughts(text)) if key in entry]
+    return values[0] if len(values) == 1 else None
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -225,33 +257,41 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     start = text.find("{")
     while start >= 0:
         try:
-            found, end = decoder.raw_decode(text, start)
-            yield found
+            entry, end = decoder.raw_decode(text, start)
         except ValueError:
             end = start + 1
-        except RecursionError:  # of what is nested so deeply, each part would be tried again
+        except RecursionError:
+            # Of what is nested so deeply, each part would be tried again.
             return
+        else:
+            yield entry
         start = text.find("{", end)
 
 
 def _matched(expression: str, text: str) -> float:
     """The number that the group of an expression matches, where it matches once, and no piece of a longer number."""
-    said = without_thoughts(text)
-    matches = [match for match in re.finditer(expression, said) if match[1]]
+    answer = without_thoughts(text)
+    matches = [match for match in re.finditer(expression, answer) if match[1]]
     if len(matches) != 1:
         return math.nan
     start, end = matches[0].span(1)
-    goes_on = re.match(r"[.,]?\d", said[end:])
-    has_begun = re.search(r"(\d[.,]?|-)\Z", said[max(start - 2, 0) : start])
-    return math.nan if goes_on or has_begun else _number(matches[0][1].strip())
+    before = answer[max(start - 2, 0) : start]
+    has_begun = re.search(r"(\d[.,]?|-)\Z", before)
+    goes_on = re.match(r"[.,]?\d", answer[end:])
+    if has_begun or goes_on:
+        return math.nan
+    return _number(matches[0][1].strip())
 
 
 def _number(value: object) -> float:
     """A number, or one in plain digits; else NaN."""
     if isinstance(value, str):
         return float(value) if PLAIN_NUMBER.fullmatch(value) else math.nan
+    # `true` is an int in Python.
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
     try:
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+        return float(value)
     except OverflowError:
         return math.nan
 
@@ -265,20 +305,33 @@ def _expectation(answer: Answer, lowest: float, highest: float) -> float:
     if not lowest <= number <= highest:
         return math.nan
     for tokens in _answered_tokens(answer):
-        values = [(_number(token.strip()), math.exp(weight)) for token, weight in tokens]
-        if values[0][0] == number:
-            weighted = [(value, weight) for value, weight in values if lowest <= value <= highest]
-            total = math.fsum(weight for _, weight in weighted)
-            return math.fsum(value * weight for value, weight in weighted) / total if total > 0 else math.nan
+        # The token of the text comes first.
+        if _number(tokens[0][0].strip()) == number:
+            return _mean_of_tokens(tokens, lowest, highest)
     return math.nan
+
+
+def _mean_of_tokens(tokens: Sequence[tuple[str, float]], lowest: float, highest: float) -> float:
+    """The mean of the tokens that are numbers of the scale, weighted by their probabilities."""
+    weights = []
+    products = []
+    for token, log_probability in tokens:
+        value = _number(token.strip())
+        if lowest <= value <= highest:
+            weight = math.exp(log_probability)
+            weights.append(weight)
+            products.append(value * weight)
+    total = math.fsum(weights)
+    return math.fsum(products) / total if total > 0 else math.nan
 
 
 def _answered_tokens(answer: Answer) -> Iterator[Sequence[tuple[str, float]]]:
     """The places of an answer's tokens without those of its thoughts, which a server may have taken off its text."""
-    places = [place for place in answer.tokens if place]
-    start, end = _answered("".join(place[0][0] for place in places))
+    places = [tokens for tokens in answer.tokens if tokens]
+    text = "".join(tokens[0][0] for tokens in places)
+    start, end = _answered(text)
     position = 0
-    for place in places:
+    for tokens in places:
         if start <= position < end:
-            yield place
-        position += len(place[0][0])
+            yield tokens
+        position += len(tokens[0][0])

@@ -28,6 +28,8 @@ from bmx_grid.core.servers import KEY_VARIABLE, UNREAD, check_address, is_dry, i
 from bmx_grid.guests.judge.client import awaited, limited_client
 from bmx_grid.guests.judge.kept_answers import (
     Exchange,
+    Read,
+    ReadOfItem,
     ReadReply,
     answer_in,
     answers_database,
@@ -95,8 +97,10 @@ class ServedModel(Component):
         return Prompt.load(self.prompt)
 
     def fingerprint(self) -> dict[str, Any]:
-        languages = {"language_pair": self.language_pair} if self.template.names_languages else {}
-        return {**super().fingerprint(), "prompt": self.template.digest, **languages}
+        fingerprint = {**super().fingerprint(), "prompt": self.template.digest}
+        if self.template.names_languages:
+            fingerprint["language_pair"] = self.language_pair
+        return fingerprint
 
     @functools.cached_property
     def _settings_at_server(self) -> str:
@@ -106,14 +110,13 @@ class ServedModel(Component):
     @property
     def signature(self) -> str:
         """Model, prompt and sampling."""
-        settings = f"temperature:{self.temperature:g}|max_tokens:{self.max_tokens}|seed:{self.seed}"
-        prompt = f"{self.template.name}-{self.template.digest[:8]}"
         name = type(self).__name__.lower()
-        return f"{name}|model:{self.served or self.model}|prompt:{prompt}|{settings}|version:{self.VERSION}"
+        model = self.served or self.model
+        prompt = f"{self.template.name}-{self.template.digest[:8]}"
+        sampling = f"temperature:{self.temperature:g}|max_tokens:{self.max_tokens}|seed:{self.seed}"
+        return f"{name}|model:{model}|prompt:{prompt}|{sampling}|version:{self.VERSION}"
 
-    def read(
-        self, items: Sequence[Item], read: Callable[[Item, Answer], ReadReply | None], turn: int = 0
-    ) -> list[ReadReply | None]:
+    def read(self, items: Sequence[Item], read: ReadOfItem[ReadReply], turn: int = 0) -> list[ReadReply | None]:
         """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
 
         What is left without is warned of, with how many there are and an example. turn: which of the repetitions.
@@ -122,17 +125,21 @@ class ServedModel(Component):
         """
         exchanges: dict[Item, Exchange[ReadReply]] = {}
         missing: dict[Item, Messages] = {}
-        with answers_database(self.answers) as kept:
+        with answers_database(self.answers) as database:
             for item in dict.fromkeys(items):
                 messages = self.template.messages(item, self.language_pair)
-                known = self._remembered(kept, messages, turn, partial(read, item))
-                if known.value is None:
+                exchange = self._remembered(database, messages, turn, partial(read, item))
+                if exchange.value is None:
                     missing[item] = messages
                 else:
-                    exchanges[item] = known
+                    exchanges[item] = exchange
             if missing:
-                exchanges |= awaited(self._exchanged(missing, kept, turn, read))
-        unread = [self._example(exchanges[item].answers[-1]) for item in missing if exchanges[item].value is None]
+                exchanges |= awaited(self._exchanged(missing, database, turn, read))
+        unread = []
+        for item in missing:
+            exchange = exchanges[item]
+            if exchange.value is None:
+                unread.append(self._example(exchange.answers[-1]))
         UNREAD.extend(unread)
         if unread:
             warnings.warn(
@@ -161,23 +168,24 @@ class ServedModel(Component):
         is not named or not served.
         """
         if not self.model:
+            group, _, _ = self.OPTION.partition(".")
             raise UnavailableError(
                 f"no model is named: write {self.OPTION}.model=NAME, as the server knows it; in score --set "
-                f"{self.OPTION.partition('.')[0]}.model=NAME."
+                f"{group}.model=NAME."
             )
         if is_dry():
             return self._named_before() or self.model
         self._warn_of_a_visible_key()
-        asked = (self.base_url, self.model, self._key())
-        if time.monotonic() > _NAMES.get(asked, (-math.inf,))[0]:
+        place = (self.base_url, self.model, self._key())
+        if place not in _NAMES or time.monotonic() > _NAMES[place][0]:
             try:
-                _NAMES[asked] = math.inf, awaited(self._served_name())
+                _NAMES[place] = math.inf, awaited(self._served_name())
             except UnavailableError as error:
-                _NAMES[asked] = time.monotonic() + SILENT, error
-        name = _NAMES[asked][1]
+                _NAMES[place] = time.monotonic() + SILENT, error
+        _, name = _NAMES[place]
         if isinstance(name, str):
-            with answers_database(self.answers) as kept:
-                keep_answer(kept, self._place_of_name(), Answer(name))
+            with answers_database(self.answers) as database:
+                keep_answer(database, self._place_of_name(), Answer(name))
             return name
         before = self._named_before()
         if before is None:
@@ -189,45 +197,59 @@ class ServedModel(Component):
 
     def _named_before(self) -> str | None:
         """The name that the server gave when it was asked last; None where it never was."""
-        known = kept_before(self.answers, self._place_of_name())
-        return None if known is None else known.text
+        answer = kept_before(self.answers, self._place_of_name())
+        if answer is None:
+            return None
+        return answer.text
 
     def budget(self, n_requests: int, n_characters: int) -> str:
         """Requests on so many characters, and their tokens, of four characters each, at most.
 
         Raises ConfigError when these, and a reminder for each, are more requests than `max_requests`.
         """
+        with_reminders = 2 * n_requests
         most = self.max_requests
-        if most is not None and 2 * n_requests > most:
+        if most is not None and with_reminders > most:
             raise ConfigError(
-                f"this sweep may send {2 * n_requests:,} requests to {self.base_url} ({n_requests:,}, and a reminder "
+                f"this sweep may send {with_reminders:,} requests to {self.base_url} ({n_requests:,}, and a reminder "
                 f"for each answer that cannot be read), and max_requests is {most:,}: nothing was sent. Raise it, or "
                 "ask for less: limit=N, an explainer with fewer texts, fewer sets."
             )
-        characters = len(self.template.system + self.template.user)
-        read = (n_characters + n_requests * characters) // 4
+        characters_of_prompt = len(self.template.system + self.template.user)
+        tokens_read = (n_characters + n_requests * characters_of_prompt) // 4
+        tokens_written = n_requests * self.max_tokens
         return (
-            f"{n_requests:,} requests and at most as many reminders; without these about {read:,} tokens read and at "
-            f"most {n_requests * self.max_tokens:,} written"
+            f"{n_requests:,} requests and at most as many reminders; without these about {tokens_read:,} tokens read "
+            f"and at most {tokens_written:,} written"
         )
 
     def _body(self, messages: Messages) -> dict[str, Any]:
-        chat = [{"role": role, "content": text} for role, text in messages]
-        settings = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed}
-        more = {"logprobs": True, "top_logprobs": 20} if self.template.score == "expectation" else {}
-        return {"model": self.model, "messages": chat, **settings, **more}
+        """The body of a request, as the server takes it."""
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": role, "content": text} for role, text in messages],
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "seed": self.seed,
+        }
+        if self.template.score == "expectation":
+            body |= {"logprobs": True, "top_logprobs": 20}
+        return body
 
-    def _key_of(self, messages: Messages, turn: int) -> str:
+    def _digest_of(self, messages: Messages, turn: int) -> str:
+        """What the answer to these messages is kept under."""
         return digest([self.served, self._body(messages), turn])
 
     def _remembered(
-        self, kept: sqlite3.Connection, messages: Messages, turn: int, read: Callable[[Answer], ReadReply | None]
+        self, database: sqlite3.Connection, messages: Messages, turn: int, read: Read[ReadReply]
     ) -> Exchange[ReadReply]:
         """What can be read of the answers to messages that are kept."""
         answers: list[Answer] = []
         value = None
-        for _ in range(2):  # the answer, and that to the reminder
-            answer = known_answer(kept, self._key_of(with_reminder(messages, answers), turn))
+        # Twice: for the answer, and for that to the reminder.
+        for _ in range(2):
+            request = self._digest_of(with_reminder(messages, answers), turn)
+            answer = known_answer(database, request)
             if answer is None:
                 break
             answers.append(answer)
@@ -239,15 +261,16 @@ class ServedModel(Component):
     async def _exchanged(
         self,
         asked: Mapping[Item, Messages],
-        kept: sqlite3.Connection,
+        database: sqlite3.Connection,
         turn: int,
-        read: Callable[[Item, Answer], ReadReply | None],
+        read: ReadOfItem[ReadReply],
     ) -> dict[Item, Exchange[ReadReply]]:
         """What the server answers about each item. After a failure no item is begun, and those that are are finished.
 
         Answers are kept as soon as a value is read. MOST_UNREAD items in a row without one are a failure, too: so many
         are a matter of settings.
         """
+        # Backwards, as items are taken from the end.
         waiting = list(asked.items())[::-1]
         exchanges: dict[Item, Exchange[ReadReply]] = {}
 
@@ -255,44 +278,51 @@ class ServedModel(Component):
             while waiting:
                 item, messages = waiting.pop()
                 try:
-                    exchanges[item] = await self._exchange(client, messages, partial(read, item))
-                    self._keep(kept, messages, turn, exchanges[item])
+                    exchange = await self._exchange(client, messages, partial(read, item))
+                    exchanges[item] = exchange
+                    self._keep(database, messages, turn, exchange)
                 except BaseException:
+                    # The other askers begin no item after this.
                     waiting.clear()
                     raise
 
         async with self._client() as client:
-            turns = [ask_in_turn() for _ in range(min(self.concurrency, len(waiting)))]
-            for failure in await asyncio.gather(*turns, return_exceptions=True):
+            n_askers = min(self.concurrency, len(waiting))
+            askers = [ask_in_turn() for _ in range(n_askers)]
+            # Exceptions are returned, so that all askers have ended when the first one is raised.
+            for failure in await asyncio.gather(*askers, return_exceptions=True):
                 if failure is not None:
                     raise failure
         return exchanges
 
-    async def _exchange(
-        self, client: Any, messages: Messages, read: Callable[[Answer], ReadReply | None]
-    ) -> Exchange[ReadReply]:
+    async def _exchange(self, client: Any, messages: Messages, read: Read[ReadReply]) -> Exchange[ReadReply]:
         """One item's answers: the first, and where it cannot be read the one after a reminder."""
         first = await self._reply(client, self._body(messages), answer_in)
         value = read(first)
         if value is not None:
             return Exchange([first], value)
-        second = await self._reply(client, self._body(with_reminder(messages, [first])), answer_in)
+        reminder = with_reminder(messages, [first])
+        second = await self._reply(client, self._body(reminder), answer_in)
         return Exchange([first, second], read(second))
 
-    def _keep(self, kept: sqlite3.Connection, messages: Messages, turn: int, exchange: Exchange[ReadReply]) -> None:
+    def _keep(self, database: sqlite3.Connection, messages: Messages, turn: int, exchange: Exchange[ReadReply]) -> None:
         """Keep the answers of which something was read. Raises UnavailableError where too many in a row were not."""
         place = self._settings_at_server
         if exchange.value is not None:
             _UNREAD_IN_A_ROW[place] = 0
             for number, answer in enumerate(exchange.answers):
-                keep_answer(kept, self._key_of(with_reminder(messages, exchange.answers[:number]), turn), answer)
+                request = with_reminder(messages, exchange.answers[:number])
+                keep_answer(database, self._digest_of(request, turn), answer)
             return
-        _UNREAD_IN_A_ROW[place] = _UNREAD_IN_A_ROW.get(place, 0) + 1
-        if _UNREAD_IN_A_ROW[place] >= MOST_UNREAD:
+        unread = _UNREAD_IN_A_ROW.get(place, 0) + 1
+        _UNREAD_IN_A_ROW[place] = unread
+        if unread >= MOST_UNREAD:
+            # A sweep that is begun again in this process counts anew.
             _UNREAD_IN_A_ROW[place] = 0
+            example = self._example(exchange.answers[-1])
             raise UnavailableError(
                 f"{self.base_url}, model {self.model}: {MOST_UNREAD} answers in a row hold nothing that can be read, "
-                f"for example {self._example(exchange.answers[-1])}. Raise max_tokens where answers are cut; turn off "
+                f"for example {example}. Raise max_tokens where answers are cut; turn off "
                 "the model's thinking, or leave it more of them; score_from=expectation needs a server that sends "
                 f"logprobs (token log probabilities): {SEND_TOKENS}. What was read is kept."
             )
@@ -304,9 +334,10 @@ class ServedModel(Component):
             reasons.append(f"cut at max_tokens={self.max_tokens}")
         if self.template.score == "expectation" and not answer.tokens:
             reasons.append(f"without token log probabilities: {SEND_TOKENS}")
-        key = self._key()
-        example = shown(answer.text.replace(key, "***") if key else answer.text)
-        return f"{example} ({'; '.join(reasons)})" if reasons else example
+        example = shown(self._without_key(answer.text))
+        if not reasons:
+            return example
+        return f"{example} ({'; '.join(reasons)})"
 
     async def _reply(
         self, client: Any, body: Mapping[str, Any], read: Callable[[Any], ReadReply], tries: int = MALFORMED
@@ -316,15 +347,18 @@ class ServedModel(Component):
         import openai
 
         try:
-            # The typed method looks at every field of a body, and takes twice the time.
+            # The client's own limit is for one try; this one is for all of them with their pauses.
             async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
-                return read(await client.post("/chat/completions", body=dict(body), cast_to=object))
+                # The typed method looks at every field of a body, and takes twice the time.
+                reply = await client.post("/chat/completions", body=dict(body), cast_to=object)
+                return read(reply)
         except (openai.APIError, aiohttp.ClientError, TimeoutError) as error:
-            raise UnavailableError(self._said(self._cause(error))) from None
+            raise UnavailableError(self._failure(self._cause(error))) from None
         except NO_REPLY as error:
             if tries > 1:
                 return await self._reply(client, body, read, tries - 1)
-            raise UnavailableError(self._said(f"its answer is none ({type(error).__name__}: {error})")) from None
+            cause = f"its answer is none ({type(error).__name__}: {error})"
+            raise UnavailableError(self._failure(cause)) from None
 
     async def _served_name(self) -> str:
         """The name in the server's list of models, or else, of what it loads on demand, in an answer of one token."""
@@ -335,31 +369,38 @@ class ServedModel(Component):
             quick = client.with_options(max_retries=min(self.retries, LIST_RETRIES))
             try:
                 async with asyncio.timeout((LIST_RETRIES + 1) * self.timeout):
-                    listed = {one.id: one async for one in quick.models.list()}
+                    listed = {model.id: model async for model in quick.models.list()}
             except openai.APIStatusError:
+                # A server without such a list may serve the model all the same.
                 listed = {}
             except (openai.OpenAIError, aiohttp.ClientError, TimeoutError, *NO_REPLY) as error:
+                cause = self._keyless(self._cause(error))
                 raise UnavailableError(
-                    f"{self.base_url}: the server does not list its models ({self._keyless(self._cause(error))}). "
+                    f"{self.base_url}: the server does not list its models ({cause}). "
                     "Start it, or name its address with base_url=URL (up to /v1)."
                 ) from None
             if self.model in listed:
-                return str(getattr(listed[self.model], "root", None) or self.model)
+                # vLLM names the weights of a model as its root.
+                root = getattr(listed[self.model], "root", None)
+                return str(root or self.model)
+            body = self._body((("user", "1"),))
+            body["max_tokens"] = 1
             try:
-                body = self._body((("user", "1"),)) | {"max_tokens": 1}
                 return await self._reply(quick, body, lambda reply: str(reply["model"]))
-            except UnavailableError as error:
-                raise UnavailableError(
-                    f"{self.base_url}: {unknown('model', self.model, listed)}" if listed else str(error)
-                ) from None
+            except UnavailableError:
+                if not listed:
+                    raise
+                raise UnavailableError(f"{self.base_url}: {unknown('model', self.model, listed)}") from None
 
-    def _said(self, what: str) -> str:
-        return f"{self.base_url}, model {self.model}: {self._keyless(what)}. What was read is kept."
+    def _failure(self, cause: str) -> str:
+        """A failure in words: the server, the model, and the cause without the key."""
+        return f"{self.base_url}, model {self.model}: {self._keyless(cause)}. What was read is kept."
 
     def _cause(self, error: BaseException) -> str:
         """Why a request failed: the client calls every lost connection a time-out, and its cause says more."""
         status = getattr(error, "status_code", None)
-        if status in REFUSED:  # what the server says of a key may hold pieces of it, in whatever form
+        # What the server says of a key may hold pieces of it, in whatever form.
+        if status in REFUSED:
             return f"Error code: {status}, the server does not take the key; set {self.key_variable}"
         return str(error.__cause__ or "") or str(error) or type(error).__name__
 
@@ -368,16 +409,22 @@ class ServedModel(Component):
 
     def _keyless(self, text: str) -> str:
         """A text of the server or the client in one printable line, without the key."""
+        return shown(self._without_key(text), 300).strip("'\"")
+
+    def _without_key(self, text: str) -> str:
         key = self._key()
-        return shown(text.replace(key, "***") if key else text, 300).strip("'\"")
+        # Every text holds the empty key.
+        return text.replace(key, "***") if key else text
 
     def _client(self) -> Any:
+        """The client. Raises UnavailableError without its packages, and for a key that no header can hold."""
         key = self._key() or "none"
+        # The key is sent in a header, which holds printable ASCII only.
         if not (key.isascii() and key.isprintable()):
             raise UnavailableError(f"{self.key_variable}: the key holds characters that no key has; set it again.")
         try:
             return limited_client(
-                self.base_url, key=key, timeout=self.timeout, retries=self.retries, in_words=self._said
+                self.base_url, key=key, timeout=self.timeout, retries=self.retries, in_words=self._failure
             )
         except (ImportError, AttributeError, RuntimeError) as error:
             raise UnavailableError(

@@ -55,15 +55,23 @@ class ErrorSpans(ServedModel, Explainer):
 
     def explain(self, items: Sequence[Item], words: PairWords) -> list[Mapping[Role, Floats]]:
         spans = self.read(items, _spans)
-        return [_attributions(item, found, words) for item, found in zip(items, spans, strict=True)]
+        attributions = []
+        for item, item_spans in zip(items, spans, strict=True):
+            attributions.append(_attributions(item, item_spans, words))
+        return attributions
 
 
-def _attributions(item: Item, spans: SpansByRole | None, words: PairWords) -> dict[Role, Floats]:
+def _attributions(item: Item, spans: SpansByRole | None, words: PairWords) -> Mapping[Role, Floats]:
     """float64[words] by role; NaN without an answer."""
     attributions = {}
     for role, text in item.texts().items():
-        shares = shares_of_spans(text, (spans or {}).get(role, ()), words.words(role, text))[:-1]
-        attributions[role] = np.full(len(shares), np.nan) if spans is None else shares
+        text_words = words.words(role, text)
+        if spans is None:
+            attributions[role] = np.full(len(text_words), np.nan)
+        else:
+            shares = shares_of_spans(text, spans.get(role, ()), text_words)
+            # The last share is of errors that touch no word.
+            attributions[role] = shares[:-1]
     return attributions
 
 
@@ -74,13 +82,27 @@ def _spans(item: Item, answer: Answer) -> SpansByRole | None:
         return None
     spans: dict[Role, list[ErrorSpan]] = {}
     for error in errors:
-        part, severity = (error.get("part"), error.get("severity")) if isinstance(error, dict) else (None, None)
-        if not isinstance(part, str) or not isinstance(severity, str) or severity.lower() not in WEIGHTS:
+        if not isinstance(error, dict):
             return None
-        roles: tuple[Role, ...] = ("hypothesis", "source")
-        role = next((role for role in roles if part and part in (item.texts().get(role) or "")), None)
-        if role is None:
+        part = error.get("part")
+        severity = error.get("severity")
+        if not isinstance(part, str) or not isinstance(severity, str):
+            return None
+        severity = severity.lower()
+        role = _role_of(part, item)
+        if role is None or severity not in WEIGHTS:
             return None
         start = item.text(role).find(part)
-        spans.setdefault(role, []).append(ErrorSpan(start, start + len(part), severity.lower()))
+        span = ErrorSpan(start, start + len(part), severity)
+        spans.setdefault(role, []).append(span)
     return spans
+
+
+def _role_of(part: str, item: Item) -> Role | None:
+    """The text that has this part, the hypothesis before the source; None for neither, and for no part."""
+    texts = item.texts()
+    roles: tuple[Role, ...] = ("hypothesis", "source")
+    for role in roles:
+        if part and part in texts.get(role, ""):
+            return role
+    return None

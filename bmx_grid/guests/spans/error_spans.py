@@ -39,24 +39,40 @@ class SpanFindings:
 
 def compute(given: Given) -> SpanFindings:
     """What the tables of spans say."""
-    spans = given.rows("spans", SpanRow) if "spans" in given.frames else None
-    free = given.rows("error_free", ErrorFreeRow) if "error_free" in given.frames else None
-    undefined = {row.pair for row in free or () if row.n_error_free in (0, row.n_segments)}
-    return SpanFindings(spans, list(_in_words(spans or ())), free, None if free is None else len(undefined))
+    spans: Sequence[SpanRow] | None = None
+    if "spans" in given.frames:
+        spans = given.rows("spans", SpanRow)
+    error_free: Sequence[ErrorFreeRow] | None = None
+    n_undefined: int | None = None
+    if "error_free" in given.frames:
+        error_free = given.rows("error_free", ErrorFreeRow)
+        undefined = {row.pair for row in error_free if row.n_error_free in (0, row.n_segments)}
+        n_undefined = len(undefined)
+    return SpanFindings(spans, list(_in_words(spans or ())), error_free, n_undefined)
 
 
 def _in_words(rows: Sequence[SpanRow]) -> Iterator[str]:
-    for (*pair, gold, measure), of_gold in rows_by(rows, lambda row: (*row.pair, row.gold, row.measure)).items():
-        best: dict[bool, SpanRow] = {}
-        for row in sorted(of_gold, key=lambda row: highest_first(row.f1.value)):
-            if math.isfinite(row.f1.value):
-                best.setdefault(row.kind == HUMAN, row)
-        if False in best:
-            ceiling = f"; people reach {best[True].f1:.3f} ({written(best[True].explainer)})" if True in best else ""
-            yield (
-                f"{setting_label(*pair)}, {measure} against {written(gold)}: the best F1 is {best[False].f1:.3f} "
-                f"({written(best[False].explainer)}){ceiling}."
-            )
+    groups = rows_by(rows, lambda row: (*row.pair, row.gold, row.measure))
+    for (dataset, language_pair, gold, measure), group in groups.items():
+        best = _best([row for row in group if row.kind != HUMAN])
+        if best is None:
+            continue
+        label = setting_label(dataset, language_pair)
+        sentence = f"{label}, {measure} against {written(gold)}: the best F1 is {_f1_in_words(best)}"
+        best_person = _best([row for row in group if row.kind == HUMAN])
+        if best_person is not None:
+            sentence += f"; people reach {_f1_in_words(best_person)}"
+        yield f"{sentence}."
+
+
+def _best(rows: Sequence[SpanRow]) -> SpanRow | None:
+    """The row with the highest F1, of equal ones the first; None without a defined one."""
+    defined = [row for row in rows if math.isfinite(row.f1.value)]
+    return max(defined, key=lambda row: row.f1.value, default=None)
+
+
+def _f1_in_words(row: SpanRow) -> str:
+    return f"{row.f1:.3f} ({written(row.explainer)})"
 
 
 def tables(result: SpanFindings) -> Iterator[Table]:
@@ -88,6 +104,8 @@ def tables(result: SpanFindings) -> Iterator[Table]:
             Column("n_error_free", "error-free"),
             Column("n_segments", "of segments"),
         )
-        pairs = counted(result.undefined_pairs or 0, "language pair")
-        notes = [f"Undefined in {pairs}.", OF_ERROR_FREE] if result.undefined_pairs else [OF_ERROR_FREE]
+        notes = [OF_ERROR_FREE]
+        if result.undefined_pairs:
+            pairs = counted(result.undefined_pairs, "language pair")
+            notes.insert(0, f"Undefined in {pairs}.")
         yield Table.of("error_free", "Error-free segments", result.error_free, columns, notes, by=PAIR, names=6)

@@ -57,7 +57,9 @@ class SpansEvaluation(Evaluation):
     seed: int = identity(0)
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
-        return "" if self.gold else "compares spans with those of evaluation.spans.gold, which names no file"
+        if self.gold:
+            return ""
+        return "compares spans with those of evaluation.spans.gold, which names no file"
 
     def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
         """Agreement of each explainer in its first setting, of people in the first of all; detection in each."""
@@ -71,11 +73,11 @@ class SpansEvaluation(Evaluation):
         explained = _explained(settings)
         for name, gold in golds.items():
             for place, ratings in explained.items():
-                row = self._rows(settings[place], name, settings[place].explainer_name, "explainer", ratings, gold)
-                results[place]["spans"] += row
+                setting = settings[place]
+                rows = self._rows(setting, name, setting.explainer_name, "explainer", ratings, gold)
+                results[place]["spans"] += rows
             for other, ratings in golds.items():
                 results[0]["spans"] += self._rows(first, name, other, "human", ratings, gold)
-        for name, gold in golds.items():
             for place, setting in enumerate(settings):
                 results[place]["error_free"] += self._error_free(setting, name, gold, explained.get(place))
         return results
@@ -84,8 +86,9 @@ class SpansEvaluation(Evaluation):
         """The spans of a file; None where it has none of the language pair."""
         option = Imported(name=name, file=path, language_pairs=(segments.language_pair,), extra=self.extra)
         try:
-            (found,) = option.paths(segments).values()
-            file = read_spans(found)
+            (path_found,) = option.paths(segments).values()
+            file = read_spans(path_found)
+            # A file that names the language pair of its rows need not be of this pair alone.
             if "language_pair" in file.rows:
                 option = replace(option, language_pairs=())
             return ratings_of(file, segments, option)
@@ -96,26 +99,42 @@ class SpansEvaluation(Evaluation):
         self, setting: Finished, gold_name: str, judge: str, kind: str, judged: Ratings, gold: Ratings
     ) -> Iterator[SpanRow]:
         """A row per measure; none where no segment was judged by both. A file with itself: its annotators."""
-        sums: dict[str, list[Floats]] = {CHARACTERS: [], MPP: []}
+        characters: list[Floats] = []
+        matches: list[Floats] = []
         places = []
         for place, segment in enumerate(setting.segments.segments):
-            for rater, predicted in judged[place]:
-                for other, true in gold[place]:
+            n_characters = len(segment.hypothesis)
+            for rater, predicted_spans in judged[place]:
+                predicted = _array(predicted_spans)
+                for other, true_spans in gold[place]:
+                    # An annotator is not compared with their own spans.
                     if judged is gold and rater == other:
                         continue
-                    both = (_array(predicted), _array(true))
-                    sums[CHARACTERS].append(character_sums(len(segment.hypothesis), *both))
-                    sums[MPP].append(span_sums(*both))
+                    true = _array(true_spans)
+                    characters.append(character_sums(n_characters, predicted, true))
+                    matches.append(span_sums(predicted, true))
                     places.append(place)
         if not places:
             return
         clusters = np.asarray(setting.clusters)[places]
-        for measure, of_measure in sums.items():
-            drawn = {"resamples": self.resamples, "seed": self.seed}
-            values, ends = agreement_with_interval(np.array(of_measure), clusters, **drawn)
+        n_segments = len(set(places))
+        for measure, sums in ((CHARACTERS, characters), (MPP, matches)):
+            values, (low, high) = agreement_with_interval(
+                np.array(sums), clusters, resamples=self.resamples, seed=self.seed
+            )
             precision, recall, f1 = values.tolist()
-            names = ("none", judge, gold_name, kind, measure)
-            yield SpanRow(*names, Estimate(f1, *ends), precision, recall, len(set(places)), len(places))
+            yield SpanRow(
+                metric="none",
+                explainer=judge,
+                gold=gold_name,
+                kind=kind,
+                measure=measure,
+                f1=Estimate(f1, low, high),
+                precision=precision,
+                recall=recall,
+                n_segments=n_segments,
+                n_comparisons=len(places),
+            )
 
     def _error_free(self, setting: Finished, name: str, gold: Ratings, spans: Ratings | None) -> Iterator[ErrorFreeRow]:
         """A row per point of the metric, and of the explainer; none without a score of the whole segment."""
@@ -123,33 +142,42 @@ class SpansEvaluation(Evaluation):
         if human_name is None:
             return
         human = setting.segments.judgements.scores[human_name]
-        unmarked = np.array([not any(marked for _, marked in raters) for raters in gold])
-        judged = np.isfinite(human) & np.array([bool(raters) for raters in gold])
-        is_free = judged & unmarked & (human >= self.error_free_least)
+        clusters = np.asarray(setting.clusters)
+        judged = np.isfinite(human) & _is_judged(gold)
+        is_free = judged & ~_is_marked(gold) & (human >= self.error_free_least)
+        is_bad = ~is_free
         for point, scores in setting.points.items():
             known = judged & np.isfinite(scores)
-            cluster = np.asarray(setting.clusters)[known]
-            truth = _labels(~is_free[known])
+            # Words of one per text: the measures of words are then measures of segments.
+            truth = _labels(is_bad[known])
             rows = Ragged.from_rows(setting.direction * scores[known][:, None])
-            called, labelled = cross_fitted_labels(truth, rows, cluster, folds=FOLDS, seed=self.seed)
-            yield self._detected(name, human_name, point, truth.bad, called.bad, labelled, cluster)
+            called, labelled = cross_fitted_labels(truth, rows, clusters[known], folds=FOLDS, seed=self.seed)
+            yield self._detected(name, human_name, point, truth.bad, called.bad, labelled, clusters[known])
         if spans is not None:
-            known = judged & np.array([bool(raters) for raters in spans])
-            marked = np.array([any(found for _, found in raters) for raters in spans])
-            everyone = np.ones(int(known.sum()), dtype=np.bool_)
-            cluster = np.asarray(setting.clusters)[known]
-            yield self._detected(name, human_name, NO_SPAN, ~is_free[known], marked[known], everyone, cluster)
+            known = judged & _is_judged(spans)
+            called_bad = _is_marked(spans)[known]
+            # Spans need no threshold: no segment is without a label.
+            labelled = np.ones(len(called_bad), dtype=np.bool_)
+            yield self._detected(name, human_name, NO_SPAN, is_bad[known], called_bad, labelled, clusters[known])
 
     def _detected(
         self, gold: str, human_name: str, point: str, bad: Flags, called: Flags, labelled: Flags, cluster: Any
     ) -> ErrorFreeRow:
         sums = statistics(_labels(bad[labelled]), _labels(called[labelled]))
-        drawn = {"resamples": self.resamples, "seed": self.seed}
-        mcc, low, high, *_ = label_measures(sums, cluster[labelled], **drawn)["mcc"]
-        counts = (len(bad), int((~bad).sum()), int((~labelled).sum()))
-        return ErrorFreeRow(gold, human_name, point, Estimate(mcc, low, high), *counts)
+        measures = label_measures(sums, cluster[labelled], resamples=self.resamples, seed=self.seed)
+        mcc, low, high, *_ = measures["mcc"]
+        return ErrorFreeRow(
+            gold=gold,
+            human_name=human_name,
+            point=point,
+            mcc=Estimate(mcc, low, high),
+            n_segments=len(bad),
+            n_error_free=int((~bad).sum()),
+            n_unlabelled=int((~labelled).sum()),
+        )
 
     def _human(self, setting: Finished) -> str | None:
+        """The name of the human score that tells error-free segments; None where there is none."""
         names = setting.segments.judgements.aspects
         if self.error_free_human is None:
             return next((name for name in names if name.lower().startswith("esa")), None)
@@ -173,11 +201,29 @@ def _explained(settings: Sequence[Finished]) -> dict[int, Ratings]:
 
 
 def _array(spans: TextSpans) -> Ints:
-    """int64[n, 3] of `measures.spans`."""
-    rows = [(span.start, span.end, span.severity in SEVERE) for span in spans if span.severity != "neutral"]
+    """int64[n, 3] start, end and whether it is severe, of spans that are not neutral."""
+    rows = []
+    for span in spans:
+        if span.severity != "neutral":
+            rows.append((span.start, span.end, span.severity in SEVERE))
+    # Without spans, too, there are three columns.
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def _is_judged(ratings: Ratings) -> Flags:
+    """bool[N] whether anybody judged a segment."""
+    return np.array([len(raters) > 0 for raters in ratings], dtype=np.bool_)
+
+
+def _is_marked(ratings: Ratings) -> Flags:
+    """bool[N] whether anybody marked a span in a segment."""
+    is_marked = np.zeros(len(ratings), dtype=np.bool_)
+    for segment, raters in enumerate(ratings):
+        is_marked[segment] = any(spans for _, spans in raters)
+    return is_marked
 
 
 def _labels(bad: Flags) -> Labels:
     """A label per text."""
-    return Labels(bad, np.arange(len(bad) + 1, dtype=np.int64))
+    offsets = np.arange(len(bad) + 1, dtype=np.int64)
+    return Labels(bad, offsets)

@@ -35,13 +35,16 @@ class SharedTask:
 
 def compute(given: Given) -> SharedTask:
     """What the tables of shared tasks say."""
-    known = set(given.frames)
-    return SharedTask(
-        task_ranking=given.rows("task_ranking", TaskRank) if "task_ranking" in known else None,
-        task_scores=given.rows("task_scores", TaskScore) if "task_scores" in known else None,
-        human_ranking=given.rows("human_ranking", HumanRank) if "human_ranking" in known else None,
-        outliers=given.rows("outliers", WithoutOutliers) if "outliers" in known else None,
-    )
+    row_types = {
+        "task_ranking": TaskRank,
+        "task_scores": TaskScore,
+        "human_ranking": HumanRank,
+        "outliers": WithoutOutliers,
+    }
+    rows: dict[str, Any] = {}
+    for name, row_type in row_types.items():
+        rows[name] = given.rows(name, row_type) if name in given.frames else None
+    return SharedTask(**rows)
 
 
 def tables(result: SharedTask) -> Iterator[Table]:
@@ -59,8 +62,8 @@ def tables(result: SharedTask) -> Iterator[Table]:
 def _of_tasks(ranking: Sequence[TaskRank]) -> Table:
     ranking = sorted(ranking, key=lambda row: highest_first(row.value))
     columns = ("metric", Column("value", "mean", ".3f"), Column("rank", form=".0f"))
-    left = ranking[0].n_left_out
-    notes = [f"Tasks: {ranking[0].tasks}; left out, as undefined or not of every metric: {left}.", OF_TASKS]
+    best = ranking[0]
+    notes = [f"Tasks: {best.tasks}; left out, as undefined or not of every metric: {best.n_left_out}.", OF_TASKS]
     return Table.of("task_ranking", "One ranking over all tasks", ranking, columns, notes, by=["rank"], brief=True)
 
 
@@ -85,28 +88,39 @@ def _each_task(scores: Sequence[TaskScore], ranking: Sequence[TaskRank]) -> Tabl
     by_metric: dict[str, dict[str, float]] = {}
     for row in scores:
         name = f"{row.language_pair} {row.statistic}"
-        name = f"{row.dataset} {name}" if several_sets else name
+        if several_sets:
+            name = f"{row.dataset} {name}"
         weights[name] = row.weight
-        by_metric.setdefault(row.metric, {})[name] = row.value
-    nothing = dict.fromkeys(weights, math.nan)
-    rows = [
-        MetricInTasks(metric, means.get(metric, math.nan), nothing | of_metric)
-        for metric, of_metric in by_metric.items()
-    ]
+        values = by_metric.setdefault(row.metric, {})
+        values[name] = row.value
+    undefined = dict.fromkeys(weights, math.nan)
+    rows = []
+    for metric, values in by_metric.items():
+        mean = means.get(metric, math.nan)
+        rows.append(MetricInTasks(metric, mean, undefined | values))
     rows.sort(key=lambda row: (highest_first(row.mean), row.metric))
     columns = ("metric", Column("mean", form=".3f"), *(Column(name, form=".3f") for name in weights))
-    notes = [f"Weights: {', '.join(f'{name} {weight:.3g}' for name, weight in weights.items())}."]
+    weights_in_words = ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
+    notes = [f"Weights: {weights_in_words}."]
     return Table.of("task_scores", "Every task", rows, columns, notes, names=1)
 
 
 def _of_outliers(outliers: Sequence[WithoutOutliers]) -> Iterator[Table]:
     """Each metric once, whatever its explainer, where there are outliers."""
-    rows = first_by([row for row in outliers if row.n_outliers > 0], lambda row: row.metric_alone)
-    if rows:
-        r = (Column("pearson", "r", ".3f"), Column("pearson_without", "r without them", ".3f"))
-        columns = (*PAIR, "metric", Column("systems", "outliers"), Column("n_systems", "systems"), *r)
-        title = "System level without outliers"
-        yield Table.of("outliers", title, list(rows.values()), columns, [OF_OUTLIERS], by=PAIR, names=4)
+    with_outliers = [row for row in outliers if row.n_outliers > 0]
+    rows = list(first_by(with_outliers, lambda row: row.metric_alone).values())
+    if not rows:
+        return
+    columns = (
+        *PAIR,
+        "metric",
+        Column("systems", "outliers"),
+        Column("n_systems", "systems"),
+        Column("pearson", "r", ".3f"),
+        Column("pearson_without", "r without them", ".3f"),
+    )
+    title = "System level without outliers"
+    yield Table.of("outliers", title, rows, columns, [OF_OUTLIERS], by=PAIR, names=4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,10 +133,11 @@ class ShownRank(HumanRank):
 
 def _of_people(pair: tuple[str, str], ranks: Sequence[HumanRank]) -> Table:
     ranks = sorted(ranks, key=lambda row: (row.cluster, row.rank_low, row.rank_high, highest_first(row.human)))
-    rows = [
-        ShownRank(**vars(row), range=f"{row.rank_low}-{row.rank_high}", far="outlier" if row.outlier else "")
-        for row in ranks
-    ]
+    rows = []
+    for row in ranks:
+        rank_range = f"{row.rank_low}-{row.rank_high}"
+        far = "outlier" if row.outlier else ""
+        rows.append(ShownRank(**vars(row), range=rank_range, far=far))
     columns = ("system", "range", Column("far", "outlier"), Column("human", "human score", ".3f"), "wins", "losses")
     title = f"{setting_label(*pair)}: systems ranked by people"
     stem = file_stem(f"people_{'_'.join(pair)}")

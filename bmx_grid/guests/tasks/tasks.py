@@ -66,32 +66,30 @@ class Task:
     @property
     def n_system_pairs(self) -> int:
         """How many pairs of systems are judged; of scores of systems."""
-        judged = next(iter(self.scores.values())).human
-        return math.comb(int(np.isfinite(judged).sum()), 2)
+        human = next(iter(self.scores.values())).human
+        n_systems = int(np.isfinite(human).sum())
+        return math.comb(n_systems, 2)
 
-    def of_two(self, one: str, other: str) -> Task:
+    def of_two(self, metric: str, other: str) -> Task:
         """The same task for two of its metrics."""
-        return replace(self, scores={name: self.scores[name] for name in (one, other)})
+        return replace(self, scores={name: self.scores[name] for name in (metric, other)})
 
-    def drawn(self, one: str, other: str, resamples: int, seed: int) -> Drawn:
+    def drawn(self, metric: str, other: str, resamples: int, seed: int) -> Drawn:
         """The statistic of two metrics, with swaps of their difference; a correlation r counts as (1 + r) / 2."""
-        scores = replace(self.scores[one], y=self.scores[other].x)
-        how: dict[str, Any] = {"resamples": resamples, "seed": seed, "bootstrap": False}
+        scores = replace(self.scores[metric], y=self.scores[other].x)
+        options: dict[str, Any] = {"resamples": resamples, "seed": seed, "bootstrap": False}
         if self.statistic == "pairwise_accuracy":
-            return drawn_agreement("pairwise_accuracy", scores, unit="systems", **how)
+            return drawn_agreement("pairwise_accuracy", scores, unit="systems", **options)
         if self.statistic == "acc_eq" or self.statistic == "spa":
-            return drawn_agreement(self.statistic, scores, **how)
-        within = self.statistic == "document_kendall"
-        drawn = drawn_correlations(
-            scores.x,
-            scores.y,
-            scores.human,
-            scores.cluster,
-            group=self.documents if within else None,
-            statistic="kendall" if within else "pearson",
-            **how,
-        )
-        return drawn._replace(x=(1 + drawn.x) / 2, y=(1 + drawn.y) / 2, swapped=drawn.swapped / 2)
+            return drawn_agreement(self.statistic, scores, **options)
+        options["statistic"] = "pearson"
+        if self.statistic == "document_kendall":
+            options |= {"statistic": "kendall", "group": self.documents}
+        drawn = drawn_correlations(scores.x, scores.y, scores.human, scores.cluster, **options)
+        # Swaps hold differences, of which the 1 is gone.
+        x = (1 + drawn.x) / 2
+        y = (1 + drawn.y) / 2
+        return drawn._replace(x=x, y=y, swapped=drawn.swapped / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,39 +130,57 @@ class TasksEvaluation(Evaluation):
                 raise ConfigError(f"tasks.weights.{name} is {weight}; write a number of 0 or more.")
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
-        return "" if any(len(of.systems) > 1 for of in sets) else "ranks systems, and no data set names several"
+        if any(len(segments.systems) > 1 for segments in sets):
+            return ""
+        return "ranks systems, and no data set names several"
 
     def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
         """Systems as people rank them and outliers, and of the first setting its `tasks`."""
         results: list[dict[str, Any]] = [{"tasks": []} for _ in settings]
         if len(settings[0].segments.systems) < 2:
             return results
-        alone = [of_metric[0] for of_metric in grouped(settings, OF_METRIC)]
         results[0]["human_ranking"] = list(_human_ranking(settings[0]))
-        for place in alone:
+        # The metric alone is the same in all of its settings: its first one stands for it.
+        first_places = [places[0] for places in grouped(settings, OF_METRIC)]
+        for place in first_places:
             results[place]["outliers"] = [_without_outliers(settings[place])]
-        for statistic in self.statistics:
-            results[0]["tasks"].append(self._task([settings[place] for place in alone], statistic))
+        metrics = [settings[place] for place in first_places]
+        results[0]["tasks"] = [self._task(metrics, statistic) for statistic in self.statistics]
         return results
 
     def _task(self, settings: Sequence[Finished], statistic: TaskStatistic) -> Task:
         """A statistic of these metrics on their language pair."""
         first = settings[0]
-        weight = math.prod(self.weights.get(name, 1.0) for name in (*first.pair, statistic))
+        names = (*first.pair, statistic)
+        weight = math.prod(self.weights.get(name, 1.0) for name in names)
         scores = {setting.metric_name: _scores(setting, statistic) for setting in settings}
-        return Task(*first.pair, statistic, weight, scores, first.codes.documents)
+        return Task(*names, weight, scores, first.codes.documents)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
         """With one ranking over the tasks of all language pairs."""
         results = super().evaluate(settings, each)
-        tasks = self._by_pairs(list(itertools.chain.from_iterable(result.pop("tasks") for result in results)))
+        all_tasks: list[Task] = []
+        for result in results:
+            all_tasks += result.pop("tasks")
+        tasks = self._by_pairs(all_tasks)
+        # Backwards, so that the first setting of a metric stays.
         first_of = {setting.metric_name: place for place, setting in reversed(list(enumerate(settings)))}
         values = {task.name: self._values(task) for task in tasks}
         for task in tasks:
             for metric, value in values[task.name].items():
-                correlation = 2 * value - 1 if task.statistic in FROM_MINUS_ONE else value
-                row = TaskScore(task.dataset, task.language_pair, ALONE, task.statistic, correlation, task.weight)
-                results[first_of[metric]].setdefault("task_scores", []).append(row)
+                # The table has correlations as they are, from -1 to 1.
+                if task.statistic in FROM_MINUS_ONE:
+                    value = 2 * value - 1
+                row = TaskScore(
+                    dataset=task.dataset,
+                    language_pair=task.language_pair,
+                    explainer=ALONE,
+                    statistic=task.statistic,
+                    value=value,
+                    weight=task.weight,
+                )
+                result = results[first_of[metric]]
+                result.setdefault("task_scores", []).append(row)
         for metric, rank in self._ranking(tasks, values, list(first_of), each):
             results[first_of[metric]]["task_ranking"] = [rank]
         return results
@@ -174,14 +190,16 @@ class TasksEvaluation(Evaluation):
         weighed = []
         for task in tasks:
             if task.statistic in self.pooled:
-                alike = [other.n_system_pairs for other in tasks if other.statistic == task.statistic]
-                share = task.n_system_pairs / max(sum(alike), 1)
-                task = replace(task, weight=task.weight * share * len(alike))
+                n_pairs = [other.n_system_pairs for other in tasks if other.statistic == task.statistic]
+                share = task.n_system_pairs / max(sum(n_pairs), 1)
+                # Times the number of these tasks: equal weights keep their sum.
+                task = replace(task, weight=task.weight * share * len(n_pairs))
             weighed.append(task)
         return weighed
 
     def _values(self, task: Task) -> dict[str, float]:
         """The statistic of each metric, from 0 to 1."""
+        # A metric drawn with itself and without resamples: its statistic.
         return {metric: task.drawn(metric, metric, 0, self.seed).x for metric in task.scores}
 
     def _ranking(
@@ -189,38 +207,57 @@ class TasksEvaluation(Evaluation):
     ) -> Iterator[tuple[str, TaskRank]]:
         """The row of each metric; none without a task that all metrics have."""
         shared = []
+        weights = []
+        table = []
         for task in tasks:
-            of_metrics = [values[task.name].get(metric, math.nan) for metric in metrics]
-            if task.weight > 0 and np.isfinite(of_metrics).all():
+            task_values = [values[task.name].get(metric, math.nan) for metric in metrics]
+            if task.weight > 0 and np.isfinite(task_values).all():
                 shared.append(task)
+                weights.append(task.weight)
+                table.append(task_values)
         if not shared or len(metrics) < 2:
             return
-        weights = [task.weight for task in shared]
-        table = []
-        for task in shared:
-            table.append([values[task.name][metric] for metric in metrics])
         means = np.average(table, axis=0, weights=weights).tolist()
         pairs = list(itertools.combinations(range(len(metrics)), 2))
         work = []
-        for one, other in pairs:
-            names = metrics[one], metrics[other]
-            work.append((*names, [task.of_two(*names) for task in shared]))
+        for place, other_place in pairs:
+            metric = metrics[place]
+            other = metrics[other_place]
+            # A worker process is sent the scores of two metrics, not of all.
+            work.append((metric, other, [task.of_two(metric, other) for task in shared]))
         p_of = dict(zip(pairs, each(self._p_of, work), strict=True))
-        counts = ", ".join(task.name for task in shared), len(shared), len(tasks) - len(shared)
-        for metric, value, rank in zip(metrics, means, significance_ranks(means, p_of), strict=True):
-            yield metric, TaskRank(ALL, ALL, ALONE, value, rank, *counts)
+        ranks = significance_ranks(means, p_of)
+        names = ", ".join(task.name for task in shared)
+        n_left_out = len(tasks) - len(shared)
+        for metric, mean, rank in zip(metrics, means, ranks, strict=True):
+            row = TaskRank(
+                dataset=ALL,
+                language_pair=ALL,
+                explainer=ALONE,
+                value=mean,
+                rank=rank,
+                tasks=names,
+                n_tasks=len(shared),
+                n_left_out=n_left_out,
+            )
+            yield metric, row
 
     def _p_of(self, work: tuple[str, str, Sequence[Task]]) -> float:
         """p of the difference of the weighted means of two metrics over tasks."""
-        one, other, tasks = work
+        metric, other, tasks = work
         gaps = []
         swapped = []
         for task in tasks:
-            drawn = task.drawn(one, other, self.resamples, self.seed)
+            drawn = task.drawn(metric, other, self.resamples, self.seed)
             gaps.append(drawn.x - drawn.y)
-            swapped.append(drawn.swapped if len(drawn.swapped) else np.full(self.resamples, math.nan))
+            swaps = drawn.swapped
+            # Without swaps in one task, the mean over tasks has none: NaN counts as extreme.
+            if not len(swaps):
+                swaps = np.full(self.resamples, math.nan)
+            swapped.append(swaps)
         weights = [task.weight for task in tasks]
-        return p_of_swaps(float(np.average(gaps, weights=weights)), np.average(swapped, axis=0, weights=weights))
+        difference = float(np.average(gaps, weights=weights))
+        return p_of_swaps(difference, np.average(swapped, axis=0, weights=weights))
 
 
 def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
@@ -228,31 +265,52 @@ def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
     if statistic not in OF_SYSTEM_SCORES:
         return turned(setting, BASE, "segment", statistic)
     scores = turned(setting, BASE, "system", "pearson")
-    one_item = np.zeros(len(scores.human), dtype=np.int64)
-    if statistic == "pairwise_accuracy":
-        return replace(scores, cluster=one_item, system=scores.cluster, item=one_item)
-    return scores
+    if statistic != "pairwise_accuracy":
+        return scores
+    # An agreement compares the systems of an item: here all of them are of one.
+    same_item = np.zeros(len(scores.human), dtype=np.int64)
+    return replace(scores, cluster=same_item, system=scores.cluster, item=same_item)
 
 
 def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
     """A row per system, by its segments' primary human scores."""
     codes = setting.codes
-    human = setting.segments.human_scores
-    name = setting.segments.judgements.primary
-    level = SystemLevel(setting, BASE, name)
-    far = outliers(level.human)
-    found = ranges_by_wins(codes.table(human))
-    for at, system in enumerate(codes.names):
-        wins, losses, low, high, cluster = found[:, at].tolist()
+    human_name = setting.segments.judgements.primary
+    human = SystemLevel(setting, BASE, human_name).human
+    is_outlier = outliers(human).tolist()
+    table = codes.table(setting.segments.human_scores)
+    ranges = ranges_by_wins(table).T.tolist()
+    for place, system in enumerate(codes.names):
+        wins, losses, low, high, cluster = ranges[place]
         yield HumanRank(
-            "none", ALONE, name, system, float(level.human[at]), wins, losses, low, high, cluster, bool(far[at])
+            metric="none",
+            explainer=ALONE,
+            human_name=human_name,
+            system=system,
+            human=float(human[place]),
+            wins=wins,
+            losses=losses,
+            rank_low=low,
+            rank_high=high,
+            cluster=cluster,
+            outlier=is_outlier[place],
         )
 
 
 def _without_outliers(setting: Finished) -> WithoutOutliers:
+    """Pearson's r of a metric's and people's system scores, and the same without the outliers among them."""
     level = SystemLevel(setting, BASE, setting.segments.judgements.primary)
     known = np.isfinite(level.scores) & np.isfinite(level.human)
-    far = known & outliers(level.human)
-    with_all, without = (correlate("pearson", level.scores[rows], level.human[rows]) for rows in (known, known & ~far))
-    names = ", ".join(name for name, is_far in zip(level.names, far.tolist(), strict=True) if is_far)
-    return WithoutOutliers(ALONE, names, int(known.sum()), int(far.sum()), with_all, without)
+    is_outlier = known & outliers(level.human)
+    rest = known & ~is_outlier
+    pearson = correlate("pearson", level.scores[known], level.human[known])
+    pearson_without = correlate("pearson", level.scores[rest], level.human[rest])
+    names = [level.names[place] for place in np.flatnonzero(is_outlier)]
+    return WithoutOutliers(
+        explainer=ALONE,
+        systems=", ".join(names),
+        n_systems=int(known.sum()),
+        n_outliers=len(names),
+        pearson=pearson,
+        pearson_without=pearson_without,
+    )
