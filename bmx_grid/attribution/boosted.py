@@ -48,10 +48,10 @@ def as_arrays(explanations: Sequence[Explanation]) -> AttributionSet:
     """Base scores and attributions of n explained items."""
     base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
     roles = explanations[0].attributions if explanations else ()
-    rows = {}
+    by_role = {}
     for role in roles:
-        rows[role] = Ragged.from_rows(explanation.attributions[role] for explanation in explanations)
-    return AttributionSet(base, rows)
+        by_role[role] = Ragged.from_rows(explanation.attributions[role] for explanation in explanations)
+    return AttributionSet(base, by_role)
 
 
 LOWER = "lower scores are better, and boosts are made for metrics whose higher scores are; use it without an explainer."
@@ -84,7 +84,8 @@ class BoostedMetric(Metric):
         super().__post_init__()
         check_seed(self.seed)
         checked = GridSpec((self.p,), (self.w,), self.side, self.aggregation)
-        object.__setattr__(self, "p", checked.p[0] + 0.0)  # floats, without -0.0: one identity for one number
+        # floats, without -0.0: one identity for one number
+        object.__setattr__(self, "p", checked.p[0] + 0.0)
         object.__setattr__(self, "w", checked.w[0] + 0.0)
         if not self.metric.higher_is_better:
             raise ConfigError(f"{type(self.metric).__name__}: {LOWER}")
@@ -110,8 +111,11 @@ class BoostedMetric(Metric):
         )
 
     def fingerprint(self) -> dict[str, Any]:
+        fields = super().fingerprint()
         # JSON has no infinity, and the extremes are powers like any other.
-        return {**super().fingerprint(), "p": repr(self.p), "seed": drawn_with(self.explainer, self.seed)}
+        fields["p"] = repr(self.p)
+        fields["seed"] = drawn_with(self.explainer, self.seed)
+        return fields
 
     @property
     def leaves_traces(self) -> bool:
@@ -140,11 +144,13 @@ class BoostedMetric(Metric):
 
     def score(self, items: Sequence[Item]) -> Floats:
         """float64[n] boosted scores. Nothing is scored when an item needs more than max_texts texts (ExplainError)."""
+        # all are counted before the first is scored; equal items are one
         sizes = {item: self.count_texts(item) for item in items}
         scores: dict[Item, float] = {}
         for part, _ in in_parts(sizes.items(), self.max_texts):
             explanations = explain_items(self.metric, self.explainer, part, self.seed)
-            scores |= zip(part, self.boost(explanations).tolist(), strict=True)
+            boosted = self.boost(explanations).tolist()
+            scores |= zip(part, boosted, strict=True)
         return np.array([scores[item] for item in items], dtype=np.float64)
 
     def boost(self, explanations: Sequence[Explanation]) -> Floats:
@@ -156,10 +162,11 @@ class BoostedMetric(Metric):
         base = stored.base_scores
         ground_truth = stored.ground_truth
         hypothesis = stored.hypothesis
-        arguments = self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis
-        scores = boosted_scores(*arguments, alone=True)
-        words = hypothesis.lengths + (ground_truth.lengths if self.side == "both" else 0)
-        scores[words == 0] = base[words == 0]
+        scores = boosted_scores(self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis, alone=True)
+        n_words = hypothesis.lengths
+        if self.side == "both":
+            n_words = n_words + ground_truth.lengths
+        scores[n_words == 0] = base[n_words == 0]
         _refuse(~np.isfinite(scores), self.metric, explanations)
         return scores
 
@@ -167,8 +174,9 @@ class BoostedMetric(Metric):
 def _refuse(broken: Flags, metric: Metric, explanations: Sequence[Explanation]) -> None:
     """Raise BmxError naming the first item that is broken."""
     if broken.any():
+        first = int(np.argmax(broken))
         raise BmxError(
-            f"{metric.signature}: {described(explanations[int(np.argmax(broken))].item)} have a score or attributions "
+            f"{metric.signature}: {described(explanations[first].item)} have a score or attributions "
             "that are not finite, and cannot be boosted."
         )
 
@@ -185,13 +193,22 @@ def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanatio
     base = stored.base_scores
     truth = stored.ground_truth
     hypothesis = stored.hypothesis
-    has_words = (truth.lengths > 0, hypothesis.lengths > 0)
-    broken = ~np.isfinite(base) | (has_words[0] & ~defined_rows(truth)) | (has_words[1] & ~defined_rows(hypothesis))
+    has_truth = truth.lengths > 0
+    has_hypothesis = hypothesis.lengths > 0
+    # a row without words has nothing undefined in it
+    broken = ~np.isfinite(base)
+    broken |= has_truth & ~defined_rows(truth)
+    broken |= has_hypothesis & ~defined_rows(hypothesis)
     try:
-        scores = recipe.fitted().scores(base, recipe.boost.features(truth, hypothesis))
-    except DataError as error:  # which numbers rows from 0
-        raise DataError(re.sub(r"^row (\d+)", lambda row: f"segment {int(row[1]) + 1}", str(error))) from error
+        features = recipe.boost.features(truth, hypothesis)
+        scores = recipe.fitted().scores(base, features)
+    except DataError as error:
+        # it numbers rows from 0, which are segments to a caller
+        message = re.sub(r"^row (\d+)", lambda row: f"segment {int(row[1]) + 1}", str(error))
+        raise DataError(message) from error
     undefined = ~np.isfinite(scores)
-    _refuse(broken | (undefined & has_words[0] & has_words[1]), metric, explanations)
+    # only where a side has no words may a boost be undefined
+    broken |= undefined & has_truth & has_hypothesis
+    _refuse(broken, metric, explanations)
     scores[undefined] = base[undefined]
     return scores, np.flatnonzero(undefined)

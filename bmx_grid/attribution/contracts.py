@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ComponentError, shown
 from bmx_grid.core.identity import canonical_json
@@ -23,20 +24,26 @@ if TYPE_CHECKING:
 def check_metric(metric: Metric) -> None:
     """Raise ComponentError where what a metric says of itself is not of the kind that `Metric` asks for."""
     _check_identity(metric)
-    is_right = isinstance(metric.reads, tuple) and metric.reads == tuple(role for role in ROLES if role in metric.reads)
+    reads = metric.reads
+    is_ordered = isinstance(reads, tuple) and reads == tuple(role for role in ROLES if role in reads)
     wanted = f"a tuple of {', '.join(ROLES)}, in this order and with the hypothesis"
-    _check(metric, "reads", wanted, is_right=is_right and "hypothesis" in metric.reads)
-    _check(metric, "cost", " or ".join(get_args(Cost)), is_right=metric.cost in get_args(Cost))
-    for name in ("higher_is_better", "reads_all_references", "may_be_undefined"):
-        _check(metric, name, "True or False", is_right=isinstance(getattr(metric, name), bool))
+    _check(metric, "reads", wanted, is_right=is_ordered and "hypothesis" in reads)
+    costs = get_args(Cost)
+    _check(metric, "cost", " or ".join(costs), is_right=metric.cost in costs)
+    _check_flags(metric, "higher_is_better", "reads_all_references", "may_be_undefined")
 
 
 def check_explainer(explainer: Explainer) -> None:
     """Raise ComponentError where what an explainer says of itself is not of the kind that `Explainer` asks for."""
     _check_identity(explainer)
-    for name in ("stochastic", "writes_texts"):
-        _check(explainer, name, "True or False", is_right=isinstance(getattr(explainer, name), bool))
+    _check_flags(explainer, "stochastic", "writes_texts")
     _check(explainer, "of_metric", "a name or None", is_right=isinstance(explainer.of_metric, str | None))
+
+
+def _check_flags(component: Metric | Explainer, *names: str) -> None:
+    for name in names:
+        is_flag = isinstance(getattr(component, name), bool)
+        _check(component, name, "True or False", is_right=is_flag)
 
 
 def _check(component: Metric | Explainer, name: str, wanted: str, *, is_right: bool) -> None:
@@ -48,6 +55,7 @@ def _check(component: Metric | Explainer, name: str, wanted: str, *, is_right: b
 def _check_identity(component: Metric | Explainer) -> None:
     """Raise ComponentError where a component's signature is no line of text, or its fingerprints are not JSON."""
     signature = component.signature
+    # a line feed is not printable
     is_line = isinstance(signature, str) and bool(signature) and signature.isprintable()
     _check(component, "signature", "one line of text", is_right=is_line)
     for fingerprint in (component.fingerprint(), component.recipe_fingerprint()):
@@ -72,44 +80,59 @@ def fitted_to(metric: Metric, segments: SegmentSet) -> Metric:
 
 def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
     """One plan per side. Raises ComponentError for anything else."""
-    plans = [explainer.plan(words, rng) for words, rng in zip(sides, rngs, strict=True)]
-    for words, plan in zip(sides, plans, strict=True):
+    plans = []
+    for words, rng in zip(sides, rngs, strict=True):
+        plan = explainer.plan(words, rng)
         if not isinstance(plan, Plan):
             raise ComponentError(f"{explainer.signature}: plan: expected a Plan, got a {type(plan).__name__}.")
-        texts = plan.texts or ()
-        faults = {
-            "words are others": tuple(plan.words) != words,
-            "masks are not an array of bool": plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_,
-            "texts are not a sequence of texts": isinstance(texts, str) or not all(isinstance(t, str) for t in texts),
-        }
-        for fault in [fault for fault, is_there in faults.items() if is_there]:
+        fault = _fault(plan, words)
+        if fault:
             raise ComponentError(f"{explainer.signature}: plan: its {fault}, for the words {' '.join(words)!r}.")
+        plans.append(plan)
     return plans
+
+
+def _fault(plan: Plan, words: tuple[str, ...]) -> str:
+    """What is wrong with a plan for these words; "" for nothing."""
+    if tuple(plan.words) != words:
+        return "words are others"
+    if plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_:
+        return "masks are not an array of bool"
+    texts = plan.texts or ()
+    # a text is itself a sequence of texts, of one character each
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        return "texts are not a sequence of texts"
+    return ""
 
 
 def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
     """float64[words], exactly one attribution per word. Raises ComponentError for anything else."""
     n_words = len(request.plan.words)
-    what = f"attributions of the words of the {request.role}, for {described(request.item)}"
-    attributions = real_numbers(explainer, what, explainer.attribute(request.plan, scores), n_words)
-    if np.isnan(attributions).any() and np.isfinite(scores).all():
-        found = f"got {np.isnan(attributions).sum():,} NaN"
-        raise ComponentError(f"{explainer.signature}: {what}: expected {n_words:,} real numbers, {found}.")
+    label = f"attributions of the words of the {request.role}, for {described(request.item)}"
+    attributions = real_numbers(explainer, label, explainer.attribute(request.plan, scores), n_words)
+    n_undefined = np.isnan(attributions).sum()
+    # NaN is an answer where a score itself is not finite
+    if n_undefined and np.isfinite(scores).all():
+        raise ComponentError(
+            f"{explainer.signature}: {label}: expected {n_words:,} real numbers, got {n_undefined:,} NaN."
+        )
     return attributions
 
 
 def explained(
-    explainer: Explainer, items: Sequence[Item], found: Sequence[Mapping[Role, Floats]], words: PairWords
+    explainer: Explainer, items: Sequence[Item], returned: Sequence[Mapping[Role, Floats]], words: PairWords
 ) -> list[dict[Role, Floats]]:
     """What `Explainer.explain` returned. Raises ComponentError unless each word of each text has a real number."""
-    if len(found) != len(items):
-        raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(found):,}.")
+    if len(returned) != len(items):
+        raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(returned):,}.")
     checked = []
-    for item, by_role in zip(items, found, strict=True):
-        what = f"explain: {described(item)}"
-        texts = item.texts().items()
-        sizes = {role: len(words.words(role, text)) for role, text in texts}
-        checked.append({role: real_numbers(explainer, what, by_role.get(role), size) for role, size in sizes.items()})
+    for item, returned_of_item in zip(items, returned, strict=True):
+        label = f"explain: {described(item)}"
+        attributions = {}
+        for role, text in item.texts().items():
+            n_words = len(words.words(role, text))
+            attributions[role] = real_numbers(explainer, label, returned_of_item.get(role), n_words)
+        checked.append(attributions)
     return checked
 
 
@@ -121,7 +144,8 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
     checked = real_numbers(metric, "scores", scores, len(items))
     lacking = np.flatnonzero(np.isnan(checked))
     if len(lacking) and not metric.may_be_undefined:
-        raise ComponentError(f"{metric.signature}: no score for {described(items[lacking[0]])}.")
+        item = items[lacking[0]]
+        raise ComponentError(f"{metric.signature}: no score for {described(item)}.")
     return checked
 
 
@@ -135,7 +159,8 @@ def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
 
 def combined(metric: Metric, sums: Floats) -> Floats:
     """`Metric.combine`. Raises ComponentError unless it gives one real number per row of sums."""
-    return real_numbers(metric, "scores", metric.combine(sums), *np.shape(sums)[:-1])
+    shape = np.shape(sums)[:-1]
+    return real_numbers(metric, "scores", metric.combine(sums), *shape)
 
 
 def whole_number(component: Metric | Explainer, count: object) -> int:
@@ -147,10 +172,10 @@ def whole_number(component: Metric | Explainer, count: object) -> int:
     return int(count)
 
 
-def real_numbers(of: Metric | Explainer, what: str, values: object, *shape: int | None) -> Floats:
+def real_numbers(component: Metric | Explainer, label: str, values: object, *shape: int | None) -> Floats:
     """`values` as float64 of this shape; None stands for any length.
 
-    Raises ComponentError, which says what they are, for another shape and for values that float64 would change:
+    Raises ComponentError, which calls them by their label, for another shape and for values that float64 would change:
     complex, masked, text, None.
     """
     try:
@@ -162,14 +187,22 @@ def real_numbers(of: Metric | Explainer, what: str, values: object, *shape: int 
             wrong = "None" if values is None else f"values of type {array.dtype}"
         elif np.ma.is_masked(values):
             wrong = "masked values"
-        elif array.ndim != len(shape) or any(shape[axis] not in (None, size) for axis, size in enumerate(array.shape)):
+        elif not _has_shape(array, shape):
             wrong = f"{len(array):,}" if array.ndim == 1 else f"an array of shape {array.shape}"
         else:
             return array.astype(np.float64, copy=False)
-    wanted = " × ".join("any number of" if length is None else f"{length:,}" for length in shape)
-    raise ComponentError(f"{of.signature}: {what}: expected {wanted} real numbers, got {wrong}.")
+    lengths = ["any number of" if length is None else f"{length:,}" for length in shape]
+    wanted = " × ".join(lengths)
+    raise ComponentError(f"{component.signature}: {label}: expected {wanted} real numbers, got {wrong}.")
+
+
+def _has_shape(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
+    if array.ndim != len(shape):
+        return False
+    return all(length in (None, size) for size, length in zip(array.shape, shape, strict=True))
 
 
 def described(item: Item) -> str:
     """The texts of an item in words, for messages."""
-    return " and ".join(f"{role} {text!r}" for role, text in item.texts().items())
+    texts = [f"{role} {text!r}" for role, text in item.texts().items()]
+    return " and ".join(texts)

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,11 +69,13 @@ def score_items(metric: Metric, items: Sequence[Item]) -> Floats:
 
     Raises ComponentError unless the metric returns one real number per item, none of them NaN.
     """
-    rows: dict[Item, int] = {}
-    order = np.fromiter((rows.setdefault(item, len(rows)) for item in items), dtype=np.intp, count=len(items))
-    if not rows:
+    if not items:
         return np.empty(0)
-    return checked_scores(metric, metric.score(list(rows)), list(rows))[order]
+    rows: dict[Item, int] = {}
+    order = [rows.setdefault(item, len(rows)) for item in items]
+    distinct = list(rows)
+    scores = checked_scores(metric, metric.score(distinct), distinct)
+    return scores[order]
 
 
 def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
@@ -80,20 +83,28 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
 
     Short cuts for masks know words between single spaces only: with other gaps all texts are written out.
     """
-    scores = [np.empty(0)] * len(requests)
-    asked = [index for index, request in enumerate(requests) if len(request.plan) > 0]
+    asked = [request for request in requests if len(request.plan) > 0]
     if not asked:
-        return scores
-    written_out = any(requests[index].plan.gaps is not None for index in asked)
-    scored = None if written_out else metric.score_masked([requests[index] for index in asked])
+        return [np.empty(0)] * len(requests)
+    scored = None
+    if all(request.plan.gaps is None for request in asked):
+        scored = metric.score_masked(asked)
     if scored is None:
-        rendered = [requests[index].items() for index in asked]
+        # the texts of all requests in one call, so that those they share are scored once
+        rendered = [request.items() for request in asked]
         flat = score_items(metric, list(itertools.chain.from_iterable(rendered)))
-        scored = np.split(flat, np.cumsum([len(items) for items in rendered])[:-1])
+        ends = np.cumsum([len(items) for items in rendered])
+        scored = np.split(flat, ends[:-1])
     if len(scored) != len(asked):
         raise ComponentError(f"{metric.signature}: score_masked: expected {len(asked)} arrays, got {len(scored)}.")
-    for index, values in zip(asked, scored, strict=True):
-        scores[index] = real_numbers(metric, "scores", values, len(requests[index].plan))
+    scores = []
+    remaining = iter(scored)
+    for request in requests:
+        n_texts = len(request.plan)
+        if n_texts == 0:
+            scores.append(np.empty(0))
+        else:
+            scores.append(real_numbers(metric, "scores", next(remaining), n_texts))
     return scores
 
 
@@ -123,13 +134,17 @@ def explanation_identity(
 
     The segmentation is named where there is an explainer and it is not the paper's.
     """
-    segmented = None if explainer is None else words.fingerprint()
-    return {
+    identity: dict[str, object] = {
         "metric": metric.fingerprint(),
         "explainer": None if explainer is None else explainer.fingerprint(),
         "seed": drawn_with(explainer, seed),
-        **({} if segmented is None else {"words": segmented}),
     }
+    if explainer is not None:
+        segmentation = words.fingerprint()
+        # left out where it is the paper's, so that what was cached before there were others is found again
+        if segmentation is not None:
+            identity["words"] = segmentation
+    return identity
 
 
 def drawn_with(explainer: Explainer | None, seed: int) -> int | None:
@@ -140,7 +155,8 @@ def drawn_with(explainer: Explainer | None, seed: int) -> int | None:
 def item_key(item: Item) -> str:
     """32 hexadecimal digits naming the texts that an explanation depends on."""
     texts = list(item.texts().values())
-    return digest([texts, item.further_references] if item.further_references else texts)[:32]
+    content = [texts, item.further_references] if item.further_references else texts
+    return digest(content)[:32]
 
 
 def _generator(seed: int, explainer: str, item: Item, role: Role) -> np.random.Generator:
@@ -148,9 +164,11 @@ def _generator(seed: int, explainer: str, item: Item, role: Role) -> np.random.G
     texts = item.texts()
     # The only ground truth of an item is called by that name, whichever it is: attributions that were cached when
     # metrics read exactly two texts are found again.
-    name = "ground_truth" if role != "hypothesis" and len(texts) == 2 else role
+    is_only_truth = role != "hypothesis" and len(texts) == 2
+    name = "ground_truth" if is_only_truth else role
     content = canonical_json([seed, explainer, *texts.values(), name]).encode()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(content).digest()[:16], "little")))
+    number = int.from_bytes(hashlib.sha256(content).digest()[:16], "little")
+    return np.random.Generator(np.random.PCG64(number))
 
 
 def explain_items(
@@ -173,21 +191,47 @@ def explain_items(
     """
     if not items:
         return []
-    statistics = statistics_of(metric, items) if metric.has_statistics else None
-    of_items: Sequence[Floats | None] = [None] * len(items) if statistics is None else list(statistics)
     if explainer is None:
-        scored = score_items(metric, items) if statistics is None else combined(metric, statistics)
-        base = checked_scores(metric, scored, items).tolist()
-        alone = zip(items, base, of_items, strict=True)
-        return [Explanation(item_key(item), score, item, {}, 1, of_item) for item, score, of_item in alone]
+        return _unexplained(metric, items)
     # An explainer that reads texts itself needs no score but that of the item.
     read = explainer.explain(items, words)
     if read is not None:
-        scored_items = explain_items(metric, None, items, seed)
-        checked = explained(explainer, items, read, words)
-        return [replace(item, attributions=by_role) for item, by_role in zip(scored_items, checked, strict=True)]
-    # All others plan texts. Those of all items are scored together, and shared out again by row.
-    refused = {row for row, item in enumerate(items) if skip_refused and _is_refused(metric, explainer, item, words)}
+        explanations = []
+        unexplained = _unexplained(metric, items)
+        for explanation, attributions in zip(unexplained, explained(explainer, items, read, words), strict=True):
+            explanations.append(replace(explanation, attributions=attributions))
+        return explanations
+    # All others plan texts.
+    refused = _refused(metric, explainer, items, words) if skip_refused else set()
+    return _explained_by_scores(metric, explainer, items, refused, seed, words)
+
+
+def _unexplained(metric: Metric, items: Sequence[Item]) -> list[Explanation]:
+    """The items with their base scores alone."""
+    statistics: Sequence[Floats | None] = [None] * len(items)
+    if metric.has_statistics:
+        rows = statistics_of(metric, items)
+        scores = combined(metric, rows)
+        statistics = list(rows)
+    else:
+        scores = score_items(metric, items)
+    base_scores = checked_scores(metric, scores, items).tolist()
+    explanations = []
+    for item, base_score, row in zip(items, base_scores, statistics, strict=True):
+        explanations.append(Explanation(item_key(item), base_score, item, {}, 1, row))
+    return explanations
+
+
+def _explained_by_scores(
+    metric: Metric, explainer: Explainer, items: Sequence[Item], refused: set[int], seed: int, words: PairWords
+) -> list[Explanation]:
+    """The items explained by an explainer that plans texts: those of all items are scored together.
+
+    refused: rows of items whose attributions are NaN.
+    """
+    statistics: Sequence[Floats | None] = [None] * len(items)
+    if metric.has_statistics:
+        statistics = list(statistics_of(metric, items))
     rows, requests = _requests(explainer, items, refused, seed, words)
     unperturbed = [_unperturbed(item) for item in items]
     scorer = asked_of(explainer, metric)
@@ -198,23 +242,44 @@ def explain_items(
         scores = score_requests(metric, [*unperturbed, *requests])
     else:
         scores = [*score_requests(metric, unperturbed), *score_requests(scorer, requests)]
-    asked = list(zip(rows, requests, scores[len(items) :], strict=True))
-    undefined = refused | {row for row, _, score in asked if np.isnan(score).any()}  # a text without a score
+    # shared out again by row
+    request_scores = scores[len(items) :]
+    undefined = set(refused)
+    for row, values in zip(rows, request_scores, strict=True):
+        # one text without a score leaves the whole item without attributions
+        if np.isnan(values).any():
+            undefined.add(row)
+    attributions: list[dict[Role, Floats]] = []
+    for row, item in enumerate(items):
+        if row in undefined:
+            sizes = _explained_sizes(explainer, item, words)
+            attributions.append({role: np.full(size, np.nan) for role, size in sizes.items()})
+        else:
+            # a text without words has no request, and keeps none
+            roles = explainer.roles(tuple(item.texts()))
+            attributions.append(dict.fromkeys(roles, np.empty(0)))
     counts = [1] * len(items)
-    attributions: list[dict[Role, Floats]] = [
-        dict.fromkeys(explainer.roles(tuple(item.texts())), np.empty(0)) for item in items
-    ]
-    for row in undefined:
-        for role, size in _explained(explainer, items[row], words).items():
-            attributions[row][role] = np.full(size, np.nan)
-    for row, request, score in asked:
+    for row, request, values in zip(rows, requests, request_scores, strict=True):
         counts[row] += len(request.plan)
         if row not in undefined:
-            attributions[row][request.role] = attributions_of(explainer, request, score)
-    return [
-        Explanation(item_key(item), float(scores[row][0]), item, attributions[row], counts[row], of_items[row])
-        for row, item in enumerate(items)
-    ]
+            attributions[row][request.role] = attributions_of(explainer, request, values)
+    explanations = []
+    for row, item in enumerate(items):
+        base_score = float(scores[row][0])
+        explanation = Explanation(
+            item_key(item), base_score, item, attributions[row], counts[row], statistics=statistics[row]
+        )
+        explanations.append(explanation)
+    return explanations
+
+
+class _Side(NamedTuple):
+    """A text that is explained: of the item in this row, with its words and what is between them."""
+
+    row: int
+    role: Role
+    words: tuple[str, ...]
+    gaps: tuple[str, ...]
 
 
 def _requests(
@@ -226,32 +291,41 @@ def _requests(
         if row in refused:
             continue
         for role, text in item.texts().items():
-            if role in explainer.roles((role,)):
-                sides.append((row, role, *words.of(role).segment(text)))
-    sides = [side for side in sides if side[2]]
+            if role not in explainer.roles((role,)):
+                continue
+            side = _Side(row, role, *words.of(role).segment(text))
+            if side.words:
+                sides.append(side)
     # Of another backend or side it is the same explainer to the draws, so that results can be compared.
     identity = canonical_json(explainer.draws_as.fingerprint())
-    rngs = [_generator(seed, identity, items[row], role) for row, role, *_ in sides]
-    plans = plans_of(explainer, [side_words for _, _, side_words, _ in sides], rngs)
-    if not words.plain:
-        plans = [replace(plan, gaps=gaps) for plan, (*_, gaps) in zip(plans, sides, strict=True)]
-    requests = [Request(plan, role, items[row]) for plan, (row, role, *_) in zip(plans, sides, strict=True)]
-    return [row for row, *_ in sides], requests
+    rngs = [_generator(seed, identity, items[side.row], side.role) for side in sides]
+    plans = plans_of(explainer, [side.words for side in sides], rngs)
+    requests = []
+    for side, plan in zip(sides, plans, strict=True):
+        if not words.plain:
+            plan = replace(plan, gaps=side.gaps)
+        requests.append(Request(plan, side.role, items[side.row]))
+    return [side.row for side in sides], requests
 
 
 def _unperturbed(item: Item) -> Request:
+    """The request for the item as it is."""
     # With every word kept, whichever text it is of, the request is the item itself.
     role: Role = next(reversed(item.texts()))
     words = split_words(item.text(role))
-    return Request(Plan(words, keep=np.ones((1, len(words)), dtype=np.bool_)), role, item)
+    keep = np.ones((1, len(words)), dtype=np.bool_)
+    return Request(Plan(words, keep=keep), role, item)
 
 
-def _is_refused(metric: Metric, explainer: Explainer, item: Item, words: PairWords) -> bool:
-    try:
-        count_texts(metric, explainer, item, words=words)
-    except ExplainError:
-        return True
-    return False
+def _refused(metric: Metric, explainer: Explainer, items: Sequence[Item], words: PairWords) -> set[int]:
+    """Rows of the items that the explainer cannot explain, or of which the metric refuses so many texts."""
+    rows = set()
+    for row, item in enumerate(items):
+        try:
+            count_texts(metric, explainer, item, words=words)
+        except ExplainError:
+            rows.add(row)
+    return rows
 
 
 def count_texts(
@@ -268,20 +342,29 @@ def count_texts(
     Raises ExplainError when the explainer cannot explain the item or the metric refuses that many texts.
     """
     if explainer is not None:
-        counts = _explained(explainer, item, words, sizes).values()
-        copies *= 1 + sum(whole_number(explainer, explainer.count_texts(size)) for size in counts if size > 0)
+        texts_per_copy = 1
+        for size in _explained_sizes(explainer, item, words, sizes).values():
+            # an explainer plans nothing for a text without words
+            if size > 0:
+                texts_per_copy += whole_number(explainer, explainer.count_texts(size))
+        copies *= texts_per_copy
     return whole_number(metric, metric.count_texts(item, copies))
 
 
-def _explained(
-    explainer: Explainer, item: Item, words: PairWords = WHITESPACE, sizes: Sequence[int] | None = None
+def _explained_sizes(
+    explainer: Explainer, item: Item, words: PairWords, sizes: Sequence[int] | None = None
 ) -> dict[Role, int]:
     """The number of words of each text of an item that is explained; sizes: of all its texts, where known."""
+    if sizes is None:
+        sizes = word_counts(item, words)
     roles = tuple(item.texts())
-    of_role = dict(zip(roles, word_counts(item, words) if sizes is None else sizes, strict=True))
-    return {role: of_role[role] for role in explainer.roles(roles)}
+    size_of_role = dict(zip(roles, sizes, strict=True))
+    return {role: size_of_role[role] for role in explainer.roles(roles)}
 
 
 def word_counts(item: Item, words: PairWords = WHITESPACE) -> tuple[int, ...]:
     """The number of words of each text of an item."""
-    return tuple(len(words.words(role, text)) for role, text in item.texts().items())
+    counts = []
+    for role, text in item.texts().items():
+        counts.append(len(words.words(role, text)))
+    return tuple(counts)

@@ -26,7 +26,9 @@ class Filling:
 
     def explains(self, explainer: Explainer, metric_name: str) -> bool:
         """Whether an explainer is one of this metric: the words of one submission do not explain another's scores."""
-        return self.scores is None or explainer.of_metric in (None, metric_name)
+        if self.scores is None:
+            return True
+        return explainer.of_metric in (None, metric_name)
 
     def left_to(self, explainer: Explainer | None) -> Explainer | None:
         """The explainer that is still to be asked, if so."""
@@ -59,26 +61,36 @@ class FilledSlot(Slot):
 
     def missing(self, keys: Sequence[str]) -> list[int]:
         """As of `Slot`: nothing where the scores are from a file."""
-        return super().missing(keys) if self.filling.scores is None else []
+        if self.filling.scores is not None:
+            return []
+        return super().missing(keys)
 
     def load(self, keys: Sequence[str]) -> AttributionSet:
         """As of `Slot`. keys: of all segments that the files were read for, in their order."""
         scores = self.filling.scores
         words = self.filling.words
         loaded = super().load(keys) if scores is None else AttributionSet(scores.segments, {})
-        return loaded if words is None else replace(loaded, by_role=words.attributions)
+        if words is None:
+            return loaded
+        return replace(loaded, by_role=words.attributions)
 
     @property
     def told(self) -> Mapping[str, Any]:
         scores = self.filling.scores
         words = self.filling.words
-        of_systems = {} if scores is None else {"systems": scores.systems}
-        of_words = {} if words is None else {"words": words.words, "attributed": words.attributed}
-        return {**of_systems, **of_words}
+        fields: dict[str, Any] = {}
+        if scores is not None:
+            fields["systems"] = scores.systems
+        if words is not None:
+            fields["words"] = words.words
+            fields["attributed"] = words.attributed
+        return fields
 
     def lacking(self, loaded: AttributionSet) -> str:
         """As of `Slot`: a file of scores of whole systems has none of segments."""
-        return super().lacking(loaded) if self.filling.scores is None else ""
+        if self.filling.scores is not None:
+            return ""
+        return super().lacking(loaded)
 
 
 def scores_from_file(metric: Metric, segments: SegmentSet) -> Filling:
@@ -87,7 +99,8 @@ def scores_from_file(metric: Metric, segments: SegmentSet) -> Filling:
     if scores is None:
         return NOTHING_FILLED
     real_numbers(metric, "scores of a file", scores.segments, len(segments))
-    real_numbers(metric, "scores of a file", list(scores.systems.values()), len(scores.systems))
+    system_scores = list(scores.systems.values())
+    real_numbers(metric, "scores of a file", system_scores, len(system_scores))
     return Filling(scores)
 
 
@@ -99,6 +112,7 @@ def words_from_file(explainer: Explainer, segments: SegmentSet, words: PairWords
     known, explanations = imported
     check_explainer(known)
     for role, rows in explanations.attributions.items():
-        if rows.lengths.tolist() != [len(row) for row in explanations.attributed[role]]:
+        n_words = [len(row) for row in explanations.attributed[role]]
+        if rows.lengths.tolist() != n_words:
             raise ComponentError(f"{known.signature}: given: expected one attribution per word of each {role}.")
     return known, explanations

@@ -33,6 +33,7 @@ PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name 
 OF_THE_MEAN = ("p", "w", "side", "aggregation")  # settings of the boost by p and w
 PLURAL: Mapping[Role, str] = {"source": "sources", "reference": "references", "hypothesis": "hypotheses"}
 SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character: no UTF-8 file holds it, and no model reads it
+LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 DEFAULT_EXPLAINER = "lime"
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
 Option = Any  # a name, a mapping with a `_target_`, or an object; None for none, ... for the usual explainer
@@ -95,9 +96,11 @@ class Scorer:
     @property
     def signature(self) -> str:
         """The settings behind a score, in one line that travels with every number."""
-        if self.recipe is not None:
-            return f"{self.recipe.signature}|name:{self.recipe.name}|seed:{drawn_with(self.explainer, self.seed)}"
-        return (self.boost or self.metric).signature
+        recipe = self.recipe
+        if recipe is not None:
+            return f"{recipe.signature}|name:{recipe.name}|seed:{drawn_with(self.explainer, self.seed)}"
+        boosted_or_not = self.boost or self.metric
+        return boosted_or_not.signature
 
     @property
     def explanation_signature(self) -> str | None:
@@ -156,8 +159,11 @@ class Scorer:
         with component_errors():
             # Parts bound what is in memory; equal items are one.
             for part, n_texts in in_parts(sizes.items(), at_once):
-                by_item |= zip(part, explain_items(self.metric, self.explainer, part, self.seed), strict=True)
-                if self.boost is None and not all(math.isfinite(by_item[item].base_score) for item in part):
+                explained = explain_items(self.metric, self.explainer, part, self.seed)
+                by_item |= zip(part, explained, strict=True)
+                # a boost says itself which item has no finite score
+                are_finite = all(math.isfinite(explanation.base_score) for explanation in explained)
+                if self.boost is None and not are_finite:
                     raise BmxError(f"{self.metric.signature}: a score is not finite.")
                 if progress is not None:
                     progress(n_texts)
@@ -167,17 +173,20 @@ class Scorer:
                 scores, unboosted = boosted_by(self.boost, self.metric, explanations)
                 return Scored(scores, base, explanations, tuple(unboosted.tolist()))
             scores = base if self.boost is None else self.boost.boost(explanations)
-        return Scored(scores, base, () if self.explainer is None else explanations)
+        if self.explainer is None:
+            return Scored(scores, base, ())
+        return Scored(scores, base, explanations)
 
     def _sizes(self, items: Sequence[Item]) -> dict[Item, int]:
         """The distinct items, and how many texts each needs."""
         sizes: dict[Item, int] = {}
         for number, item in enumerate(items, start=1):
-            if item not in sizes:
-                try:
-                    sizes[item] = count_within(self.metric, self.explainer, item, self.max_texts)
-                except ExplainError as error:
-                    raise ExplainError(f"segment {number}: {error}") from error
+            if item in sizes:
+                continue
+            try:
+                sizes[item] = count_within(self.metric, self.explainer, item, self.max_texts)
+            except ExplainError as error:
+                raise ExplainError(f"segment {number}: {error}") from error
         return sizes
 
 
@@ -200,38 +209,61 @@ def make_scorer(
     """
     by_point = p is not None or w is not None
     _check_arguments(metric, explainer, settings, recipe, by_point=by_point)
-    default_seed = 0 if recipe is None or recipe.seed is None else recipe.seed
+    default_seed = 0
+    if recipe is not None and recipe.seed is not None:
+        default_seed = recipe.seed
     seed = convert(settings.get("seed", default_seed), int, "seed")
-    node: dict[str, Any] = {"metric": metric, "explainer": DEFAULT_EXPLAINER if explainer is ... else explainer}
-    if recipe is not None:
-        for group, of_recipe, named in (("metric", recipe.metric, metric), ("explainer", recipe.explainer, explainer)):
-            node[group] = of_recipe.node(group) if named in (None, ...) else named
-    cls: Any = BoostedMetric if by_point else Scorer
-    node |= {"seed": seed, **({"aggregation": "power_mean", **_point(node["explainer"], p, w)} if by_point else {})}
+    node = _metric_and_explainer(metric, explainer, recipe)
+    node["seed"] = seed
+    cls: Any = Scorer
+    if by_point:
+        cls = BoostedMetric
+        node["aggregation"] = "power_mean"
+        node |= _point(node["explainer"], p, w)
     for key, value in settings.items():
+        # the seed is set already: options are read with it
         if key != "seed":
             _set(node, key, value, seed)
     if node["explainer"] is None:
         del node["explainer"]
-    built = build({"_target_": f"{cls.__module__}.{cls.__qualname__}", **node}, cls, "settings")
+    target = f"{cls.__module__}.{cls.__qualname__}"
+    built = build({"_target_": target, **node}, cls, "settings")
     if language_pair is not None:
         check_pair_of_languages(language_pair)
         built = replace(built, metric=built.metric.of_languages(language_pair))
-    parts = built.metric, built.explainer
     if recipe is not None:
+        metric_name = _name_of(metric, recipe.metric.name)
+        explainer_name = _name_of(explainer, recipe.explainer.name)
         recipe.check(
-            Identity.of("metric", _called(metric, recipe.metric.name), parts[0], parts[0].signature),
-            Identity.of("explainer", _called(explainer, recipe.explainer.name), parts[1], parts[1].signature),
+            Identity.of("metric", metric_name, built.metric, built.metric.signature),
+            Identity.of("explainer", explainer_name, built.explainer, built.explainer.signature),
         )
     with component_errors():
-        for part in filter(None, parts):
-            part.check()
-    return Scorer(*parts, built.seed, built.max_texts, built if by_point else recipe)
+        built.metric.check()
+        if built.explainer is not None:
+            built.explainer.check()
+    boost = built if by_point else recipe
+    return Scorer(built.metric, built.explainer, built.seed, built.max_texts, boost)
+
+
+def _metric_and_explainer(metric: Option, explainer: Option, recipe: Recipe | None) -> dict[str, Any]:
+    """The options as they are named; where they are not, those of the recipe, or the default explainer."""
+    node: dict[str, Any] = {"metric": metric, "explainer": explainer}
+    if recipe is None:
+        if explainer is ...:
+            node["explainer"] = DEFAULT_EXPLAINER
+        return node
+    # What is named takes the place of the recipe's, which it must be: `make_scorer` compares them.
+    if metric is None or metric is ...:
+        node["metric"] = recipe.metric.node("metric")
+    if explainer is ...:
+        node["explainer"] = recipe.explainer.node("explainer")
+    return node
 
 
 def check_pair_of_languages(language_pair: str) -> None:
     """Raise ConfigError for anything but two names with a dash between them."""
-    if not isinstance(language_pair, str) or not re.fullmatch(r"[^\s-]+-[^\s-]+", language_pair):
+    if not isinstance(language_pair, str) or not LANGUAGE_PAIR.fullmatch(language_pair):
         raise ConfigError(
             f"language_pair: {language_pair!r:.60} is no language pair; write the codes of the language of the source "
             "and of that of the translation with a dash between them, such as de-en."
@@ -263,23 +295,28 @@ def _check_arguments(
             raise ConfigError(f"'{key}' belongs to a boost by p and w, which there is not: give both, or leave it out.")
 
 
-def _called(given: Option, own: str) -> str:
-    if isinstance(given, Mapping):
-        return str(given.get("_target_", "")).rpartition(".")[2]
-    return given if isinstance(given, str) else own
+def _name_of(option: Option, default: str) -> str:
+    """The name of an option, or of the class that it names; the default for an object, for none and for `...`."""
+    if isinstance(option, Mapping):
+        return str(option.get("_target_", "")).rpartition(".")[2]
+    return option if isinstance(option, str) else default
 
 
-def _point(explainer: Option, p: float | None, w: float | None) -> dict[str, float]:
+def _point(explainer: Option, p: float | None, w: float | None) -> dict[str, float | None]:
     """p and w as given, else the paper's medians of the explainer."""
     medians: Mapping[str, float] = {}
     if isinstance(explainer, str):
-        load_option("explainer", explainer)  # an unknown name is answered with the list of known ones
+        # an unknown name is answered with the list of known ones
+        load_option("explainer", explainer)
         medians = load_option("grid", "paper")["fixed"].get(explainer, {})
-    point = {"p": p if p is not None else medians.get("p"), "w": w if w is not None else medians.get("w")}
+    point = {
+        "p": medians.get("p") if p is None else p,
+        "w": medians.get("w") if w is None else w,
+    }
     missing = [name for name, value in point.items() if value is None]
     if missing:
         raise ConfigError(f"the paper has no p and w for the explainer {explainer!r}: give {' and '.join(missing)}.")
-    return {name: value for name, value in point.items() if value is not None}
+    return point
 
 
 def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
@@ -290,7 +327,7 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
         if isinstance(below, str) and parent in PARTS:
             below = load_option(parent, below, seed)
         if not isinstance(below, Mapping):
-            known = [name for name, held in node.items() if name in PARTS or isinstance(held, Mapping)]
+            known = [name for name, part in node.items() if name in PARTS or isinstance(part, Mapping)]
             raise ConfigError(f"{key}: {unknown('part', parent, known)}")
         # A copy: what an option holds stays as it is.
         node[parent] = node = dict(below)
@@ -306,14 +343,20 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
         raise DataError(f"this metric reads {', '.join(reads)}: one list of texts each; got {len(lists)}.")
     columns: dict[str, list[tuple[str, ...]]] = {}
     for role, texts in zip(reads, lists, strict=True):
-        if isinstance(texts, str | Set | Mapping) or not (isinstance(texts, Sized) and isinstance(texts, Iterable)):
+        is_collection = isinstance(texts, Sized) and isinstance(texts, Iterable)
+        # a set has no order of segments
+        if not is_collection or isinstance(texts, str | Set | Mapping):
             raise DataError(f"{PLURAL[role]}: expected a list of texts, got {texts!r:.60}.")
-        several = all_references and role == "reference"
-        columns[role] = [
-            tuple(text) if several and isinstance(text, list | tuple) and text else (text,) for text in texts
-        ]
-        for number, of_segment in enumerate(columns[role], start=1):
-            for text in of_segment:
+        may_be_several = all_references and role == "reference"
+        column: list[tuple[str, ...]] = []
+        for texts_of_segment in texts:
+            if may_be_several and isinstance(texts_of_segment, list | tuple) and texts_of_segment:
+                column.append(tuple(texts_of_segment))
+            else:
+                column.append((texts_of_segment,))
+        columns[role] = column
+        for number, segment_texts in enumerate(column, start=1):
+            for text in segment_texts:
                 if not isinstance(text, str):
                     raise DataError(f"{PLURAL[role]}: segment {number} is {text!r:.60}, not a text (it may be empty).")
                 if SURROGATE.search(text):
@@ -321,14 +364,14 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
                         f"{PLURAL[role]}: segment {number} holds half of a character (a lone surrogate) in "
                         f"{text[:60]!a}; replace it, or read the text with the encoding it was written in."
                     )
-    if len(set(map(len, columns.values()))) > 1:
-        counts = ", ".join(
-            f"{len(texts):,} {PLURAL[role]}" for role, texts in zip(reads, columns.values(), strict=True)
-        )
-        raise DataError(f"{counts}; every segment needs one of each.")
+    lengths = [len(column) for column in columns.values()]
+    if len(set(lengths)) > 1:
+        counts = [f"{length:,} {PLURAL[role]}" for role, length in zip(reads, lengths, strict=True)]
+        raise DataError(f"{', '.join(counts)}; every segment needs one of each.")
     items = []
     for row in zip(*columns.values(), strict=True):
-        by_role = dict(zip(columns, row, strict=True))
-        item = Item(**{role: of_role[0] for role, of_role in by_role.items()})
-        items.append(item._replace(further_references=by_role.get("reference", ())[1:]))
+        texts_of_role = dict(zip(columns, row, strict=True))
+        first_texts = {role: role_texts[0] for role, role_texts in texts_of_role.items()}
+        references = texts_of_role.get("reference", ())
+        items.append(Item(**first_texts, further_references=references[1:]))
     return items

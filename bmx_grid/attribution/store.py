@@ -22,7 +22,7 @@ import functools
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from bmx_grid.attribution.arrow import arrow_lists, arrow_numbers, arrow_texts, distinct_rows, numbers_of, rows_of
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
@@ -42,7 +42,7 @@ from bmx_grid.words.perturbation import Role
 
 STORE_VERSION = 4  # that is written and read
 LISTINGS = 100  # listings of a folder whose files other processes replace meanwhile
-GROUP_ROWS = 2**16
+GROUP_ROWS = 2**16  # of a file: so many are in memory as it is read
 STATISTICS_COLUMN = "statistics"
 
 
@@ -61,13 +61,15 @@ class AttributionSet:
     @functools.cached_property
     def hypothesis(self) -> Ragged:
         """N rows of attributions of the hypothesis; empty ones where there are none."""
-        return self.by_role.get("hypothesis", self._none())
+        return self.by_role.get("hypothesis", self._no_words())
 
     @functools.cached_property
     def ground_truth(self) -> Ragged:
         """N rows of attributions of all that was read beside the hypothesis, one text after the other."""
-        rows = [of_role for role, of_role in self.by_role.items() if role != "hypothesis"]
-        return functools.reduce(concatenate_rows, rows) if rows else self._none()
+        others = [rows for role, rows in self.by_role.items() if role != "hypothesis"]
+        if not others:
+            return self._no_words()
+        return functools.reduce(concatenate_rows, others)
 
     @property
     def n_unexplained(self) -> int:
@@ -75,8 +77,10 @@ class AttributionSet:
         is_undefined = [np.isnan(row_minimum(rows)) for rows in self.by_role.values()]
         return int(np.any(is_undefined, axis=0).sum())
 
-    def _none(self) -> Ragged:
-        return Ragged(np.empty(0), np.zeros(len(self.base_scores) + 1, dtype=np.int64))
+    def _no_words(self) -> Ragged:
+        """N empty rows."""
+        offsets = np.zeros(len(self.base_scores) + 1, dtype=np.int64)
+        return Ragged(np.empty(0), offsets)
 
 
 @dataclass(frozen=True)
@@ -103,11 +107,14 @@ class Slot:
 
     def lacking(self, loaded: AttributionSet) -> str:
         """What none of the items that were loaded has: "score" or "explanation"; "" where nothing is amiss."""
-        if len(loaded.base_scores) == 0:
+        n_items = len(loaded.base_scores)
+        if n_items == 0:
             return ""
         if np.isnan(loaded.base_scores).all():
             return "score"
-        return "explanation" if self.explained and loaded.n_unexplained == len(loaded.base_scores) else ""
+        if self.explained and loaded.n_unexplained == n_items:
+            return "explanation"
+        return ""
 
     def missing(self, keys: Sequence[str]) -> list[int]:
         """Positions of the distinct `keys` that are in no file."""
@@ -122,7 +129,8 @@ class Slot:
     def add(self, explanations: Sequence[Explanation]) -> None:
         """Write one finished chunk. Raises StoreError."""
         rows = sorted(explanations, key=lambda row: row.key)
-        _write(self._chunk([row.key for row in rows]), distinct_rows([self._table(rows)]), self.identity)
+        path = self._chunk([row.key for row in rows])
+        _write(path, [self._table(rows)], self.identity)
 
     def merge(self) -> None:
         """Write a file with the rows of all others, then remove these. Raises StoreError."""
@@ -133,12 +141,14 @@ class Slot:
             return
         tables: list[Any] = []
         for file in files:
-            with suppress(FileNotFoundError):  # merged by another process
+            # another process may have merged the file meanwhile
+            with suppress(FileNotFoundError):
                 tables += self._read(file)
         if not tables:
             return
         whole = self._chunk(_keys_of(tables))
-        _write(whole, distinct_rows(tables), self.identity)
+        _write(whole, tables, self.identity)
+        # only now that all their rows are in another file
         for file in files:
             if file != whole:
                 _remove(file)
@@ -147,16 +157,19 @@ class Slot:
         """Remove the explanations of `keys`, which are then missing. Raises StoreError."""
         import pyarrow.compute as pc
 
-        wanted = _texts(keys)
+        unwanted = arrow_texts(keys)
         for file in files_of(self.parts, ".parquet"):
             try:
                 tables = list(self._read(file))
             except FileNotFoundError:  # merged by another process
                 continue
-            others = [table.filter(pc.invert(pc.is_in(table.column("key"), value_set=wanted))) for table in tables]
+            others = []
+            for table in tables:
+                is_unwanted = pc.is_in(table.column("key"), value_set=unwanted)
+                others.append(table.filter(pc.invert(is_unwanted)))
             remaining = _keys_of(others)
             if remaining:
-                _write(self._chunk(remaining), distinct_rows(others), self.identity)
+                _write(self._chunk(remaining), others, self.identity)
             if file != self._chunk(remaining):
                 _remove(file)
 
@@ -168,12 +181,15 @@ class Slot:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        wanted = _texts(keys)
+        wanted = arrow_texts(keys)
         texts = list(self.reads)
-        kept = [self._table([]).drop_columns(texts)]
+        # A table without rows comes first: where no file has any, there are columns all the same.
+        tables = [self._table([]).drop_columns(texts)]
         for table in self._tables():
-            kept.append(table.filter(pc.is_in(table.column("key"), value_set=wanted)).drop_columns(texts))
-        rows = pa.concat_tables(kept, promote_options="default").combine_chunks()
+            is_wanted = pc.is_in(table.column("key"), value_set=wanted)
+            tables.append(table.filter(is_wanted).drop_columns(texts))
+        # promoted, since the table without rows has no statistics
+        rows = pa.concat_tables(tables, promote_options="default").combine_chunks()
         places = pc.index_in(wanted, value_set=rows.column("key").combine_chunks())
         if places.null_count:
             raise StoreError(
@@ -181,26 +197,33 @@ class Slot:
                 "cache_dir that all machines share where workers run on several."
             )
         rows = rows.take(places)
-        base = _numbers(rows.column("base_score").combine_chunks()).copy()
-        by_role = {role: _ragged(rows, f"{role}_attributions") for role in self.explained}
-        if STATISTICS_COLUMN not in rows.column_names:
-            return AttributionSet(base, by_role)
-        return AttributionSet(base, by_role, _ragged(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1))
+        # a copy, since what Arrow holds is read-only
+        base = numbers_of(rows, "base_score").copy()
+        by_role = {role: rows_of(rows, f"{role}_attributions") for role in self.explained}
+        statistics = None
+        if STATISTICS_COLUMN in rows.column_names:
+            # every item has as many of them
+            statistics = rows_of(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1)
+        return AttributionSet(base, by_role, statistics)
 
     def _chunk(self, keys: Sequence[str]) -> Place:
         """The chunk of these keys, which are sorted."""
-        return self.parts / f"{digest(list(keys))[:24]}.parquet"
+        name = digest(list(keys))[:24]
+        return self.parts / f"{name}.parquet"
 
     def _tables(self) -> Iterator[Any]:
         """All rows that are kept, in tables; some may be there twice."""
         seen: set[Place] = set()
         for _ in range(LISTINGS):
             gone = 0
-            for file in [file for file in files_of(self.parts, ".parquet") if file not in seen]:
+            for file in files_of(self.parts, ".parquet"):
+                if file in seen:
+                    continue
                 try:
                     yield from self._read(file)
                     seen.add(file)
-                except FileNotFoundError:  # another process has made one of it and others: listed next time
+                except FileNotFoundError:
+                    # another process has made one of it and others: listed next time
                     gone += 1
             if not gone:
                 return
@@ -210,24 +233,18 @@ class Slot:
         """The table of explanations, in their order."""
         import pyarrow as pa
 
-        named = pa.list_(pa.field("element", pa.float64()))  # as Parquet gives it back
-        statistics = [row.statistics for row in rows if row.statistics is not None]
-
-        def lists(arrays: list[Floats]) -> Any:
-            packed = Ragged.from_rows(arrays)
-            offsets = _array(packed.offsets, np.int32)
-            values = _array(packed.values, np.float64)
-            return pa.ListArray.from_arrays(offsets, values, type=named)
-
         columns: dict[str, Any] = {
-            "key": _texts([row.key for row in rows]),
-            "base_score": _array([row.base_score for row in rows], np.float64),
+            "key": arrow_texts([row.key for row in rows]),
+            "base_score": arrow_numbers([row.base_score for row in rows], np.float64),
         }
         for role in self.reads:
-            columns[role] = _texts([row.item.text(role) for row in rows])
+            columns[role] = arrow_texts([row.item.text(role) for row in rows])
         for role in self.explained:
-            columns[f"{role}_attributions"] = lists([row.attributions[role] for row in rows])
-        return pa.table(columns | ({STATISTICS_COLUMN: lists(statistics)} if statistics else {}))
+            columns[f"{role}_attributions"] = arrow_lists(row.attributions[role] for row in rows)
+        statistics = [row.statistics for row in rows if row.statistics is not None]
+        if statistics:
+            columns[STATISTICS_COLUMN] = arrow_lists(statistics)
+        return pa.table(columns)
 
     def _read(self, path: Place) -> Iterator[Any]:
         """The tables of a file, one per row group; damaged ones are left out with a warning.
@@ -249,7 +266,8 @@ class Slot:
                     )
                 for group, group_digest in zip(range(file.num_row_groups), header["digests"], strict=True):
                     try:
-                        yield self._checked(file.read_row_group(group).combine_chunks(), group_digest)
+                        table = file.read_row_group(group).combine_chunks()
+                        yield self._checked(table, group_digest)
                     except (OSError, ValueError, pa.ArrowException) as error:
                         _warn(f"row group {group + 1} of {path}", error)
         except FileNotFoundError:
@@ -284,19 +302,12 @@ def slot_of(
 
     reads: the roles that the metric reads; explained: those that the explainer explains, none without one.
     """
-    folder = cache_dir / "attributions" / f"{names[0]}-{names[1]}-{digest(identity)[:12]}"
-    return Slot(folder / f"{'.'.join(where)}.parts", canonical_json(identity), reads, explained)
-
-
-# `pyarrow.array`, `to_numpy` and `read_table` import pandas, which takes a worker a third of its start.
-
-
-def _array(values: ArrayLike, kind: type[np.number]) -> Any:
-    """Numbers of this kind as an Arrow array."""
-    import pyarrow as pa
-
-    plain = np.ascontiguousarray(values, dtype=kind)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(plain.dtype), len(plain), [None, pa.py_buffer(plain)])
+    metric, explainer = names
+    dataset, language_pair = where
+    # the digest tells apart settings of the same names
+    folder = f"{metric}-{explainer}-{digest(identity)[:12]}"
+    parts = cache_dir / "attributions" / folder / f"{dataset}.{language_pair}.parts"
+    return Slot(parts, canonical_json(identity), reads, explained)
 
 
 def _keys_of(tables: Sequence[Any]) -> list[str]:
@@ -307,67 +318,25 @@ def _keys_of(tables: Sequence[Any]) -> list[str]:
     return sorted(keys)
 
 
-def _texts(texts: Sequence[str]) -> Any:
-    """Texts as an Arrow array. Raises OverflowError for more than 2 GiB of them."""
-    import pyarrow as pa
+def _write(path: Place, tables: list[Any], identity: str) -> None:
+    """Write the distinct rows of tables as the row groups of one file, in one step; empties the list of tables.
 
-    encoded = [text.encode() for text in texts]
-    whole = b"".join(encoded)
-    if len(whole) > np.iinfo(np.int32).max:
-        raise OverflowError(f"{len(whole):,} bytes of text in one table")
-    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
-    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(whole))
-
-
-def _ragged(table: Any, name: str) -> Ragged:
-    """A column of lists."""
-    column = table.column(name).combine_chunks()
-    return Ragged(_numbers(column.values), _numbers(column.offsets).astype(np.int64))
-
-
-def _numbers(array: Any) -> NDArray[Any]:
-    """An Arrow array without nulls as one of NumPy."""
-    return np.from_dlpack(array)
-
-
-def distinct_rows(tables: list[Any]) -> Iterator[Any]:
-    """The distinct rows of tables by ascending key, in tables of GROUP_ROWS rows; empties the list of tables.
-
-    Column by column, so that no more than one column is in memory twice.
+    Raises StoreError.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    chunked = pa.concat_tables(tables)
-    tables.clear()
-    columns = {}
-    for name in chunked.column_names:
-        columns[name] = chunked.column(name).combine_chunks()
-        chunked = chunked.drop_columns([name])
-    whole = pa.table(columns)
-    columns.clear()
-    order = pc.sort_indices(whole.column("key"))  # stable: of equal keys the first stays
-    keys = whole.column("key").take(order).combine_chunks()
-    order = pa.concat_arrays([order[:1], order[1:].filter(pc.not_equal(keys[1:], keys[:-1]))])
-    for first in range(0, len(order), GROUP_ROWS):
-        yield whole.take(order[first : first + GROUP_ROWS]).combine_chunks()
-
-
-def _write(path: Place, tables: Iterable[Any], identity: str) -> None:
-    """Write tables as the row groups of one file, in one step. Raises StoreError."""
     import pyarrow.parquet as pq
 
-    rest = iter(tables)
-    first = next(rest)
+    groups = distinct_rows(tables, GROUP_ROWS)
+    first = next(groups)  # its schema is the file's
     digests = []
+    schema = first.schema.remove_metadata()
     options: dict[str, Any] = {
         "compression": "zstd",
         "use_dictionary": False,
         "column_encoding": {f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in _lists(first)},
         "write_page_checksum": True,
     }
-    with replacing(path) as part, pq.ParquetWriter(part, first.schema.remove_metadata(), **options) as writer:
-        for table in chain([first], rest):
+    with replacing(path) as part, pq.ParquetWriter(part, schema, **options) as writer:
+        for table in chain([first], groups):
             writer.write_table(table, row_group_size=max(len(table), 1))
             digests.append(_content_digest(table, identity))
         header = {"version": STORE_VERSION, "digests": digests, "identity": json.loads(identity)}
@@ -385,9 +354,9 @@ def _remove(file: Place) -> None:
         ) from error
 
 
-def _warn(what: str, error: Exception) -> None:
+def _warn(place: str, error: Exception) -> None:
     warnings.warn(
-        f"{what} is damaged ({first_line(error)}); its rows are computed again and the file replaced.", stacklevel=4
+        f"{place} is damaged ({first_line(error)}); its rows are computed again and the file replaced.", stacklevel=4
     )
 
 
@@ -395,16 +364,22 @@ def _content_digest(table: Any, identity: str) -> str:
     """SHA-256 of all values of a table, independent of how Arrow lays them out in memory."""
     sha = hashlib.sha256(f"{STORE_VERSION}\n{identity}\n{table.num_rows}\n".encode())
     lists = _lists(table)
-    for name in [name for name in table.column_names if name not in ("base_score", *lists)]:
-        sha.update("\0".join(table.column(name).to_pylist()).encode("utf-8", "surrogatepass"))
+    for name in table.column_names:
+        if name == "base_score" or name in lists:
+            continue
+        texts = "\0".join(table.column(name).to_pylist())
+        sha.update(texts.encode("utf-8", "surrogatepass"))
         sha.update(b"\1")
-    sha.update(_numbers(table.column("base_score").combine_chunks()).tobytes())
+    sha.update(numbers_of(table, "base_score").tobytes())
     for name in lists:
-        rows = _ragged(table, name)
+        rows = rows_of(table, name)
         sha.update(rows.lengths.tobytes())
-        sha.update(rows.values[rows.offsets[0] : rows.offsets[-1]].tobytes())
+        # a part of a table has offsets into the values of the whole
+        values = rows.values[rows.offsets[0] : rows.offsets[-1]]
+        sha.update(values.tobytes())
     return sha.hexdigest()
 
 
 def _lists(table: Any) -> list[str]:
+    """The columns of lists of numbers."""
     return [name for name in table.column_names if name.endswith("_attributions") or name == STATISTICS_COLUMN]

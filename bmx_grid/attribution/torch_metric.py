@@ -29,6 +29,7 @@ class SystemScore(TorchMetric):
     def __init__(self, scorer: Any, **options: Any) -> None:  # a Scorer, whose module imports this one
         super().__init__(**options)
         self.scorer = scorer
+        # rows of all processes in one list, which `compute` sums
         self.add_state("sums", default=[], dist_reduce_fx="cat")
 
     def update(self, preds: Sequence[str], target: Sequence[Any], sources: Sequence[str] | None = None) -> None:
@@ -44,20 +45,24 @@ class SystemScore(TorchMetric):
             raise DataError("this metric reads source and reference: update(hypotheses, references, sources).")
         columns = [texts[role] for role in reads]
         if self.scorer.has_statistics:
-            of_batch = statistics_of(self.scorer.metric, self.scorer.items(*columns)).sum(axis=0)
+            items = self.scorer.items(*columns)
+            sums = statistics_of(self.scorer.metric, items).sum(axis=0)
         else:
             scores = self.scorer.score(*columns)
-            of_batch = np.array([scores.sum(), len(scores)])
-        self.sums.append(torch.tensor(of_batch[None], dtype=torch.float64, device=self.device))
+            sums = np.array([scores.sum(), len(scores)])
+        row = torch.tensor(sums[None], dtype=torch.float64, device=self.device)
+        self.sums.append(row)
 
     def compute(self) -> torch.Tensor:
         """float64 scalar; NaN where there was no segment."""
         if not len(self.sums):
             return torch.tensor(float("nan"), dtype=torch.float64, device=self.device)
-        rows = self.sums if isinstance(self.sums, torch.Tensor) else torch.cat(self.sums)  # gathered ones are joined
+        # torchmetrics has joined the rows that it gathered from other processes
+        rows = self.sums if isinstance(self.sums, torch.Tensor) else torch.cat(self.sums)
         total = rows.sum(dim=0).cpu().numpy()
         if self.scorer.has_statistics:
             score = combined(self.scorer.metric, total[None])[0]
         else:
-            score = total[0] / total[1] if total[1] else np.nan
+            sum_of_scores, n_segments = total
+            score = sum_of_scores / n_segments if n_segments else np.nan
         return torch.tensor(float(score), dtype=torch.float64, device=self.device)

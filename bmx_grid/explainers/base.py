@@ -66,18 +66,26 @@ class Explainer(Component):
         sides = named.get(str(self.sides), self.sides)
         if not sides:
             raise ConfigError("sides: at least one is explained; write sides=[hypothesis] or sides=both.")
-        object.__setattr__(self, "sides", tuple(side for side in BOTH_SIDES if side in sides))
+        # in one order and each once: the same sides are one identity, however they are written
+        in_order = tuple(side for side in BOTH_SIDES if side in sides)
+        object.__setattr__(self, "sides", in_order)
 
     def roles(self, reads: Sequence[Role]) -> tuple[Role, ...]:
         """Of the roles that a metric reads those whose words are explained."""
-        sides = self.sides or ()
-        return tuple(role for role in reads if (role if role == "hypothesis" else "ground_truth") in sides)
+        roles: list[Role] = []
+        for role in reads:
+            side = "hypothesis" if role == "hypothesis" else "ground_truth"
+            if side in (self.sides or ()):
+                roles.append(role)
+        return tuple(roles)
 
     @property
     def signature(self) -> str:
         """The settings behind an attribution, in one line that travels with every number."""
         values = self.fingerprint()
-        return "|".join([values.pop("type").lower(), *(f"{key}:{value}" for key, value in values.items())])
+        name = values.pop("type").lower()
+        settings = [f"{key}:{value}" for key, value in values.items()]
+        return "|".join([name, *settings])
 
     @property
     def draws_as(self) -> Explainer:
@@ -87,7 +95,9 @@ class Explainer(Component):
     @property
     def on_both_sides(self) -> Self:
         """This explainer of all texts that a metric reads."""
-        return self if self.sides == BOTH_SIDES else replace(self, sides=BOTH_SIDES)
+        if self.sides == BOTH_SIDES:
+            return self
+        return replace(self, sides=BOTH_SIDES)
 
     @abstractmethod
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:

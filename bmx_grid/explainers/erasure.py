@@ -25,9 +25,12 @@ class Erasure(Explainer):
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """n + 1 texts: the unchanged side, then the side without each of its n words in turn."""
-        keep = np.ones((len(words) + 1, len(words)), dtype=np.bool_)
+        n = len(words)
+        keep = np.ones((n + 1, n), dtype=np.bool_)
         np.fill_diagonal(keep[1:], False)
-        return Plan(words, keep=keep, replacement="" if self.gap == "double_space" else None)
+        # the empty text in place of a word leaves both spaces beside it
+        replacement = "" if self.gap == "double_space" else None
+        return Plan(words, keep=keep, replacement=replacement)
 
     def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] falls of the score, from the float64[n + 1] scores of the plan."""

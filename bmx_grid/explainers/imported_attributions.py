@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
@@ -74,16 +74,21 @@ class Imported(FromFile, Explainer):
         super().__post_init__()
         for severity, weight in self.weights.items():
             if severity not in WEIGHTS:
-                raise ConfigError(f"{self.KEY}.weights: " + unknown("severity", severity, list(WEIGHTS)))
+                message = unknown("severity", severity, list(WEIGHTS))
+                raise ConfigError(f"{self.KEY}.weights: {message}")
             if not 0 <= weight < np.inf:
                 raise ConfigError(f"{self.KEY}.weights.{severity} is {weight}; write a number of 0 or more.")
 
     def recipe_fingerprint(self) -> dict[str, Any]:
         """Who explained, and how values became attributions; not those of single segments."""
-        ways = ("name", "errors_are", "tokens", "sub_words", "probabilities")
-        own_weights = {name: weight for name, weight in self.weights.items() if weight != WEIGHTS[name]}
-        known = {"weights": own_weights} if own_weights else {}
-        return {"type": "Imported", "version": self.VERSION, **{way: getattr(self, way) for way in ways}, **known}
+        fields: dict[str, Any] = {"type": "Imported", "version": self.VERSION}
+        for way in ("name", "errors_are", "tokens", "sub_words", "probabilities"):
+            fields[way] = getattr(self, way)
+        # weights that are MQM's are left out: written or not, they are the same explainer
+        other_weights = {name: weight for name, weight in self.weights.items() if weight != WEIGHTS[name]}
+        if other_weights:
+            fields["weights"] = other_weights
+        return fields
 
     @property
     def signature(self) -> str:
@@ -105,27 +110,33 @@ class Imported(FromFile, Explainer):
         Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
         where a row is not as it must be or does not fit the segments.
         """
-        read: dict[Role, _Side] = {}
+        sides: dict[Role, _Side] = {}
         for name, path in self.paths(segments).items():
-            for role, side in self._read(path, ROLE_OF_SIDE.get(name), segments, words).items():
-                if role in read:
+            sides_of_file = self._read(path, ROLE_OF_SIDE.get(name), segments, words)
+            for role, side in sides_of_file.items():
+                if role in sides:
                     raise DataError(f"{path}: holds word scores of the {role}, and so does another file; name one.")
-                read[role] = side
-        ordered = {role: read[role] for role in TEXTS if role in read}
-        given = GivenWords(
-            attributions={role: side.attributions for role, side in ordered.items()},
-            attributed={role: side.attributed for role, side in ordered.items()},
-            words={role: side.words for role, side in ordered.items() if side.words is not None},
-            refused=dict(chain.from_iterable(side.refused.items() for side in ordered.values())),
+                sides[role] = side
+        # in one order, whatever that of the files: it is part of the digest
+        sides = {role: sides[role] for role in TEXTS if role in sides}
+        refused: dict[int, str] = {}
+        for side in sides.values():
+            refused |= side.refused
+        explanations = GivenWords(
+            attributions={role: side.attributions for role, side in sides.items()},
+            attributed={role: side.attributed for role, side in sides.items()},
+            words={role: side.words for role, side in sides.items() if side.words is not None},
+            refused=refused,
         )
-        return dataclasses.replace(self, explanations=_digest(ordered)), given
+        return dataclasses.replace(self, explanations=_digest(sides)), explanations
 
     def ratings(self, segments: SegmentSet) -> Ratings | None:
         """Who marked which error spans in each of N segments; None where the files hold no spans. Raises as `given`."""
         paths = list(self.paths(segments).values())
         if len(paths) != 1 or not span_format(paths[0]):
             return None
-        return ratings_of(read_spans(paths[0]), segments, self)
+        spans = read_spans(paths[0])
+        return ratings_of(spans, segments, self)
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> NoReturn:
         raise ExplainError(
@@ -139,52 +150,83 @@ class Imported(FromFile, Explainer):
     def count_texts(self, n_words: int) -> NoReturn:
         self.plan((), np.random.default_rng(0))
 
-    def _read(self, path: Path, side: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, _Side]:
-        role = side or ("source" if path.name.lower().startswith("source.") else "hypothesis")
-        if path.name.lower().endswith(".tar.gz"):
-            return {"hypothesis": self._of_sub_words(path, segments, _scored(segments, "hypothesis", words), words)}
+    def _read(self, path: Path, role: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, _Side]:
+        """What a file says, by role. role: that the file is named for; None where it is named for none."""
+        file_name = path.name.lower()
+        if file_name.endswith(".tar.gz"):
+            return {"hypothesis": self._from_sub_words(path, segments, _scored(segments, "hypothesis", words))}
         if span_format(path):
             ratings = ratings_of(read_spans(path), segments, self)
-            return {"hypothesis": self._of_ratings(ratings, segments, _scored(segments, "hypothesis", words))}
+            return {"hypothesis": self._from_ratings(ratings, segments, _scored(segments, "hypothesis", words))}
         file = read_word_file(path, self)
-        roles = [name for name in TEXTS if name in set(file.rows.side)] if "side" in file.rows else [role]
-        return {name: self._of_words(file, name, segments, _scored(segments, name, words)) for name in roles}
+        if "side" in file.rows:
+            roles_of_rows = set(file.rows.side)
+            roles = [name for name in TEXTS if name in roles_of_rows]
+        elif role is not None:
+            roles = [role]
+        else:
+            roles = ["source" if file_name.startswith("source.") else "hypothesis"]
+        sides = {}
+        for name in roles:
+            sides[name] = self._from_words(file, name, segments, _scored(segments, name, words))
+        return sides
 
-    def _of_ratings(self, ratings: Ratings, segments: SegmentSet, scored: Rows) -> _Side:
+    def _from_ratings(self, ratings: Ratings, segments: SegmentSet, scored: Rows) -> _Side:
+        """Minus the shares of the error spans that raters marked in N texts, the mean over the raters of a text."""
         weights = {**WEIGHTS, **self.weights}
-        refused = {row: "nobody marked errors in it" for row, raters in enumerate(ratings) if not raters}
         attributed = tuple((*line, OMITTED) for line in scored)
+        refused = {}
         values = []
-        for text, raters, line in zip(segments.texts("hypothesis"), ratings, scored, strict=True):
-            shares = [shares_of_spans(text, spans, line, weights) for _, spans in raters]
-            values.append(np.mean(shares, axis=0) if shares else np.full(len(line) + 1, np.nan))
+        texts = segments.texts("hypothesis")
+        for row, (text, raters, line) in enumerate(zip(texts, ratings, scored, strict=True)):
+            if raters:
+                shares = [shares_of_spans(text, spans, line, weights) for _, spans in raters]
+                values.append(np.mean(shares, axis=0))
+            else:
+                refused[row] = "nobody marked errors in it"
+                values.append(np.full(len(line) + 1, np.nan))
         return _Side(None, attributed, Ragged.from_rows(values), refused)
 
-    def _of_words(self, file: ImportedFile, role: Role, segments: SegmentSet, scored: Rows) -> _Side:
+    def _from_words(self, file: ImportedFile, role: Role, segments: SegmentSet, scored: Rows) -> _Side:
         """What the file says of N texts, on its own words and on those that are scored.
 
         A file without words has a value per word of the published tags, or else per scored word; whichever fits all
         texts. Zero-width spaces that have a tag of their own may be left out.
         """
         if "side" in file.rows:
-            file = dataclasses.replace(file, rows=file.rows[file.rows.side == role].drop(columns="side"))
+            rows_of_role = file.rows[file.rows.side == role]
+            file = dataclasses.replace(file, rows=rows_of_role.drop(columns="side"))
         rows = file_rows(file, segments, self)
         tags = segments.judgements.tags.get(role)
-        published = [] if tags is None else [tags.words, tuple(map(_without_blanks, tags.words))]
+        published: list[Rows] = []
+        if tags is not None:
+            published = [tags.words, tuple(map(_without_blanks, tags.words))]
         words = tuple(rows.words) if "words" in rows else _fitting(file.path, rows, [*published, scored])
         if file.are_labels and published:
             _check_published(file.path, rows, words, published)
-        refused = {row: "it is not explained in the file" for row, value in enumerate(rows.value) if value is None}
-        words = tuple(scored[row] if row in refused and not line else line for row, line in enumerate(words))
-        low = file.low_is_error if self.errors_are == "auto" or file.are_labels else self.errors_are == "low"
-        values = Ragged.from_rows(
-            np.full(len(line), np.nan) if value is None else (1.0 if low else -1.0) * value + 0.0
-            for value, line in zip(rows.value, words, strict=True)
-        )
-        names = [segment.name for segment in segments.segments]
-        return _carried(WordScores(words, values, file.are_labels), scored, refused, self.tokens, names, file.path)
+        low_is_error = file.low_is_error
+        if self.errors_are != "auto" and not file.are_labels:  # labels say themselves which is an error
+            low_is_error = self.errors_are == "low"
+        sign = 1.0 if low_is_error else -1.0
+        refused = {}
+        lines = []
+        values = []
+        for row, (value, line) in enumerate(zip(rows.value, words, strict=True)):
+            if value is None:
+                refused[row] = "it is not explained in the file"
+                line = line or scored[row]
+                values.append(np.full(len(line), np.nan))
+            else:
+                values.append(sign * value + 0.0)  # no -0.0: one digest for equal values
+            lines.append(line)
+        word_scores = WordScores(tuple(lines), Ragged.from_rows(values), file.are_labels)
+        return _carried(word_scores, scored, refused, self.tokens, segments, file.path)
 
-    def _of_sub_words(self, path: Path, segments: SegmentSet, scored: Rows, words: PairWords) -> _Side:
+    def _from_sub_words(self, path: Path, segments: SegmentSet, scored: Rows) -> _Side:
+        """What an archive of MLQE-PE says: log-probabilities of sub-words, put together to words of the N texts.
+
+        With sub_words="each" the sub-words themselves are attributed.
+        """
         pieces, logs = read_sub_words(path, segments.language_pair)
         if len(pieces) != len(segments.all_ids):
             raise DataError(
@@ -192,24 +234,30 @@ class Imported(FromFile, Explainer):
                 f"{segments.language_pair} has {counted(len(segments.all_ids), 'segment')}; name the archive of this "
                 "data set."
             )
-        place = {name: row for row, name in enumerate(segments.all_ids)}
-        chosen = [place[segment.id] for segment in segments.segments]
+        # the archive has all segments of the data set, of which these may be some
+        row_of_id = {name: row for row, name in enumerate(segments.all_ids)}
+        chosen = [row_of_id[segment.id] for segment in segments.segments]
         pieces = tuple(pieces[row] for row in chosen)
         logs = Ragged.from_rows(logs[row] for row in chosen)
         if self.sub_words == "each":
-            return _Side(None, pieces, self._of_logs(logs), {})
-        values, others = word_probabilities(pieces, logs, scored, self.sub_words)
-        refused = dict.fromkeys(others, "its sub-words in the file are those of another translation")
-        attributed, kept = _known(scored, values, refused)
+            return _Side(None, pieces, self._from_logs(logs), {})
+        scored_logs, other_translations = word_probabilities(pieces, logs, scored, self.sub_words)
+        refused = dict.fromkeys(other_translations, "its sub-words in the file are those of another translation")
+        attributed, attributed_logs = _with_values(scored, scored_logs, refused)
         tags = segments.judgements.tags.get("hypothesis")
-        if tags is not None:
-            values, _ = word_probabilities(pieces, logs, tags.words, self.sub_words)
-        own_words = WordScores(scored if tags is None else tags.words, self._of_logs(values), False)
-        return _Side(own_words, attributed, self._of_logs(kept), refused)
+        if tags is None:
+            word_scores = WordScores(scored, self._from_logs(scored_logs), False)
+        else:
+            # the published tags are of other words
+            tagged_logs, _ = word_probabilities(pieces, logs, tags.words, self.sub_words)
+            word_scores = WordScores(tags.words, self._from_logs(tagged_logs), False)
+        return _Side(word_scores, attributed, self._from_logs(attributed_logs), refused)
 
-    def _of_logs(self, logs: Ragged) -> Ragged:
+    def _from_logs(self, logs: Ragged) -> Ragged:
+        """Attributions made of log-probabilities."""
+        values = np.exp(logs.values) if self.probabilities else logs.values
         sign = -1.0 if self.errors_are == "high" else 1.0
-        return Ragged(sign * (np.exp(logs.values) if self.probabilities else logs.values), logs.offsets)
+        return Ragged(sign * values, logs.offsets)
 
 
 class _Side(NamedTuple):
@@ -237,11 +285,15 @@ def _without_blanks(words: Sequence[str]) -> tuple[str, ...]:
 def _fitting(path: Path, rows: Any, choices: Sequence[Rows]) -> Rows:
     """The first of the choices of words with as many as there are values, in every text. Raises DataError for none."""
     lengths = np.array([-1 if value is None else len(value) for value in rows.value])
-    wrong = [(lengths >= 0) & (lengths != [len(line) for line in words]) for words in choices]
-    for words, differs in zip(choices, wrong, strict=True):
+    has_values = lengths >= 0
+    first_wrong_rows = []
+    for words in choices:
+        n_words = [len(line) for line in words]
+        differs = has_values & (lengths != n_words)
         if not differs.any():
             return words
-    row = int(np.argmax(wrong[0]))
+        first_wrong_rows.append(int(np.argmax(differs)))
+    row = first_wrong_rows[0]
     raise DataError(
         f"{path}, {rows.place.iloc[row]}: {counted(int(lengths[row]), 'value')} for "
         f"{counted(len(choices[0][row]), 'word')}; give one value per word, or the words as well."
@@ -252,65 +304,86 @@ def _check_published(path: Path, rows: Any, words: Rows, published: Sequence[Row
     """Raise DataError for labels of other words than the published tags'."""
     for row, (line, *choices) in enumerate(zip(words, *published, strict=True)):
         if line and line not in choices:
+            tagged = choices[0]
             raise DataError(
-                f"{path}, {rows.place.iloc[row]}: the words {' '.join(line)[:60]!r} are not the {len(choices[0])} that "
-                f"have a published tag, {' '.join(choices[0])[:60]!r}; give one label per word, or name the file of "
+                f"{path}, {rows.place.iloc[row]}: the words {' '.join(line)[:60]!r} are not the {len(tagged)} that "
+                f"have a published tag, {' '.join(tagged)[:60]!r}; give one label per word, or name the file of "
                 "this language pair."
             )
 
 
 def _carried(
-    words: WordScores, scored: Rows, refused: dict[int, str], how: How, names: Sequence[str], path: Path
+    words: WordScores, scored: Rows, refused: dict[int, str], how: How, segments: SegmentSet, path: Path
 ) -> _Side:
     """The values of the file's words on the N texts' scored words that they share characters with.
 
     Scored words that no word of the file belongs to are left out, among them the empty words between two blanks; both
     these and words of the file without a counterpart are counted and named in a warning. `<EOS>` belongs to no text.
     A text that has less than half of its characters in common with its words gets no attributions.
-    names: of the segments, for messages. Raises DataError where most texts are such.
+    segments, path: for messages. Raises DataError where most texts are such.
     """
     carried = []
-    lost = []
-    others = list[int]()
+    lost: list[tuple[int, str]] = []
+    n_of_other_texts = 0
+    refused = dict(refused)
     for row, (tokens, line) in enumerate(zip(words.words, scored, strict=True)):
+        if row in refused:
+            carried.append(np.full(len(line), np.nan))
+            continue
         values = words.values[row]
-        if tokens and tokens[-1] == EOS and (not line or line[-1] != EOS):
+        # the end symbol is no word of the text, unless the text is scored with it
+        ends_with_symbol = bool(line) and line[-1] == EOS
+        if tokens and tokens[-1] == EOS and not ends_with_symbol:
             tokens = tokens[:-1]
             values = values[:-1]
         links = align(tokens, line)
-        if row not in refused and links.differing > 2 * int(links.shared.sum()):
-            others.append(row)
-            if 2 * len(others) > len(scored):
+        # `differing` counts characters of both sides, `shared` those of one
+        if links.differing > 2 * int(links.shared.sum()):
+            n_of_other_texts += 1
+            if 2 * n_of_other_texts > len(scored):
+                name = segments.segments[row].name
                 raise DataError(
-                    f"{path}: the words of segment '{names[row]}' and of most others are not those of its text: "
+                    f"{path}: the words of segment '{name}' and of most others are not those of its text: "
                     f"{' '.join(tokens)[:60]!r}, not {' '.join(line)[:60]!r}; name the file of this language pair and "
                     "system."
                 )
-        elif row not in refused:
-            scores = carry_scores(links, values, how)
-            left = [*(tokens[token] for token in links.tokens_without), *(line[word] for word in links.words_without)]
-            lost += [(row, word) for word in _without_blanks(left)]
-            carried.append(scores)
+            refused[row] = "its words in the file are mostly not those of the text"
+            carried.append(np.full(len(line), np.nan))
             continue
-        carried.append(np.full(len(line), np.nan))
+        carried.append(carry_scores(links, values, how))
+        unlinked = [tokens[token] for token in links.tokens_without]
+        unlinked += [line[word] for word in links.words_without]
+        lost += [(row, word) for word in _without_blanks(unlinked)]
     if lost:
-        some = ", ".join(f"{word!r} of '{names[row]}'" for row, word in lost[:MOST_NAMED])
-        warnings.warn(
-            f"{path}: of {counted(len({row for row, _ in lost}), 'segment')}, {counted(len(lost), 'word')} "
-            "without a counterpart in the other tokenisation left out: "
-            f"{some}{', …' if len(lost) > MOST_NAMED else ''}",
-            stacklevel=2,
-        )
-    refused = refused | dict.fromkeys(others, "its words in the file are mostly not those of the text")
-    attributed, kept = _known(scored, Ragged.from_rows(carried), refused)
-    return _Side(words, attributed, kept, dict(sorted(refused.items())))
+        _warn_of_lost(path, lost, segments)
+    attributed, attributions = _with_values(scored, Ragged.from_rows(carried), refused)
+    return _Side(words, attributed, attributions, dict(sorted(refused.items())))
 
 
-def _known(scored: Rows, values: Ragged, refused: Mapping[int, str]) -> tuple[Rows, Ragged]:
+def _warn_of_lost(path: Path, lost: Sequence[tuple[int, str]], segments: SegmentSet) -> None:
+    """Say which words were left out. lost: row of the segment, and word."""
+    n_segments = len({row for row, _ in lost})
+    named = []
+    for row, word in lost[:MOST_NAMED]:
+        named.append(f"{word!r} of '{segments.segments[row].name}'")
+    if len(lost) > MOST_NAMED:
+        named.append("…")
+    warnings.warn(
+        f"{path}: of {counted(n_segments, 'segment')}, {counted(len(lost), 'word')} "
+        f"without a counterpart in the other tokenisation left out: {', '.join(named)}",
+        stacklevel=3,
+    )
+
+
+def _with_values(scored: Rows, values: Ragged, refused: Mapping[int, str]) -> tuple[Rows, Ragged]:
     """The scored words that have a value, and these values; all words of the texts that are refused."""
-    known = [np.isfinite(row) | (number in refused) for number, row in enumerate(values.rows())]
-    attributed = tuple(tuple(np.array(line, dtype=object)[kept]) for line, kept in zip(scored, known, strict=True))
-    return attributed, Ragged.from_rows(row[kept] for row, kept in zip(values.rows(), known, strict=True))
+    attributed = []
+    kept_values = []
+    for row, (line, line_values) in enumerate(zip(scored, values.rows(), strict=True)):
+        is_kept = np.isfinite(line_values) | (row in refused)
+        attributed.append(tuple(itertools.compress(line, is_kept)))
+        kept_values.append(line_values[is_kept])
+    return tuple(attributed), Ragged.from_rows(kept_values)
 
 
 def _digest(sides: Mapping[Role, _Side]) -> str:
@@ -323,7 +396,10 @@ def _digest(sides: Mapping[Role, _Side]) -> str:
             sha.update(b"labels" if side.words.are_labels else b"scores")
         sha.update(role.encode())
         for rows, values in parts:
-            sha.update("\n".join("\0".join(row) for row in rows).encode(errors="surrogatepass"))
-            sha.update(np.where(np.isnan(values.values), np.nan, values.values).astype("<f8").tobytes())
+            lines = "\n".join("\0".join(row) for row in rows)
+            sha.update(lines.encode(errors="surrogatepass"))
+            # NaN has many bit patterns: one of them stands for all
+            numbers = np.where(np.isnan(values.values), np.nan, values.values)
+            sha.update(numbers.astype("<f8").tobytes())
             sha.update(values.offsets.astype("<i8").tobytes())
     return sha.hexdigest()[:16]

@@ -72,7 +72,8 @@ class InputMarginalization(Explainer):
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""
-        return {**super().fingerprint(), **model_identity(self.model, self.revision)}
+        settings = super().fingerprint()
+        return settings | model_identity(self.model, self.revision)
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The unchanged side, then for each word in turn the side with each of its candidates, most likely first.
@@ -84,8 +85,9 @@ class InputMarginalization(Explainer):
     def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] falls of the score, from the float64[K] scores of the plan."""
         places, weights = plan.design
-        effects = np.bincount(places, weights=weights * scores[1:], minlength=len(plan.words))
-        return np.asarray(scores[0] - effects, dtype=np.float64)
+        weighted = weights * scores[1:]
+        expected = np.bincount(places, weights=weighted, minlength=len(plan.words))
+        return np.asarray(scores[0] - expected, dtype=np.float64)
 
     def count_texts(self, n_words: int) -> int:
         """At most: the side itself, and for each word fewer candidates than 1 / delta, or one."""
@@ -99,28 +101,42 @@ class InputMarginalization(Explainer):
 
 @lru_cache(maxsize=1024)  # equal sides are planned once: systems share sources and references
 def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
+    """`InputMarginalization.plan`; its design is the place and the weight of each text but the first."""
     loaded = load_masked_lm(
         explainer.model, explainer.revision, explainer.dtype, explainer.device, explainer.max_length
     )
     masked = [place for place, word in enumerate(words) if word]
-    likeliest: dict[int, tuple[list[str], Floats]] = {}
+    proposals: dict[int, tuple[list[str], Floats]] = {}
     if masked:
-        proposed = propose(loaded, words, masked, explainer.most_candidates, explainer.batch_tokens)
-        likeliest = dict(zip(masked, zip(*proposed, strict=True), strict=True))
+        fillings, probabilities = propose(loaded, words, masked, explainer.most_candidates, explainer.batch_tokens)
+        for place, candidates, likely in zip(masked, fillings, probabilities, strict=True):
+            proposals[place] = (candidates, likely)
     texts = [join_words(words)]
     places = []
     weights = []
     for place in range(len(words)):
-        candidates, shares = likeliest.get(place, ([""], np.ones(1)))  # an empty word stands for itself
+        candidates, likely = proposals.get(place, ([""], np.ones(1)))  # an empty word stands for itself
         # Candidates come most probable first: those above the threshold, and where none is, the best if asked for.
-        count = max(int(np.count_nonzero(shares > explainer.delta)), explainer.no_candidate == "best")
-        shares = shares[:count]
+        count = int(np.count_nonzero(likely > explainer.delta))
+        if count == 0 and explainer.no_candidate == "best":
+            count = 1
+        shares = likely[:count]
         if explainer.weights == "paper_code":
-            shares = np.exp(shares) / np.exp(shares).sum()
-        texts += [join_words([*words[:place], text, *words[place + 1 :]]) for text in candidates[:count]]
+            exponentials = np.exp(shares)
+            shares = exponentials / exponentials.sum()
+        for text in candidates[:count]:
+            texts.append(_with_word(words, place, text))
         places += [place] * count
         weights.append(shares)
-    return Plan(words, texts=texts, design=(np.array(places, dtype=np.intp), np.concatenate(weights)))
+    design = np.array(places, dtype=np.intp), np.concatenate(weights)
+    return Plan(words, texts=texts, design=design)
+
+
+def _with_word(words: tuple[str, ...], place: int, word: str) -> str:
+    """The side with another word at this place."""
+    before = words[:place]
+    after = words[place + 1 :]
+    return join_words([*before, word, *after])
 
 
 def propose(
@@ -138,24 +154,33 @@ def propose(
 
     ids, masks = _encode(loaded, words, places)
     rows, attended = padded(ids, loaded.tokenizer.pad_token_id)
-    passes = []
+    mask_of_row = np.array(masks)
+    best = []
+    probabilities = []
 
     def work(batch: Ints) -> None:
-        chosen = torch.from_numpy(rows[batch]), torch.from_numpy(attended[batch]).long()
-        passes.append(_best(loaded, *chosen, np.array(masks)[batch], count))
+        batch_ids = torch.from_numpy(rows[batch])
+        batch_attended = torch.from_numpy(attended[batch]).long()
+        tokens, likely = _best(loaded, batch_ids, batch_attended, mask_of_row[batch], count)
+        best.append(tokens)
+        probabilities.append(likely)
 
-    with torch.inference_mode():  # every row is as wide as the widest: they come in order
-        in_batches(work, np.full(len(ids), rows.shape[1]), loaded, batch_tokens)
-    best, probabilities = (np.concatenate(parts) for parts in zip(*passes, strict=True))
+    # every row is as wide as the widest: they come in order
+    widths = np.full(len(ids), rows.shape[1])
+    with torch.inference_mode():
+        in_batches(work, widths, loaded, batch_tokens)
     texts, _ = _candidates(loaded)
     fillings = []
-    for row in best.tolist():
+    for row in np.concatenate(best).tolist():
         fillings.append([texts[token] for token in row])
-    return fillings, probabilities
+    return fillings, np.concatenate(probabilities)
 
 
 def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int) -> tuple[Ints, Floats]:
-    """The `count` likeliest candidates of each row at its mask, and their probabilities."""
+    """The `count` likeliest candidates of each row at its mask, and their probabilities among all tokens.
+
+    int64 ids and float64, each of a row per text, the likeliest first; fewer where there are not so many candidates.
+    """
     import torch
 
     network = loaded.network
@@ -168,21 +193,30 @@ def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int)
     if head is None:
         logits = network(**inputs).logits[rows, places].float()
     else:
-        logits = head(network.base_model(**inputs)[0][rows, places]).float()
+        states = network.base_model(**inputs)[0]
+        logits = head(states[rows, places]).float()
     total = torch.logsumexp(logits, dim=-1, keepdim=True)
-    possible = torch.from_numpy(_candidates(loaded)[1][: logits.shape[1]]).to(device)
+    _, is_candidate = _candidates(loaded)
+    # a head may have fewer outputs than the tokenizer has tokens, or more
+    possible = torch.from_numpy(is_candidate[: logits.shape[1]]).to(device)
+    candidate_logits = logits[:, : len(possible)].masked_fill(~possible, -torch.inf)
     count = min(count, int(possible.sum()))
-    likeliest = logits[:, : len(possible)].masked_fill(~possible, -torch.inf).topk(count, dim=-1)
-    probabilities = torch.exp(likeliest.values - total).cpu().numpy().astype(np.float64)
+    likeliest = candidate_logits.topk(count, dim=-1)
+    likely = torch.exp(likeliest.values - total)
+    probabilities = likely.cpu().numpy().astype(np.float64)
     return likeliest.indices.cpu().numpy(), probabilities
 
 
 def _encode(loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     """For each place, the token ids of the side with the word there masked, and the mask's position in them."""
     tokenizer = loaded.tokenizer
-    mask = tokenizer.mask_token
-    texts = [join_words([*words[:place], mask, *words[place + 1 :]]) for place in places]
-    starts = [len(join_words([*words[:place], ""])) for place in places]
+    texts = []
+    starts = []
+    for place in places:
+        texts.append(_with_word(words, place, tokenizer.mask_token))
+        # the empty word in its place leaves the text before it, with the space between
+        before = join_words([*words[:place], ""])
+        starts.append(len(before))
     encoded = tokenizer(texts, truncation=False, padding=False, verbose=False).encodings
     rows = []
     masks = []
@@ -195,9 +229,8 @@ def _encode(loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int]) 
             if token == tokenizer.mask_token_id and end > start
         )
         too_long += len(encoding.ids) > loaded.max_length
-        row, position = window(
-            encoding.ids, [place is None for place in encoding.sequence_ids], position, loaded.max_length
-        )
+        is_special = [sequence is None for sequence in encoding.sequence_ids]
+        row, position = window(encoding.ids, is_special, position, loaded.max_length)
         rows.append(row)
         masks.append(position)
     if note_truncated(too_long, f"{loaded.name} (windows around masked words)"):
@@ -220,8 +253,13 @@ def _candidates(loaded: LoadedModel) -> tuple[list[str], Flags]:
     special = set(tokenizer.all_special_ids)
     decoded = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
     piece = getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None) or ""
-    texts = [text.strip().removeprefix(piece) for text in decoded]
-    texts = ["" if token in special or "\ufffd" in text else text for token, text in enumerate(texts)]
+    texts = []
+    for token, text in enumerate(decoded):
+        # the replacement character stands for bytes that are only a part of a character
+        if token in special or "\ufffd" in text:
+            texts.append("")
+        else:
+            texts.append(text.strip().removeprefix(piece))
     return texts, np.array([bool(text) for text in texts])
 
 
@@ -242,15 +280,19 @@ def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Devic
     return replace(loaded, max_length=min(max_length, loaded.max_length))
 
 
-def window(ids: list[int], special: list[bool], at: int, max_tokens: int) -> tuple[list[int], int]:
-    """At most `max_tokens` of `ids` around position `at`, and its position among them.
+def window(ids: list[int], special: list[bool], position: int, max_tokens: int) -> tuple[list[int], int]:
+    """At most `max_tokens` of `ids` around a position, and where among them it is.
 
-    The special tokens at both ends stay; of the others those nearest to `at`.
+    The special tokens at both ends stay; of the others those nearest to the position.
     """
     if len(ids) <= max_tokens:
-        return ids, at
+        return ids, position
     before = special.index(False)
     after = special[::-1].index(False)
     room = max_tokens - before - after
-    first = min(max(at - room // 2, before), len(ids) - after - room)
-    return [*ids[:before], *ids[first : first + room], *ids[len(ids) - after :]], at - first + before
+    # near an end of the text the window ends with it
+    earliest = max(position - room // 2, before)
+    first = min(earliest, len(ids) - after - room)
+    around = ids[first : first + room]
+    ending = ids[len(ids) - after :]
+    return [*ids[:before], *around, *ending], position - first + before

@@ -49,8 +49,10 @@ def explain_by_lime(plan: Plan, scores: Floats, kernel_width: float, alpha: floa
     def predict(texts: list[str]) -> Floats:
         masks = []
         for text in texts:
+            # what lime hides is no number any more
             masks.append([word.isdecimal() for word in text.split(" ")])
-        return _look_up(known, np.array(masks))[:, None]
+        scores_of_texts = _look_up(known, np.array(masks))
+        return scores_of_texts[:, None]
 
     explainer = LimeTextExplainer(
         kernel_width=kernel_width,
@@ -92,8 +94,12 @@ def explain_by_shap(plan: Plan, scores: Floats, max_evals: int, seed: int | None
         return _look_up(known, masks)
 
     with _own_global_draws():
-        explainer = Exact(model, masker) if seed is None else Permutation(model, masker, seed=seed)
-        explanation = explainer(np.ones((1, n)), max_evals=2**n if seed is None else max_evals, silent=True)
+        if seed is None:
+            explainer = Exact(model, masker)
+            max_evals = 2**n
+        else:
+            explainer = Permutation(model, masker, seed=seed)
+        explanation = explainer(np.ones((1, n)), max_evals=max_evals, silent=True)
     return np.asarray(explanation.values[0], dtype=np.float64)
 
 
@@ -109,6 +115,7 @@ def _own_global_draws() -> Iterator[None]:
 
 
 def _by_mask(keep: Flags, scores: Floats) -> dict[bytes, float]:
+    """The score of each mask, by its bytes: an array is no key."""
     return {row.tobytes(): float(score) for row, score in zip(keep, scores, strict=True)}
 
 

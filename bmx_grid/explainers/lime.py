@@ -58,7 +58,8 @@ class Lime(Explainer):
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """num_samples texts, the first unperturbed."""
-        return Plan(words, keep=draw_masks(len(words), self.num_samples, rng), replacement=self.mask)
+        keep = draw_masks(len(words), self.num_samples, rng)
+        return Plan(words, keep=keep, replacement=self.mask)
 
     def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] coefficients, from the float64[num_samples] scores of the plan; 0 where no score differs."""
@@ -75,10 +76,12 @@ class Lime(Explainer):
 
 def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> Flags:
     """bool[num_samples, n], True where a word stays; the first row keeps all, every other hides 1..n words."""
-    sizes = rng.integers(1, n + 1, size=num_samples - 1)
+    n_draws = num_samples - 1
+    sizes = rng.integers(1, n + 1, size=n_draws)
     # The words with the smallest of n random keys are a draw without replacement, for all samples in one sort.
-    keys = rng.random((num_samples - 1, n))
-    last_hidden = np.sort(keys, axis=1)[np.arange(num_samples - 1), sizes - 1]
+    keys = rng.random((n_draws, n))
+    sorted_keys = np.sort(keys, axis=1)
+    last_hidden = sorted_keys[np.arange(n_draws), sizes - 1]
     keep = np.ones((num_samples, n), dtype=np.bool_)
     np.greater(keys, last_hidden[:, None], out=keep[1:])
     return keep
@@ -88,9 +91,11 @@ def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> Flags:
 def _root_weights(n: int, kernel_width: float) -> Floats:
     """float64[n + 1] square roots of the weight of a sample that keeps 0..n of n words."""
     # Masks of 0 and 1: one that keeps k of n words has the cosine sqrt(k / n) with the full one, whichever they are.
-    distance = 100 * (1 - np.sqrt(np.arange(n + 1) / n))
-    # The inner root is of lime's kernel; the outer one makes of a weight the factor of a row.
-    return np.sqrt(np.sqrt(np.exp(-(distance**2) / kernel_width**2)))
+    cosine = np.sqrt(np.arange(n + 1) / n)
+    distance = 100 * (1 - cosine)
+    weight = np.sqrt(np.exp(-(distance**2) / kernel_width**2))
+    # the square root of a weight is the factor of a row in least squares
+    return np.sqrt(weight)
 
 
 def solve(keep: Flags, scores: Floats, kernel_width: float, alpha: float) -> Floats:
@@ -101,7 +106,8 @@ def solve(keep: Flags, scores: Floats, kernel_width: float, alpha: float) -> Flo
     """
     n_samples, n = keep.shape
     features = keep.astype(np.float64)
-    root = _root_weights(n, kernel_width)[np.count_nonzero(keep, axis=1)]
+    n_kept = np.count_nonzero(keep, axis=1)
+    root = _root_weights(n, kernel_width)[n_kept]
     weights = root * root
     weights /= weights.sum()
     # From the unperturbed score: scores that do not differ give exact zeros, not rounding noise.
@@ -112,8 +118,9 @@ def solve(keep: Flags, scores: Floats, kernel_width: float, alpha: float) -> Flo
     rises *= root
     if n <= n_samples:
         gram = features.T @ features
-        gram.flat[:: n + 1] += alpha
+        gram.flat[:: n + 1] += alpha  # the diagonal
         return np.asarray(np.linalg.solve(gram, rises @ features))
     gram = features @ features.T
     gram.flat[:: n_samples + 1] += alpha
-    return np.asarray(np.linalg.solve(gram, rises) @ features)
+    sample_weights = np.linalg.solve(gram, rises)
+    return np.asarray(sample_weights @ features)

@@ -61,13 +61,15 @@ class PartitionShap(Explainer):
         """float64[n] Owen values, from the float64[K] scores of the plan."""
         values = np.empty(len(plan.words))
         for part in plan.design:
-            rise = float(np.mean(scores[part.having] - scores[part.without]))
-            values[part.start : part.stop] = rise / len(part)
+            rises = scores[part.having] - scores[part.without]
+            value = float(np.mean(rises))
+            values[part.start : part.stop] = value / len(part)
         return values
 
     def count_texts(self, n_words: int) -> int:
         """At most max_evals: about 2/3 of n^2 where all words are told apart."""
-        return len(hierarchy(n_words, self.max_evals)[0])
+        keep, _ = hierarchy(n_words, self.max_evals)
+        return len(keep)
 
 
 @lru_cache(maxsize=256)
@@ -79,9 +81,11 @@ def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[WordRange]]:
     nothing = np.zeros((1, n), dtype=np.bool_)
     masks = [~nothing, nothing]
     n_masks = 2
-    parts = [WordRange(0, n, nothing, without=np.array([1]), having=np.array([0]))]
+    whole = WordRange(0, n, nothing, without=np.array([1]), having=np.array([0]))
+    parts = [whole]
     while True:
-        place = max(range(len(parts)), key=lambda place: len(parts[place]))
+        sizes = [len(part) for part in parts]
+        place = sizes.index(max(sizes))
         part = parts[place]
         n_contexts = len(part.contexts)
         if len(part) == 1 or n_masks + 2 * n_contexts > most:

@@ -20,7 +20,9 @@ class Random(Explainer):
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """No texts; the n draws are kept in the design."""
-        return Plan(words, keep=np.empty((0, len(words)), dtype=np.bool_), design=rng.random(len(words)))
+        n = len(words)
+        no_masks = np.empty((0, n), dtype=np.bool_)
+        return Plan(words, keep=no_masks, design=rng.random(n))
 
     def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] draws in [0, 1)."""

@@ -62,7 +62,7 @@ class Shap(Explainer):
         Raises ExplainError for a side that is too long.
         """
         n = len(words)
-        n_orders = self._orders(len(words))
+        n_orders = self._orders(n)
         seed = int(rng.integers(2**32))
         if not n_orders:
             return Plan(words, keep=all_masks(n), replacement=self.mask)
@@ -75,8 +75,10 @@ class Shap(Explainer):
         if self.backend == "library":
             return explain_by_shap(plan, scores, self._evals(len(plan.words)), plan.design)
         if plan.design is None:
+            weights = exact_weights(len(plan.words))
             with one_blas_thread():
-                return np.asarray(exact_weights(len(plan.words)) @ (scores - scores[0]))
+                # from the unperturbed score: scores that do not differ give exact zeros
+                return np.asarray(weights @ (scores - scores[0]))
         return permutation_values(plan.design, scores)
 
     def count_texts(self, n_words: int) -> int:
@@ -85,7 +87,9 @@ class Shap(Explainer):
         Raises ExplainError for a side that is too long.
         """
         n_orders = self._orders(n_words)
-        return 2 + 2 * (n_words - 1) * n_orders if n_orders else int(2**n_words)
+        if not n_orders:
+            return int(2**n_words)
+        return 2 + 2 * (n_words - 1) * n_orders
 
     def _orders(self, n: int) -> int:
         """How many permutations of n words are scored; 0 for all masks."""
@@ -115,7 +119,8 @@ def _evals_of_one_order(n: int) -> int:
 def all_masks(n: int) -> Flags:
     """bool[2^n, n], all kept in the first row and none in the last. Read-only: it is kept for the next side."""
     # Bit j of a row's number says whether word j is hidden.
-    hidden = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    numbers = np.arange(2**n)[:, None]
+    hidden = (numbers >> np.arange(n)) & 1
     keep: Flags = hidden == 0
     keep.flags.writeable = False
     return keep
@@ -129,7 +134,10 @@ def exact_weights(n: int) -> Floats:
     others = np.count_nonzero(keep, axis=1)[:, None] - keep
     # In this share of all orders a word comes right after one given set of `size` others.
     weight = np.array([1 / (n * comb(n - 1, size)) for size in range(n)])
-    return np.ascontiguousarray(np.where(keep, 1.0, -1.0) * weight[others]).T.copy()
+    # with the word a text counts for it, without the word against it
+    sign = np.where(keep, 1.0, -1.0)
+    weights: Floats = (sign * weight[others]).T.copy()
+    return weights
 
 
 _PER_THREAD = threading.local()  # shap's kind of generator: making one costs more than all its draws
@@ -161,7 +169,8 @@ def permutation_masks(orders: Ints) -> Flags:
     removing = keep[2 + between :]
     steps = np.arange(1, n, dtype=np.int32)
     # After k steps of adding, the k words with the first places in the order are in.
-    np.less(places[:, None, :], steps[:, None], out=adding.reshape(n_orders, n - 1, n))
+    adding_by_order = adding.reshape(n_orders, n - 1, n)  # a view
+    np.less(places[:, None, :], steps[:, None], out=adding_by_order)
     np.logical_not(adding, out=removing)
     return keep
 
@@ -170,13 +179,15 @@ def permutation_values(orders: Ints, scores: Floats) -> Floats:
     """float64[n] mean rise of the score when a word comes in, over both directions of int64[R, n] orders."""
     n_orders, n = orders.shape
     path = np.empty((2, n_orders, n + 1))
+    adding, removing = path
     # All orders share both ends; only what lies between was scored for each.
-    path[0, :, 0] = path[1, :, n] = scores[1]
-    path[0, :, n] = path[1, :, 0] = scores[0]
+    full, masked = scores[:2]
+    adding[:, 0] = removing[:, n] = masked
+    adding[:, n] = removing[:, 0] = full
     path[:, :, 1:n] = scores[2:].reshape(2, n_orders, n - 1)
-    rises = path[0, :, 1:] - path[0, :, :-1]
+    rises = adding[:, 1:] - adding[:, :-1]
     # The way back takes the same words away: a fall there is a rise of the word.
-    rises += path[1, :, :-1]
-    rises -= path[1, :, 1:]
+    rises += removing[:, :-1]
+    rises -= removing[:, 1:]
     sums = np.bincount(orders.ravel(), weights=rises.ravel(), minlength=n)
     return np.asarray(sums / (2 * n_orders))

@@ -28,7 +28,8 @@ class ShuffledModel(Explainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.explainer.is_given or type(self.explainer).explain is not Explainer.explain:
+        reads_texts = type(self.explainer).explain is not Explainer.explain
+        if self.explainer.is_given or reads_texts:
             name = type(self.explainer).__name__
             raise ConfigError(f"explainer: {name} asks no metric; name one that does, such as erasure or lime.")
 

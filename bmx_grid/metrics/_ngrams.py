@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,32 +22,40 @@ CELLS_OF_A_CHANGE = 4  # how much longer a token takes that is counted by what c
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedSide:
-    """K texts that each show some of the same S tokens, and the tokens of the other side, which is fixed.
+class Side:
+    """The S tokens of which K texts are made, and those of the text that they are compared with, which is fixed.
 
-    visible: bool[K, S + 1]; the last column, all True, is a stop that keeps n-grams inside their text.
+    is_hypothesis: whether the K texts are hypotheses.
     """
 
     tokens: Sequence[str]
-    visible: Flags
     fixed: Tokens
     is_hypothesis: bool
 
 
 @dataclass(frozen=True, eq=False)
-class ChangedSide:
-    """K texts that are one whole text with few of its words hidden, beside the other side's text, which is fixed.
+class MaskedSide(Side):
+    """K texts that each show some of the tokens.
 
-    tokens: of each word, followed by those of its stand-in. word: int[S] the word of each token. is_stand_in: bool[S].
-    keep: bool[K, words].
+    visible: bool[K, S + 1]; the last column, all True, is a stop that keeps n-grams inside their text.
     """
 
-    tokens: Sequence[str]
+    visible: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedSide(Side):
+    """K texts that are one whole text with few of its words hidden: each word's tokens, then those of its stand-in.
+
+    word: int[S] the word of each token. is_stand_in: bool[S]. keep: bool[K, words].
+    """
+
     word: Indices
     is_stand_in: Flags
     keep: Flags
-    fixed: Tokens
-    is_hypothesis: bool
+
+
+CountedSide = MaskedSide | ChangedSide
 
 
 class Tokenizer:
@@ -78,23 +85,31 @@ def tokens_of_words(plan: Plan, tokenizer: Tokenizer) -> tuple[list[Tokens], Tok
 
     None where the texts must be written out: they have other tokens than their words.
     """
-    if plan.keep is None or not tokenizer.by_word or "\n" in "".join([plan.replacement or "", *plan.words]):
+    if plan.keep is None or not tokenizer.by_word:
         return None
-    return list(map(tokenizer.word, plan.words)), tokenizer.word(plan.replacement) if plan.replacement else ()
+    replacement = plan.replacement or ""
+    if "\n" in "".join([replacement, *plan.words]):
+        return None
+    instead = tokenizer.word(replacement) if replacement else ()
+    return list(map(tokenizer.word, plan.words)), instead
 
 
 def sides_of_items(items: Iterable[Item], tokenizer: Tokenizer) -> Iterator[MaskedSide]:
     """One side per item: the hypothesis with nothing masked, beside the reference."""
     for item in items:
-        yield _shown(tokenizer.text(item.text("hypothesis")), tokenizer.text(item.text("reference")), True)
+        hypothesis = tokenizer.text(item.text("hypothesis"))
+        reference = tokenizer.text(item.text("reference"))
+        yield _shown(hypothesis, reference, is_hypothesis=True)
 
 
 def fixed_text(request: Request) -> str:
     """The text that the perturbed one is compared with."""
-    return request.item.text("reference" if request.role == "hypothesis" else "hypothesis")
+    if request.role == "hypothesis":
+        return request.item.text("reference")
+    return request.item.text("hypothesis")
 
 
-def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Iterator[MaskedSide | ChangedSide]:
+def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Iterator[CountedSide]:
     """The request's masks over tokens, or one side per text where the texts must be written out first.
 
     Masks of long texts come in several sides of at most MOST_CELLS cells each, made one after the other: whoever
@@ -109,21 +124,24 @@ def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Ite
         for text in plan.render():
             yield _shown(tokenizer.text(text), fixed, is_hypothesis)
         return
-    words, instead = known
-    tokens = list(chain.from_iterable(of_word + instead for of_word in words))
-    own_tokens = np.array([len(of_word) for of_word in words], np.intp)
-    columns = np.repeat(np.arange(len(words)), own_tokens + len(instead))
-    first = np.repeat(np.cumsum(own_tokens + len(instead)) - len(instead), own_tokens + len(instead))  # of the stand-in
-    shown_if_hidden = np.arange(len(tokens)) >= first
-    if _few_are_hidden(plan.keep, own_tokens, len(tokens), orders):
-        yield ChangedSide(tokens, columns, shown_if_hidden, plan.keep, fixed, is_hypothesis)
+    # Each word's tokens are followed by those of its stand-in: a mask shows the first or the second.
+    tokens_by_word, instead = known
+    tokens = list(chain.from_iterable(word_tokens + instead for word_tokens in tokens_by_word))
+    n_tokens = np.array([len(word_tokens) for word_tokens in tokens_by_word], np.intp)
+    sizes = n_tokens + len(instead)
+    word_of_token = np.repeat(np.arange(len(sizes)), sizes)
+    first_of_stand_in = np.cumsum(sizes) - len(instead)
+    is_stand_in = np.arange(len(tokens)) >= first_of_stand_in.take(word_of_token)
+    if _few_are_hidden(plan.keep, n_tokens, len(tokens), orders):
+        yield ChangedSide(tokens, fixed, is_hypothesis, word_of_token, is_stand_in, plan.keep)
         return
     at_once = max(MOST_CELLS // cells_per_text(tokens, fixed), 1)
     for start in range(0, len(plan), at_once):
         keep = plan.keep[start : start + at_once]
         visible = np.ones((len(keep), len(tokens) + 1), np.bool_)
-        np.not_equal(keep.take(columns, axis=1), shown_if_hidden, out=visible[:, :-1])
-        yield MaskedSide(tokens, visible, fixed, is_hypothesis)
+        # a word's own tokens are visible where it is kept, those of its stand-in where it is not
+        np.not_equal(keep.take(word_of_token, axis=1), is_stand_in, out=visible[:, :-1])
+        yield MaskedSide(tokens, fixed, is_hypothesis, visible)
 
 
 def cells_per_text(tokens: Sequence[str], fixed: Sequence[str]) -> int:
@@ -132,7 +150,9 @@ def cells_per_text(tokens: Sequence[str], fixed: Sequence[str]) -> int:
 
 
 def _shown(tokens: Tokens, fixed: Tokens, is_hypothesis: bool) -> MaskedSide:
-    return MaskedSide(tokens, np.ones((1, len(tokens) + 1), np.bool_), fixed, is_hypothesis)
+    """A side of one text with nothing masked."""
+    visible = np.ones((1, len(tokens) + 1), np.bool_)
+    return MaskedSide(tokens, fixed, is_hypothesis, visible)
 
 
 STOP = -1  # follows the last token of a text
@@ -161,23 +181,24 @@ class NgramTrie:
     column: Indices
 
     @classmethod
-    def of_sides(cls, sides: Sequence[tuple[Sequence[str], Sequence[str]]]) -> NgramTrie:
-        """Number the tokens that each (text, fixed text) shares."""
+    def of_sides(cls, sides: Sequence[Side]) -> NgramTrie:
+        """Number the tokens that each side shares with its fixed text."""
         tokens: list[int] = []
         fixed: list[int] = []
         owner = [0]
         column = [0]
-        for index, (text, opposite) in enumerate(sides):
+        for index, side in enumerate(sides):
             # no other token can be part of a match: all others are node 0, which ends n-grams
-            shared = set(text).intersection(opposite)
-            nodes = dict(zip(shared, range(len(owner), len(owner) + len(shared)), strict=True))
+            shared = set(side.tokens).intersection(side.fixed)
+            nodes = {token: node for node, token in enumerate(shared, start=len(owner))}
             owner += [index] * len(shared)
             column += range(1, len(shared) + 1)
-            tokens += [nodes.get(token, 0) for token in text]
+            tokens += [nodes.get(token, 0) for token in side.tokens]
             tokens.append(STOP)
-            fixed += [nodes.get(token, 0) for token in opposite]
+            fixed += [nodes.get(token, 0) for token in side.fixed]
             fixed.append(0)
-        return cls(*(np.array(values, np.intp) for values in (tokens, fixed, owner, column)))
+        fields = (tokens, fixed, owner, column)
+        return cls(*[np.array(values, np.intp) for values in fields])
 
     def walk(self, walk: Indices, orders: int) -> Iterator[TrieStep]:
         """The orders 1, 2, ... up to `orders`, or to the last that is shared. A 0 in `walk` ends n-grams there."""
@@ -196,10 +217,14 @@ class NgramTrie:
             next_column = fixed_column.take(fixed_places + order)
             alive = next_column.nonzero()[0]
             fixed_places = fixed_places.take(alive)
-            keys, inverse = np.unique(fixed_nodes.take(alive) * width + next_column.take(alive), return_inverse=True)
-            fixed_nodes = inverse + 1
-            nodes = _branch(keys, len(owner) * width, nodes * width + walk_column.take(places + order))
-            owner = np.concatenate([owner[:1], owner.take(keys // width)])
+            # A longer n-gram is the node of its first tokens and the branch that its last one takes, in one number.
+            branches = fixed_nodes.take(alive) * width + next_column.take(alive)
+            keys, inverse = np.unique(branches, return_inverse=True)
+            fixed_nodes = inverse + 1  # 0 stays the node that ends n-grams
+            wanted = nodes * width + walk_column.take(places + order)
+            nodes = _branch(keys, len(owner) * width, wanted)
+            parents = keys // width
+            owner = np.concatenate([owner[:1], owner.take(parents)])
             alive = nodes.nonzero()[0]
             places = places.take(alive)
             nodes = nodes.take(alive)
@@ -212,13 +237,15 @@ def _branch(keys: Indices, size: int, wanted: Indices) -> Indices:
         table[keys] = np.arange(1, len(keys) + 1)
         return table.take(wanted)
     places = np.searchsorted(keys, wanted)
-    return np.where(np.append(keys, -1).take(places) == wanted, places + 1, 0)
+    # the place after the last key is looked up too: -1 there is no branch
+    is_known = np.append(keys, -1).take(places) == wanted
+    return np.where(is_known, places + 1, 0)
 
 
 _BLOCK_CELLS = 2**16  # mask cells processed together: enough to hide the cost of a call, few enough to reuse memory
 
 
-def count_ngrams(sides: Iterable[MaskedSide | ChangedSide], orders: int) -> Indices:
+def count_ngrams(sides: Iterable[CountedSide], orders: int) -> Indices:
     """int[2 + orders, P] of all texts of all sides, in order: tokens of hypothesis and reference, then matches.
 
     Matches are n-grams of the hypothesis in the reference, of each order from 1 on, each at most as often as the
@@ -226,16 +253,20 @@ def count_ngrams(sides: Iterable[MaskedSide | ChangedSide], orders: int) -> Indi
     """
     counts = [np.empty((2 + orders, 0), np.intp)]
     for block in _blocks(sides):
+        block_sides: Sequence[CountedSide]
         if isinstance(block, ChangedSide):
+            block_sides = [block]
+            n_texts = [len(block.keep)]
             matches, lengths = _changes(block, orders)
-            counts.append(with_lengths([block], [len(block.keep)], lengths, matches))
         else:
+            block_sides = block
+            n_texts = [len(side.visible) for side in block]
             matches, lengths = _walk(block, orders)
-            counts.append(with_lengths(block, [len(side.visible) for side in block], lengths, matches))
+        counts.append(with_lengths(block_sides, n_texts, lengths, matches))
     return np.concatenate(counts, axis=1)
 
 
-def with_lengths(sides: Sequence[Any], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices) -> Indices:
+def with_lengths(sides: Sequence[Side], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices) -> Indices:
     """int[2 + orders, P] counts of P texts, `n_texts` of each side, from int[P] tokens of these and int[orders, P]."""
     fixed = np.repeat([len(side.fixed) for side in sides], n_texts)
     is_hypothesis = np.repeat([side.is_hypothesis for side in sides], n_texts)
@@ -245,11 +276,13 @@ def with_lengths(sides: Sequence[Any], n_texts: Sequence[int] | Indices, masked:
 
 def ngrams_of(lengths: Indices, orders: int) -> Indices:
     """int[orders, P]: how many n-grams of each order int[P] tokens make."""
-    totals: Indices = np.maximum(lengths - np.arange(orders)[:, None], 0)
+    tokens_before = np.arange(orders)[:, None]  # of the last token of an n-gram
+    totals: Indices = np.maximum(lengths - tokens_before, 0)
     return totals
 
 
-def _blocks(sides: Iterable[MaskedSide | ChangedSide]) -> Iterator[Sequence[MaskedSide] | ChangedSide]:
+def _blocks(sides: Iterable[CountedSide]) -> Iterator[Sequence[MaskedSide] | ChangedSide]:
+    """The sides in their order, those with masks in blocks of some _BLOCK_CELLS cells."""
     block: list[MaskedSide] = []
     cells = 0
     for side in sides:
@@ -260,32 +293,35 @@ def _blocks(sides: Iterable[MaskedSide | ChangedSide]) -> Iterator[Sequence[Mask
             block = []
             cells = 0
             continue
-        its_cells = len(side.visible) * cells_per_text(side.tokens, side.fixed)
-        if cells and cells + its_cells > _BLOCK_CELLS:
+        side_cells = len(side.visible) * cells_per_text(side.tokens, side.fixed)
+        if cells and cells + side_cells > _BLOCK_CELLS:
             yield block
             block = []
             cells = 0
         block.append(side)
-        cells += its_cells
+        cells += side_cells
     if block:
         yield block
 
 
 def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Indices, Indices]:
     """int[orders, P] clipped matches and int[P] lengths of the P masked texts of one block."""
-    trie = NgramTrie.of_sides([(side.tokens, side.fixed) for side in sides])
+    trie = NgramTrie.of_sides(sides)
     n_texts = [len(side.visible) for side in sides]
     side_of_text = np.repeat(np.arange(len(sides)), n_texts)
     ends = np.cumsum([side.visible.shape[1] for side in sides])
     shown = np.concatenate([side.visible.ravel() for side in sides])
     # the nodes of a side once for each of its texts, of which the visible ones are kept
-    walk = np.concatenate(list(map(np.tile, np.split(trie.tokens, ends[:-1]), n_texts)))[shown]
+    nodes_of_side = np.split(trie.tokens, ends[:-1])
+    walk = np.concatenate(list(map(np.tile, nodes_of_side, n_texts)))
+    walk = walk[shown]
     stops = (walk == STOP).nonzero()[0]
     walk[stops] = 0
     lengths = np.diff(stops, prepend=-1) - 1
     text = np.repeat(np.arange(len(lengths)), lengths + 1)
     matches = np.zeros((orders, len(side_of_text)), np.intp)
     for order, (places, nodes, limits, owner) in enumerate(trie.walk(walk, orders)):
+        # without node 0, whose owner says nothing
         per_side = np.bincount(owner[1:], minlength=len(sides))
         matches[order] = _clip(nodes, text.take(places), limits, per_side, side_of_text)
     return matches, lengths
@@ -300,10 +336,13 @@ def _clip(nodes: Indices, text: Indices, limits: Indices, per_side: Indices, sid
     per_text = per_side.take(side_of_text)
     end = np.cumsum(per_text)
     start = end - per_text
-    to_cell = start - (np.cumsum(per_side) - per_side + 1).take(side_of_text)
+    first_node = np.cumsum(per_side) - per_side + 1  # of each side; node 0 belongs to none
+    to_cell = start - first_node.take(side_of_text)
     counts = np.bincount(nodes + to_cell.take(text), minlength=int(per_text.sum()))
     limit = limits.take(np.arange(len(counts)) - np.repeat(to_cell, per_text))
-    total = np.concatenate([[0], np.cumsum(np.minimum(counts, limit))])
+    clipped = np.minimum(counts, limit)
+    # a running sum, since a text whose side owns no node has no cells
+    total = np.concatenate([[0], np.cumsum(clipped)])
     matches: Indices = total.take(end) - total.take(start)
     return matches
 
@@ -314,47 +353,59 @@ def _clip(nodes: Indices, text: Indices, limits: Indices, per_side: Indices, sid
 
 
 def _few_are_hidden(keep: Flags, tokens_of_word: Indices, n_tokens: int, orders: int) -> bool:
+    """Whether it is quicker to count what changes around the hidden words than all texts as a whole."""
     cells = len(keep) * (n_tokens + 1)
     if cells < LONG_SIDE:
         return False
     times_hidden = len(keep) - keep.sum(axis=0)
-    changes = int(times_hidden @ (2 * (tokens_of_word + 2 * orders)))
+    tokens_around = tokens_of_word + 2 * orders
+    # twice: what is taken off and what is added
+    changes = int(times_hidden @ (2 * tokens_around))
     return CELLS_OF_A_CHANGE * changes < cells
 
 
 def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
     """As `_walk`, of one side."""
     n_texts = len(side.keep)
-    trie = NgramTrie.of_sides([(side.tokens, side.fixed)])
+    trie = NgramTrie.of_sides([side])
     nodes = np.maximum(trie.tokens, 0)  # the last one, a stop, ends n-grams
-    in_whole = np.append(~side.is_stand_in, True).nonzero()[0]  # places of the whole text's tokens, and of the stop
+    # places of the whole text's tokens, and of the stop
+    is_stand_in = np.append(side.is_stand_in, False)
+    in_whole = (~is_stand_in).nonzero()[0]
     first, last, text = _windows(side, in_whole, orders)
 
-    whole_places, whole_text = _with_stops(first, last, text, len(side.tokens))
-    was_shown = np.append(~side.is_stand_in, True)[whole_places]
-    word = np.append(side.word, 0)
-    is_stand_in = np.append(side.is_stand_in, False)
-    is_shown = side.keep[whole_text, word[whole_places]] != is_stand_in[whole_places]
-    is_shown |= whole_places == len(side.tokens)
-    before = whole_places[was_shown]
-    after = whole_places[is_shown]
+    stop = len(side.tokens)
+    window_places, window_text = _with_stops(first, last, text, stop)
+    hides_word = is_stand_in[window_places]
+    word = np.append(side.word, 0)[window_places]
+    was_shown = ~hides_word
+    is_shown = side.keep[window_text, word] != hides_word
+    is_shown |= window_places == stop  # whatever the mask says of word 0, which only fills its place
+    before = window_places[was_shown]
+    after = window_places[is_shown]
+    text_before = window_text[was_shown]
+    text_after = window_text[is_shown]
     walk = nodes[np.concatenate([in_whole, before, after])]
-    text_of_place = np.concatenate([whole_text[was_shown], whole_text[is_shown]])
+    text_of_place = np.concatenate([text_before, text_after])
     sign = np.repeat([-1, 1], [len(before), len(after)])
 
-    difference = np.bincount(whole_text[is_shown], minlength=n_texts)
-    difference -= np.bincount(whole_text[was_shown], minlength=n_texts)
+    difference = np.bincount(text_after, minlength=n_texts)
+    difference -= np.bincount(text_before, minlength=n_texts)
     lengths = len(in_whole) - 1 + difference
     matches = np.zeros((orders, n_texts), np.intp)
     for order, (places, at_node, limits, _) in enumerate(trie.walk(walk, orders)):
-        of_whole = int(np.searchsorted(places, len(in_whole)))
-        counts = np.bincount(at_node[:of_whole], minlength=len(limits))
-        matches[order] = np.minimum(counts, limits).sum()
-        changed = places[of_whole:] - len(in_whole)
-        keys, key = np.unique(text_of_place[changed] * len(limits) + at_node[of_whole:], return_inverse=True)
+        n_of_whole = int(np.searchsorted(places, len(in_whole)))  # places of the whole text come first
+        n_nodes = len(limits)
+        counts = np.bincount(at_node[:n_of_whole], minlength=n_nodes)
+        clipped = np.minimum(counts, limits)
+        matches[order] = clipped.sum()
+        changed = places[n_of_whole:] - len(in_whole)
+        # a text and a node in one number: what changes is summed for each pair of them before it is clipped
+        text_and_node = text_of_place[changed] * n_nodes + at_node[n_of_whole:]
+        keys, key = np.unique(text_and_node, return_inverse=True)
         change = np.bincount(key, sign[changed], minlength=len(keys)).astype(np.intp)
-        changed_text, node = np.divmod(keys, len(limits))
-        gained = np.minimum(counts[node] + change, limits[node]) - np.minimum(counts, limits)[node]
+        changed_text, node = np.divmod(keys, n_nodes)
+        gained = np.minimum(counts[node] + change, limits[node]) - clipped[node]
         matches[order] += np.bincount(changed_text, gained, minlength=n_texts).astype(np.intp)
     return matches, lengths
 
@@ -375,19 +426,25 @@ def _windows(side: ChangedSide, in_whole: Indices, orders: int) -> tuple[Indices
     end = np.minimum(end_token[word] + reach, n_whole)
 
     is_new = np.ones(len(text), np.bool_)
-    is_new[1:] = (text[1:] != text[:-1]) | (start[1:] > end[:-1])
+    is_other_text = text[1:] != text[:-1]
+    is_apart = start[1:] > end[:-1]
+    is_new[1:] = is_other_text | is_apart
     is_last = np.append(is_new[1:], True)[: len(text)]
     start = start[is_new]
     end = end[is_last]
+    # no token lies beyond an end of the text: a window there reaches to the first or the last place of all
     first_place = np.where(start == 0, 0, in_whole[start])
-    last_place = np.where(end == n_whole, len(side.tokens) - 1, in_whole[end - 1])
+    last_token = len(side.tokens) - 1
+    last_place = np.where(end == n_whole, last_token, in_whole[end - 1])
     return first_place, last_place, text[is_new]
 
 
 def _with_stops(first: Indices, last: Indices, text: Indices, stop: int) -> tuple[Indices, Indices]:
     """All places from `first` to `last` of each window, followed by `stop`; and the text of each of these."""
-    sizes = last - first + 2
+    sizes = last - first + 2  # the last place, and the stop
     ends = np.cumsum(sizes)
-    places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(first - (ends - sizes), sizes)
+    # one running number over all windows, moved to where each window is
+    shift = first - (ends - sizes)
+    places = np.arange(sizes.sum()) + np.repeat(shift, sizes)
     places[ends - 1] = stop
     return places, np.repeat(text, sizes)

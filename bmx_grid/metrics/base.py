@@ -149,7 +149,8 @@ class Metric(Component):
         resample of segments is a matrix product.
         """
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
+            means = sums[..., 0] / sums[..., 1]
+        return np.asarray(means, dtype=np.float64)
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts that `copies` versions of `item` need: above `copies` only for a metric built on another.
@@ -204,15 +205,21 @@ class OfReferences(Metric):
         # where no segment has further references, all are the first: one identity for the same scores
         if counts <= {1}:
             return dataclasses.replace(fitted, references="first")
-        return dataclasses.replace(fitted, nrefs=str(counts.pop()) if len(counts) == 1 else "var")
+        nrefs = "var" if len(counts) > 1 else str(counts.pop())
+        return dataclasses.replace(fitted, nrefs=nrefs)
 
     def references_of(self, item: Item) -> list[str]:
         """The references of an item that are read, the first one first."""
-        return [item.text("reference"), *(item.further_references if self.references == "all" else ())]
+        first = item.text("reference")
+        if self.references == "first":
+            return [first]
+        return [first, *item.further_references]
 
     def reads_several(self, items: Iterable[Item]) -> bool:
         """Whether any item has several references that are read."""
-        return self.references == "all" and any(item.further_references for item in items)
+        if self.references == "first":
+            return False
+        return any(item.further_references for item in items)
 
     def of_best(
         self, items: Sequence[Item], count: Callable[[Sequence[Item]], Floats], score: Callable[[Floats], Floats]
@@ -223,16 +230,19 @@ class OfReferences(Metric):
         """
         if not self.reads_several(items):
             return count(items)
-        each = [self.references_of(item) for item in items]
         # All references of all items are counted in one call, which is what makes counting quick.
         single: list[Item] = []
-        for item, texts in zip(items, each, strict=True):
-            single += [item._replace(reference=text, further_references=()) for text in texts]
+        bounds = [0]
+        for item in items:
+            for text in self.references_of(item):
+                single.append(item._replace(reference=text, further_references=()))
+            bounds.append(len(single))
         rows = count(single)
         # the highest is the best, whatever the metric's direction
         scores = score(rows) if self.higher_is_better else -score(rows)
-        starts = np.cumsum([0, *map(len, each)])
-        best = [start + int(scores[start:end].argmax()) for start, end in itertools.pairwise(starts)]
+        best = []
+        for start, end in itertools.pairwise(bounds):
+            best.append(start + int(scores[start:end].argmax()))
         return rows[best]
 
     def library_settings(self) -> dict[str, Any]:
@@ -242,7 +252,9 @@ class OfReferences(Metric):
     def signed(self, library: Any) -> str:
         """The name and the signature of a metric of sacreBLEU, with the number of references that there are."""
         name = library.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
-        return f"{name}|{library.get_signature().format()}".replace("nrefs:1", f"nrefs:{self.nrefs}", 1)
+        signature = f"{name}|{library.get_signature().format()}"
+        # it has seen one reference per segment, whatever the data set has
+        return signature.replace("nrefs:1", f"nrefs:{self.nrefs}", 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,7 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics._ngrams import (
-    ChangedSide,
-    MaskedSide,
+    CountedSide,
     Tokenizer,
     count_ngrams,
     ngrams_of,
@@ -73,58 +72,72 @@ class Chrf(Counted):
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.CHRF's corpus score of summed statistics, by its floating-point operations in their order."""
         sums = np.asarray(sums, dtype=np.float64)
-        by_kind = sums.reshape(*sums.shape[:-1], 3, sums.shape[-1] // 3)
+        *shape, n_columns = sums.shape
+        by_kind = sums.reshape(*shape, 3, n_columns // 3)
+        # kinds first, then orders, so that all else is computed for each order at once
         matches, reference, hypothesis = np.moveaxis(by_kind, (-2, -1), (0, 1))
         precision = _share(matches, hypothesis)
         recall = _share(matches, reference)
         counted = (hypothesis > 0) & (reference > 0)
         orders = counted.sum(axis=0).clip(min=1)
         # order after order, since NumPy's own sum may add in another order
-        mean_precision = functools.reduce(np.add, np.where(counted, precision, 0.0)) / orders
-        mean_recall = functools.reduce(np.add, np.where(counted, recall, 0.0)) / orders
+        summed_precision = functools.reduce(np.add, np.where(counted, precision, 0.0))
+        summed_recall = functools.reduce(np.add, np.where(counted, recall, 0.0))
+        mean_precision = summed_precision / orders
+        mean_recall = summed_recall / orders
         factor = float(self.beta**2)
         below = factor * mean_precision + mean_recall
         above = (1 + factor) * mean_precision * mean_recall
+        shares = np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
         # the library's score is in percent: times 100 and back may change the last bit
-        return np.asarray(100 * np.divide(above, below, out=np.zeros(below.shape), where=below > 0) / 100)
+        return np.asarray(100 * shares / 100)
 
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
         if self.reads_several(request.item for request in requests):
             return None
+        if not requests:
+            return []
 
-        def sides(tokenizer: Tokenizer, orders: int) -> Iterator[MaskedSide | ChangedSide]:
+        def sides(tokenizer: Tokenizer, orders: int) -> Iterator[CountedSide]:
             return chain.from_iterable(sides_of_request(request, tokenizer, orders) for request in requests)
 
         scores = self.combine(self._statistics(sides))
-        return np.split(scores, np.cumsum([len(request.plan) for request in requests])[:-1]) if requests else []
+        ends = np.cumsum([len(request.plan) for request in requests])
+        return np.split(scores, ends[:-1])
 
-    def _statistics(self, sides: Callable[[Tokenizer, int], Iterator[MaskedSide | ChangedSide]]) -> Floats:
+    def _statistics(self, sides: Callable[[Tokenizer, int], Iterator[CountedSide]]) -> Floats:
         """`statistics` of the texts of `sides`, given a tokenizer and the longest n-grams."""
         matches = []
         hypotheses = []
         references = []
-        for tokenizer, orders in ((_characters, self.char_order), (_words, self.word_order)):
+        for tokenizer_of, orders in ((_characters, self.char_order), (_words, self.word_order)):
             if orders > 0:
-                counts = count_ngrams(sides(tokenizer(self.lowercase), orders), orders)
+                tokenizer = tokenizer_of(self.lowercase)
+                counts = count_ngrams(sides(tokenizer, orders), orders)
                 matches.append(counts[2:])
                 hypotheses.append(ngrams_of(counts[0], orders))
                 references.append(ngrams_of(counts[1], orders))
         reference = np.concatenate(references)
         # as sacreBLEU: where the reference has no n-gram of an order, those of the hypothesis do not count
         hypothesis = np.where(reference > 0, np.concatenate(hypotheses), 0)
-        return np.concatenate([*matches, reference, hypothesis]).T.astype(np.float64)
+        rows = np.concatenate([*matches, reference, hypothesis])
+        return rows.T.astype(np.float64)
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, _EPSILON), where=whole > 0))
+    """part / whole, and a little more than 0 where there is no whole."""
+    shares = np.full(part.shape, _EPSILON)
+    np.divide(part, whole, out=shares, where=whole > 0)
+    return shares
 
 
 @functools.cache
 def _characters(lowercase: bool) -> Tokenizer:
-    def split(text: str) -> str:
-        return "".join((text.lower() if lowercase else text).split())
+    def characters(text: str) -> str:
+        cased = text.lower() if lowercase else text
+        return "".join(cased.split())
 
-    return Tokenizer(split, by_word=True)
+    return Tokenizer(characters, by_word=True)
 
 
 @functools.cache
@@ -132,10 +145,13 @@ def _words(lowercase: bool) -> Tokenizer:
     """Words as chrF++ has them: one punctuation mark comes off, the last one or else the first one."""
 
     def split(text: str) -> Iterator[str]:
-        for word in (text.lower() if lowercase else text).split():
-            if len(word) > 1 and word[-1] in string.punctuation:
+        cased = text.lower() if lowercase else text
+        for word in cased.split():
+            if len(word) == 1:
+                yield word
+            elif word[-1] in string.punctuation:
                 yield from (word[:-1], word[-1])
-            elif len(word) > 1 and word[0] in string.punctuation:
+            elif word[0] in string.punctuation:
                 yield from (word[0], word[1:])
             else:
                 yield word

@@ -60,15 +60,19 @@ def for_token_pairs(
     ids = tokens(texts)
     sides = np.array([truths, hypotheses], dtype=np.int64).reshape(2, -1)
     uses = np.bincount(sides.ravel(), minlength=len(ids))
-    shared = np.where(uses[sides[1]] > uses[sides[0]], sides[1], sides[0])  # the text of a pair that more pairs have
-    lengths = lengths_of(ids)[sides].sum(axis=0)
+    truth_uses, hypothesis_uses = uses[sides]
+    # the text of a pair that more pairs have
+    shared = np.where(hypothesis_uses > truth_uses, sides[1], sides[0])
+    lengths_of_texts = lengths_of(ids)
+    lengths = lengths_of_texts[sides].sum(axis=0)
     # A shared text is held once for all its pairs: its tokens count for the first of them alone.
-    again = np.ones(len(shared), dtype=np.bool_)
-    again[np.unique(shared, return_index=True)[1]] = False
-    held_lengths = lengths - again * lengths_of(ids)[shared]
+    _, first_pairs = np.unique(shared, return_index=True)
+    is_held_already = np.ones(len(shared), dtype=np.bool_)
+    is_held_already[first_pairs] = False
+    held_lengths = lengths - is_held_already * lengths_of_texts[shared]
 
-    def encode(some: TokenIds) -> tuple[Any, Any]:
-        states, mask = hidden_states(loaded, some)
+    def encode(texts_of_batch: TokenIds) -> tuple[Any, Any]:
+        states, mask = hidden_states(loaded, texts_of_batch)
         return torch.nn.functional.normalize(states, dim=-1), mask
 
     def take_window(window: Ints) -> None:
@@ -79,15 +83,17 @@ def for_token_pairs(
         def compare(batch: Ints) -> None:
             vectors = []
             for side in rows[:, batch]:
-                padded_ids, _ = tensors(loaded, [ids[in_use[row]] for row in side], PADDING)
+                side_ids = [ids[text] for text in in_use[side]]
+                padded_ids, _ = tensors(loaded, side_ids, PADDING)
                 vectors.append((*held.take(side), padded_ids))
             take(window[batch], *vectors)
 
         in_batches(compare, lengths[window], loaded, batch_tokens)
 
-    # a function, so that one window's vectors are freed before the next one's are made
     limit = _WINDOW * token_budget(loaded, batch_tokens)
-    for window in windows(np.argsort(shared, kind="stable"), held_lengths, limit):
+    order = np.argsort(shared, kind="stable")  # pairs that share a text stand together
+    for window in windows(order, held_lengths, limit):
+        # a function, so that one window's vectors are freed before the next one's are made
         take_window(window)
 
 
@@ -95,7 +101,9 @@ def bert_score_tokens(loaded: LoadedModel, texts: Sequence[str], max_length: int
     """Token ids of each text with special tokens, blanks at both ends removed; warns as `tokenize` does."""
     before = " " if loaded.network.config.model_type in _SPACE_FIRST else ""
     stripped = [text.strip() for text in texts]
-    return tokenize(loaded, [before + text if text else "" for text in stripped], max_length)
+    # as in bert-score, which reads the empty text as its special tokens alone
+    prepared = [before + text if text else "" for text in stripped]
+    return tokenize(loaded, prepared, max_length)
 
 
 def special_ids(loaded: LoadedModel) -> list[int]:
@@ -114,14 +122,19 @@ def best_matches(
     """
     import torch
 
-    specials = torch.tensor(special, device=truth[2].device)
-    of_truth = ~torch.isin(truth[2], specials)
-    of_hypothesis = ~torch.isin(hypothesis[2], specials)
-    rows, columns = (truth[1], hypothesis[1]) if match_specials else (of_truth, of_hypothesis)
-    similar = truth[0] @ hypothesis[0].transpose(1, 2)
+    truth_vectors, truth_mask, truth_ids = truth
+    hypothesis_vectors, hypothesis_mask, hypothesis_ids = hypothesis
+    specials = torch.tensor(special, device=truth_ids.device)
+    truth_counts = ~torch.isin(truth_ids, specials)
+    hypothesis_counts = ~torch.isin(hypothesis_ids, specials)
+    if not match_specials:
+        truth_mask = truth_counts
+        hypothesis_mask = hypothesis_counts
+    can_match = truth_mask[:, :, None] & hypothesis_mask[:, None, :]
+    similar = truth_vectors @ hypothesis_vectors.transpose(1, 2)
     # below every cosine, so that padding is never the best match
-    similar = similar.masked_fill(~(rows[:, :, None] & columns[:, None, :]), -2.0)
-    return (similar.amax(dim=2), of_truth), (similar.amax(dim=1), of_hypothesis)
+    similar = similar.masked_fill(~can_match, -2.0)
+    return (similar.amax(dim=2), truth_counts), (similar.amax(dim=1), hypothesis_counts)
 
 
 def distinct_texts(pairs: Iterable[Pair]) -> tuple[list[str], list[int], list[int]]:
@@ -147,15 +160,19 @@ class ModelMetric(Metric):
     @property
     def signature(self) -> str:
         values = self.fingerprint()
-        name = values.pop("type").lower()
-        return "|".join([name, *(f"{key}:{value}" for key, value in values.items() if value is not None)])
+        parts = [values.pop("type").lower()]
+        for key, value in values.items():
+            if value is not None:
+                parts.append(f"{key}:{value}")
+        return "|".join(parts)
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
         return ((self.model, self.revision),)
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""
-        return {**super().fingerprint(), **model_identity(self.model, self.revision)}
+        settings = super().fingerprint()
+        return settings | model_identity(self.model, self.revision)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +203,7 @@ class NeuralMetric(ModelMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dtype == "auto":
+            # written out, so that the identity names the precision that was taken
             object.__setattr__(self, "dtype", fastest_precision(self.device))
 
     @property
@@ -210,8 +228,15 @@ class NeuralMetric(ModelMetric):
         return self.dtype
 
     def _loaded(self) -> LoadedModel:
-        options: dict[str, Any] = {"dtype": self.precision, "device": self.device, "shuffled": self.shuffled}
-        return load_model(self.KIND, self.model, self.revision, layers=self._layers, **options)
+        return load_model(
+            self.KIND,
+            self.model,
+            self.revision,
+            layers=self._layers,
+            dtype=self.precision,
+            device=self.device,
+            shuffled=self.shuffled,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +253,10 @@ class NearestReference(OfReferences, NeuralMetric):
 
     @property
     def signature(self) -> str:
-        return super().signature + (f"|nrefs:{self.nrefs}" if self.references == "all" else "")
+        signature = super().signature
+        if self.references == "first":
+            return signature
+        return f"{signature}|nrefs:{self.nrefs}"
 
     def score(self, items: Sequence[Item]) -> Floats:
         return self.of_best(items, self.of_pairs, lambda scores: scores)
@@ -255,14 +283,16 @@ class SentenceEmbedding(NearestReference):
         texts, truths, hypotheses = distinct_texts(pairs_of(items, self.ground_truth))
         embeddings = self.embedded(texts)
         embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
-        return np.asarray(np.einsum("nd,nd->n", embeddings[truths], embeddings[hypotheses]))
+        cosines = np.einsum("nd,nd->n", embeddings[truths], embeddings[hypotheses])
+        return np.asarray(cosines)
 
     def embedded(self, texts: Sequence[str]) -> Floats:
         """float64[n, d] sentence vectors."""
         import torch
 
         loaded = self._loaded()
-        ids = tokenize(loaded, [text.strip() for text in texts], self.max_length)
+        stripped = [text.strip() for text in texts]
+        ids = tokenize(loaded, stripped, self.max_length)
         shape = len(texts), loaded.network.config.hidden_size
         embeddings = torch.empty(shape, dtype=torch.float32, device=loaded.device)
 
@@ -271,7 +301,8 @@ class SentenceEmbedding(NearestReference):
             if self.pooling == "cls":
                 pooled = states[:, 0]
             else:
-                pooled = (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+                summed = (states * mask[:, :, None]).sum(dim=1)  # padding has states, too
+                pooled = summed / mask.sum(dim=1, keepdim=True)
             embeddings[on_device(loaded, batch)] = pooled
 
         in_batches(embed, lengths_of(ids), loaded, self.batch_tokens)
@@ -307,14 +338,18 @@ class BertScore(NearestReference):
 
         def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
             columns = []
-            for best, counted in best_matches(truth, hypothesis, special):
-                columns += [(best * counted).sum(dim=1), counted.sum(dim=1).float()]
+            for cosines, counts in best_matches(truth, hypothesis, special):
+                columns.append((cosines * counts).sum(dim=1))
+                columns.append(counts.sum(dim=1).float())
             sums[on_device(loaded, batch)] = torch.stack(columns, dim=1)
 
         tokens = functools.partial(bert_score_tokens, loaded, max_length=self.max_length)
         for_token_pairs(loaded, pairs_of(items, self.ground_truth), tokens, take, self.batch_tokens)
-        recalled, of_truth, precise, of_hypothesis = sums.cpu().numpy().astype(np.float64).T
+        rows = sums.cpu().numpy().astype(np.float64)
+        truth_cosines, truth_tokens, hypothesis_cosines, hypothesis_tokens = rows.T
         with np.errstate(invalid="ignore", divide="ignore"):
-            recall = recalled / of_truth
-            precision = precise / of_hypothesis
-            return np.asarray(np.nan_to_num(2 * precision * recall / (precision + recall), nan=0.0))
+            recall = truth_cosines / truth_tokens
+            precision = hypothesis_cosines / hypothesis_tokens
+            f1 = 2 * precision * recall / (precision + recall)
+        # 0 / 0 for a text without tokens that count
+        return np.asarray(np.nan_to_num(f1, nan=0.0))

@@ -42,10 +42,11 @@ class Human(Metric):
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """One for each further human score of any set, as `human_esa`."""
-        further: dict[str, None] = {}  # in the order of the sets, each aspect once
+        members = {}
         for segments in sets:
-            further.update(dict.fromkeys(segments.judgements.aspects[1:]))
-        return {f"{name}_{aspect}": dataclasses.replace(self, aspect=aspect) for aspect in further}
+            for aspect in segments.judgements.aspects[1:]:
+                members[f"{name}_{aspect}"] = dataclasses.replace(self, aspect=aspect)
+        return members
 
     def fitted(self, segments: SegmentSet) -> Self:
         """This human score with a digest of its values on these segments as its identity. Raises as `given`."""
@@ -57,9 +58,12 @@ class Human(Metric):
         Raises DataMissingError for a set without this human score beside its primary one.
         """
         judgements = segments.judgements
+        # the first aspect is the primary score, which metrics are judged by
         if self.aspect not in judgements.aspects[1:]:
             raise DataMissingError(f"there is no further human score '{self.aspect}'")
-        return GivenScores(np.array(judgements.scores[self.aspect]), judgements.systems.get(self.aspect, {}))
+        segment_scores = np.array(judgements.scores[self.aspect])
+        system_scores = judgements.systems.get(self.aspect, {})
+        return GivenScores(segment_scores, system_scores)
 
     def score(self, items: Sequence[Item]) -> NoReturn:
         raise ConfigError("the metric 'human' is what people said of a data set, and cannot score other texts.")

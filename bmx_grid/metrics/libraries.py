@@ -49,8 +49,10 @@ class _OfLibrary(Metric):
 
     def score(self, items: Sequence[Item]) -> Floats:
         self.check()
+        if not items:
+            return np.empty(0)
         pairs = pairs_of(items, "source")
-        return np.array(self._predict(pairs) if pairs else [], dtype=np.float64).reshape(-1)
+        return np.array(self._predict(pairs), dtype=np.float64).reshape(-1)
 
     @abstractmethod
     def _predict(self, pairs: Sequence[tuple[str, str]]) -> Any:
@@ -78,7 +80,10 @@ class Comet(_OfLibrary):
 
     @property
     def signature(self) -> str:
-        return super().signature + (f"|revision:{self.revision}" if self.revision is not None else "")
+        signature = super().signature
+        if self.revision is None:
+            return signature
+        return f"{signature}|revision:{self.revision}"
 
     def check(self) -> None:
         check_revision(self.model, self.revision)
@@ -105,7 +110,8 @@ class TransQuest(_OfLibrary):
     cuda: bool = runtime(False)
 
     def _predict(self, pairs: Sequence[tuple[str, str]]) -> Any:
-        return _transquest(self.model, self.cuda).predict([list(pair) for pair in pairs])[0]
+        rows = [list(pair) for pair in pairs]
+        return _transquest(self.model, self.cuda).predict(rows)[0]
 
 
 @functools.lru_cache(maxsize=1)
@@ -115,8 +121,10 @@ def _comet(model: str, revision: str | None) -> Any:
 
     if revision is None:
         return comet.load_from_checkpoint(comet.download_model(model))
-    folder = Path(snapshot_download(model, revision=revision))  # as download_model, which takes no revision
-    return comet.load_from_checkpoint(str(folder / "checkpoints" / "model.ckpt"))
+    # as download_model, which takes no revision
+    folder = Path(snapshot_download(model, revision=revision))
+    checkpoint = folder / "checkpoints" / "model.ckpt"
+    return comet.load_from_checkpoint(str(checkpoint))
 
 
 @functools.lru_cache(maxsize=1)

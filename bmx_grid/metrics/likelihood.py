@@ -42,14 +42,16 @@ class Likelihood(NeuralMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.prompt.count(TEXT) != 1:
+        count = self.prompt.count(TEXT)
+        if count != 1:
             raise ConfigError(
-                f"prompt: {shown(self.prompt)} has {TEXT} {self.prompt.count(TEXT)} times; write it once, where the "
+                f"prompt: {shown(self.prompt)} has {TEXT} {count} times; write it once, where the "
                 f"{self.ground_truth} goes."
             )
 
     @property
     def signature(self) -> str:
+        # a signature is one line; a prompt may have several
         return super().signature.replace("\n", "\\n")
 
     def check(self) -> None:
@@ -70,11 +72,15 @@ class Likelihood(NeuralMetric):
         counts = lengths_of(ids) - first
         likely = log_likelihoods(loaded, ids, first, self.batch_tokens)
         if self.minus_prior:
-            alone = [np.concatenate([text[:1], text[start:]]) for text, start in zip(ids, first, strict=True)]
-            likely -= log_likelihoods(loaded, alone, np.ones_like(first), self.batch_tokens)
+            # the same tokens of the hypothesis, right after the token that begins a text
+            without_prompt = []
+            for text, start in zip(ids, first, strict=True):
+                without_prompt.append(np.concatenate([text[:1], text[start:]]))
+            likely -= log_likelihoods(loaded, without_prompt, np.ones_like(first), self.batch_tokens)
         # a hypothesis without tokens has no mean: log(1 / size) in its place
         size = loaded.network.get_input_embeddings().num_embeddings
-        scores = np.full(len(items), 0.0 if self.minus_prior else -np.log(size))
+        without_tokens = 0.0 if self.minus_prior else -np.log(size)
+        scores = np.full(len(items), without_tokens)
         np.divide(likely, counts, out=scores, where=counts > 0)
         return scores
 
@@ -85,9 +91,18 @@ class Likelihood(NeuralMetric):
         prompts = {truth: f"{before}{truth}{after}" for truth, _ in pairs}
         # without its last blanks, which are part of the hypothesis' first token where there is one
         bare = {truth: prompt.rstrip(" ") for truth, prompt in prompts.items()}
-        ids_of_prompts = dict(zip(bare, token_ids(loaded, list(bare.values()), specials=False), strict=True))
-        limit = loaded.max_length if self.max_length is None else min(self.max_length, loaded.max_length)
-        texts = [prompts[truth] + hypothesis if hypothesis.strip() else bare[truth] for truth, hypothesis in pairs]
+        bare_ids = token_ids(loaded, list(bare.values()), specials=False)
+        ids_of_prompts = dict(zip(bare, bare_ids, strict=True))
+        texts = []
+        for truth, hypothesis in pairs:
+            if hypothesis.strip():
+                texts.append(prompts[truth] + hypothesis)
+            else:
+                texts.append(bare[truth])
+        limit = loaded.max_length
+        if self.max_length is not None:
+            limit = min(self.max_length, limit)
+        # one token less: the one before the text is added below
         wholes = tokenize(loaded, texts, limit - 1, specials=False)
         ids: TokenIds = []
         first = np.empty(len(pairs), dtype=np.int64)
@@ -95,7 +110,8 @@ class Likelihood(NeuralMetric):
             # a token that prompt and hypothesis share, as the blank between them, counts as the hypothesis'
             prompt = ids_of_prompts[truth][: len(whole)]
             differ = np.flatnonzero(prompt != whole[: len(prompt)])
-            first[row] = 1 + (differ[0] if len(differ) else len(prompt))
+            n_prompt = differ[0] if len(differ) else len(prompt)
+            first[row] = 1 + n_prompt
             ids.append(np.concatenate([[begin], whole]).astype(np.int32))
         return ids, first
 

@@ -64,10 +64,17 @@ class Meteor(Counted):
         if not items:
             return np.empty((0, _NUMBERS))
         self.check()
+        # the process is part of the key, so that a fork starts a program of its own
         program = _program(str(_java()), str(_jar()), self.memory, os.getpid())
-        rows = [_counts(program, self.references_of(item), item.text("hypothesis")) for item in items]
+        rows = []
+        for item in items:
+            rows.append(_counts(program, self.references_of(item), item.text("hypothesis")))
         counts = np.array(rows, dtype=np.float64)
-        counts[(counts[:, 0:2] == counts[:, -2:]).all(axis=1) & (counts[:, -3] == 1), -3] = 0
+        lengths = counts[:, 0:2]
+        matched = counts[:, -2:]
+        chunks = counts[:, -3]  # a view: what is set here is set in `counts`
+        all_match = (lengths == matched).all(axis=1)
+        chunks[all_match & (chunks == 1)] = 0
         return counts
 
     def combine(self, sums: Floats) -> Floats:
@@ -75,28 +82,43 @@ class Meteor(Counted):
         sums = np.asarray(sums, dtype=np.float64)
         lengths = sums[..., 0:2]
         functions = sums[..., 2:4]
-        kinds = sums[..., 4:-3].reshape(*sums.shape[:-1], len(_WEIGHTS), 2, 2)  # kind, content or function, side
+        shape = (*sums.shape[:-1], len(_WEIGHTS), 2, 2)  # kind, content or function, side
+        kinds = sums[..., 4:-3].reshape(shape)
         chunks = sums[..., -3]
         words = sums[..., -2:].sum(axis=-1) / 2
-        matches = ((_DELTA * kinds[..., 0, :] + (1 - _DELTA) * kinds[..., 1, :]) * _WEIGHTS[:, None]).sum(axis=-2)
+        # content words weigh DELTA, function words the rest, in matches as in lengths
+        content_matches = kinds[..., 0, :]
+        function_matches = kinds[..., 1, :]
+        matches_of_kinds = _DELTA * content_matches + (1 - _DELTA) * function_matches
+        matches = (matches_of_kinds * _WEIGHTS[:, None]).sum(axis=-2)
         weighted = _DELTA * (lengths - functions) + (1 - _DELTA) * functions
-        share = np.divide(matches, weighted, out=np.zeros(matches.shape), where=weighted > 0)
+        share = _divided(matches, weighted)
         precision = share[..., 0]
         recall = share[..., 1]
+        # the harmonic mean of both, weighted by ALPHA
         below = (1 - _ALPHA) * recall + _ALPHA * precision
-        mean = np.divide(precision * recall, below, out=np.zeros(below.shape), where=below > 0)
-        broken = np.divide(chunks, words, out=np.zeros(words.shape), where=words > 0)
-        return np.asarray(np.maximum(mean * (1 - _GAMMA * broken**_BETA), 0.0))
+        mean = _divided(precision * recall, below)
+        penalty = _GAMMA * _divided(chunks, words) ** _BETA
+        return np.asarray(np.maximum(mean * (1 - penalty), 0.0))
 
 
-def _needed(what: str, package: str, name: str, command: str | None = None) -> Path:
+def _divided(above: Floats, below: Floats) -> Floats:
+    """above / below, 0 where there is nothing below."""
+    return np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
+
+
+def _needed(label: str, package: str, name: str, command: str | None = None) -> Path:
     """A file of a package, or else a command on the path. Raises UnavailableError with the install command."""
     spec = importlib.util.find_spec(package)
-    paths = [Path(folder) / name for folder in (spec.submodule_search_locations or ())] if spec is not None else []
-    known = next((path for path in paths if path.is_file()), None) or (command and shutil.which(command))
-    if not known:
-        raise UnavailableError(f"metric 'meteor' needs {what}, which {package} has: {_INSTALL}")
-    return Path(known)
+    if spec is not None:
+        for folder in spec.submodule_search_locations or ():
+            path = Path(folder) / name
+            if path.is_file():
+                return path
+    on_path = command and shutil.which(command)
+    if not on_path:
+        raise UnavailableError(f"metric 'meteor' needs {label}, which {package} has: {_INSTALL}")
+    return Path(on_path)
 
 
 _jar = functools.partial(_needed, "the program METEOR 1.5", "pycocoevalcap", "meteor/meteor-1.5.jar")
@@ -123,9 +145,11 @@ def _end(program: subprocess.Popen[str], process: int) -> None:
 
 def _counts(program: subprocess.Popen[str], references: Sequence[str], hypothesis: str) -> list[float]:
     """The counts of one segment. Raises BmxError when the program does not answer with them."""
-    line = _ask(program, "SCORE ||| " + " ||| ".join(map(_plain, [*references, hypothesis])))
+    texts = [_plain(text) for text in [*references, hypothesis]]
+    line = _ask(program, " ||| ".join(["SCORE", *texts]))
     numbers = line.split()
-    if len(numbers) != _NUMBERS or not all(number.replace(".", "", 1).isdigit() for number in numbers):
+    are_numbers = all(number.replace(".", "", 1).isdigit() for number in numbers)
+    if len(numbers) != _NUMBERS or not are_numbers:
         raise BmxError(
             f"METEOR 1.5 answered {line[:80]!r} in place of {_NUMBERS} counts for {hypothesis[:60]!r}; leave this "
             "segment out, or choose another metric."

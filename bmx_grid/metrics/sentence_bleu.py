@@ -18,8 +18,8 @@ from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.metrics._ngrams import (
     Indices,
     NgramTrie,
+    Side,
     Tokenizer,
-    Tokens,
     count_ngrams,
     fixed_text,
     ngrams_of,
@@ -93,34 +93,50 @@ class SentenceBleu(Counted):
             return _statistics(count_ngrams(sides_of_items(items, tokenizer), _ORDERS))
         from sacrebleu import BLEU
 
+        # Only counts are taken from it: `combine` smooths them.
         library = BLEU(**self.library_settings() | {"smooth_method": "none", "smooth_value": None})
         library.effective_order = True  # else it advises, text by text
-        scored = [library.sentence_score(item.text("hypothesis"), self.references_of(item)) for item in items]
-        rows = [[score.sys_len, score.ref_len, *score.counts, *score.totals] for score in scored]
+        rows = []
+        for item in items:
+            score = library.sentence_score(item.text("hypothesis"), self.references_of(item))
+            rows.append([score.sys_len, score.ref_len, *score.counts, *score.totals])
         return np.array(rows, dtype=np.float64)
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.BLEU's corpus score, with this option's smoothing, of summed statistics, divided by 100."""
         sums = np.asarray(sums, dtype=np.float64)
-        return self._bleu(sums.reshape(-1, sums.shape[-1])).reshape(sums.shape[:-1])
+        rows = sums.reshape(-1, sums.shape[-1])
+        return self._bleu(rows).reshape(sums.shape[:-1])
 
     def score_masked(self, requests: Sequence[Request]) -> list[Floats] | None:
         if self.tokenize not in _BY_WORD or self.reads_several(request.item for request in requests):
             return None
         tokenizer = _tokenizer(self.tokenize, self.lowercase)
-        sides = [_bit_side(request, tokenizer) for request in requests]
-        order = sorted(range(len(requests)), key=lambda row: sides[row] is None)  # first those counted by bits
-        bits = _count([side for side in sides if side is not None], _ORDERS)
-        walked = (requests[row] for row in order if sides[row] is None)
-        masked = chain.from_iterable(sides_of_request(request, tokenizer, _ORDERS) for request in walked)
-        counts, place = _distinct(np.concatenate([bits, count_ngrams(masked, _ORDERS)], axis=1))
+        by_bits: list[int] = []
+        walked: list[int] = []
+        bit_sides: list[_BitSide] = []
+        for row, request in enumerate(requests):
+            side = _bit_side(request, tokenizer)
+            if side is None:
+                walked.append(row)
+            else:
+                by_bits.append(row)
+                bit_sides.append(side)
+        # a generator: the masks of a long text are made part by part, as they are counted
+        masked = chain.from_iterable(sides_of_request(requests[row], tokenizer, _ORDERS) for row in walked)
+        counts = [_count(bit_sides, _ORDERS), count_ngrams(masked, _ORDERS)]
+        distinct, place = _distinct(np.concatenate(counts, axis=1))
+        scores = self.combine(_statistics(distinct))[place]
+        order = by_bits + walked
         ends = np.cumsum([len(requests[row].plan) for row in order], dtype=np.intp)
-        parts = np.split(self.combine(_statistics(counts))[place], ends[:-1])
-        return [scores for _, scores in sorted(zip(order, parts, strict=False), key=lambda part: part[0])]
+        parts = np.split(scores, ends[:-1])
+        scores_of_row = dict(zip(order, parts, strict=False))  # of no requests there is one part all the same
+        return [scores_of_row[row] for row in range(len(requests))]
 
     def _bleu(self, sums: Floats) -> Floats:
         """float64[P] scores, by the floating-point operations of sacrebleu.BLEU.compute_bleu in their order.
 
+        sums: float64[P, 10] of `statistics`.
         Logarithms, exponentials and sums are Python's own, as in the library: NumPy's may differ in the last bit.
         """
         hypothesis = sums[:, 0]
@@ -137,34 +153,44 @@ class SentenceBleu(Counted):
         if self.smooth_method == "floor":
             correct[missed] = 100.0 * value
         elif self.smooth_method == "exp":
+            # the first order without a match has half a match, the next one a quarter, and so on
             correct[missed] = 100.0
-            total[missed] *= 2.0 ** np.cumsum(missed, axis=1)[missed]
+            n_missed = np.cumsum(missed, axis=1)[missed]
+            total[missed] *= 2.0**n_missed
         seen = (total > 0) & (correct > 0)
         precisions = np.divide(correct, total, out=np.ones_like(correct), where=seen)
         logs = _each_distinct(math.log, precisions)
         logs[~seen] = _LOG_OF_ZERO
-        orders = (total > 0).sum(axis=1).clip(min=1) if self.effective_order else np.full(len(total), _ORDERS)
-        logs[np.arange(_ORDERS) >= orders[:, None]] = 0.0
-        added = _each(sum, zip(*(column.tolist() for column in logs.T), strict=True), len(logs))
+        orders = np.full(len(total), _ORDERS)
+        if self.effective_order:
+            orders = (total > 0).sum(axis=1).clip(min=1)  # at least 1: it divides
+        left_out = np.arange(_ORDERS) >= orders[:, None]
+        logs[left_out] = 0.0
+        columns = [column.tolist() for column in logs.T]
+        added = _each(sum, zip(*columns, strict=True), len(logs))
         short = (hypothesis > 0) & (hypothesis < reference)
         ratio = np.divide(reference, hypothesis, out=np.ones(len(logs)), where=short)
         brevity = _each_distinct(math.exp, 1 - ratio)
-        scores = brevity * _each(math.exp, (added / orders).tolist(), len(logs))
+        means = (added / orders).tolist()
+        scores = brevity * _each(math.exp, means, len(logs))
         scores[~matched] = 0.0
         return np.asarray(scores / 100, dtype=np.float64)
 
 
 def _statistics(counts: Indices) -> Floats:
     """float64[P, 10] `SentenceBleu.statistics` of int[6, P] counts (`count_ngrams`)."""
-    return np.concatenate([counts, ngrams_of(counts[0], _ORDERS)]).T.astype(np.float64)
+    totals = ngrams_of(counts[0], _ORDERS)
+    return np.concatenate([counts, totals]).T.astype(np.float64)
 
 
 def _distinct(counts: Indices) -> tuple[Indices, Indices]:
     """The columns that differ, and int[P]: which of them each column is. Masked texts share most of theirs."""
-    sizes = [int(most) + 1 for most in counts.max(axis=1, initial=0)]
+    # each column as one number, so that equal ones are found by sorting numbers
+    sizes = (counts.max(axis=1, initial=0) + 1).tolist()
     if math.prod(sizes) > np.iinfo(np.int64).max:
         return counts, np.arange(counts.shape[1])
-    keys, place = np.unique(np.ravel_multi_index(tuple(counts), sizes), return_inverse=True)
+    numbers = np.ravel_multi_index(tuple(counts), sizes)
+    keys, place = np.unique(numbers, return_inverse=True)
     return np.stack(np.unravel_index(keys, sizes)), place
 
 
@@ -216,44 +242,43 @@ _WIDTH = 64  # tokens that a text may have
 
 
 @dataclass(frozen=True, eq=False)
-class _BitSide:
+class _BitSide(Side):
     """K masked texts whose n-grams stay in place or vanish. Bit i is token i of the whole text.
 
-    tokens: of the whole text. keep: bool[K, tokens]. first: bits of the tokens that begin a word.
-    instead: how many tokens replace a hidden word.
+    keep: bool[K, tokens]. first: bits of the tokens that begin a word. instead: how many tokens replace a hidden word.
     """
 
-    tokens: Tokens
-    fixed: Tokens
     keep: Flags
     first: int
     instead: int
-    is_hypothesis: bool
 
 
 def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
-    """None where n-grams may move, and where there are more tokens than bits."""
-    plan = request.plan
+    """The masked texts of a request. None where n-grams may move, and where there are more tokens than bits."""
+    keep = request.plan.keep
     known = tokens_of_words(request.plan, tokenizer)
-    if plan.keep is None or known is None:
+    if keep is None or known is None:
         return None
-    of_words, instead = known
-    tokens = tuple(chain.from_iterable(of_words))
+    tokens_by_word, instead = known
+    tokens = tuple(chain.from_iterable(tokens_by_word))
+    if len(tokens) > _WIDTH:
+        return None
     fixed = tokenizer.text(fixed_text(request))
-    in_place = all(of_words) and instead and set(instead).isdisjoint(fixed)
-    if len(tokens) > _WIDTH or not (in_place or plan.keep.all()):
+    # in place of a word without tokens a stand-in would part its neighbours, and one that the fixed text holds match
+    in_place = all(tokens_by_word) and instead and set(instead).isdisjoint(fixed)
+    if not (in_place or keep.all()):
         return None
-    keep = plan.keep
     first = (1 << len(tokens)) - 1
-    if any(len(of_word) != 1 for of_word in of_words):
+    if any(len(word_tokens) != 1 for word_tokens in tokens_by_word):
         word_of_token: list[int] = []
         first = 0
-        for word, of_word in enumerate(of_words):
-            if of_word:
+        for word, word_tokens in enumerate(tokens_by_word):
+            if word_tokens:
                 first |= 1 << len(word_of_token)
-            word_of_token += [word] * len(of_word)
+            word_of_token += [word] * len(word_tokens)
         keep = keep.take(np.array(word_of_token, np.intp), axis=1)
-    return _BitSide(tokens, fixed, keep, first, len(instead), request.role == "hypothesis")
+    is_hypothesis = request.role == "hypothesis"
+    return _BitSide(tokens, fixed, is_hypothesis, keep, first, len(instead))
 
 
 def _count(sides: Sequence[_BitSide], orders: int) -> Indices:
@@ -262,44 +287,57 @@ def _count(sides: Sequence[_BitSide], orders: int) -> Indices:
         return np.empty((2 + orders, 0), np.intp)
     n_texts = np.array([len(side.keep) for side in sides], np.intp)
     ends = np.cumsum(n_texts)
-    rows = list(map(slice, (ends - n_texts).tolist(), ends.tolist()))
+    starts = ends - n_texts
+    rows = list(map(slice, starts.tolist(), ends.tolist()))
     kept = _pack(sides, rows)
     matches = np.zeros((orders, len(kept)), np.intp)
     runs = kept
     for order, (known, clipped) in enumerate(_shared_ngrams(sides, orders)):
         if order:
+            # one token longer: bit i stays where also the run that begins at token i + 1 is whole
             runs = runs & (runs >> np.uint64(1))
         matches[order] = np.bitwise_count(runs & np.repeat(known, n_texts))
         for side, bits, limit in clipped:
-            shared = np.bitwise_count(runs[rows[side]] & bits)
-            matches[order, rows[side]] -= np.maximum(shared, limit) - limit
+            texts = rows[side]
+            shared = np.bitwise_count(runs[texts] & bits)
+            matches[order, texts] -= np.maximum(shared, limit) - limit
     first = np.array([side.first for side in sides], np.uint64)
     instead = np.array([side.instead for side in sides], np.intp)
-    hidden = np.repeat(np.bitwise_count(first), n_texts) - np.bitwise_count(kept & np.repeat(first, n_texts))
+    n_words = np.repeat(np.bitwise_count(first), n_texts)
+    n_shown = np.bitwise_count(kept & np.repeat(first, n_texts))
+    hidden = n_words - n_shown
     masked = np.bitwise_count(kept) + np.repeat(instead, n_texts) * hidden
     return with_lengths(sides, n_texts, masked, matches)
 
 
 def _pack(sides: Sequence[_BitSide], rows: Sequence[slice]) -> Bits:
     """uint64[P], bit i: whether token i stays."""
-    spaced = np.zeros((sum(len(side.keep) for side in sides), _WIDTH), np.bool_)
-    for side, place in zip(sides, rows, strict=True):
-        spaced[place, : len(side.tokens)] = side.keep
-    return np.packbits(spaced.ravel(), bitorder="little").view("<u8").astype(np.uint64, copy=False)
+    spaced = np.zeros((rows[-1].stop, _WIDTH), np.bool_)
+    for side, texts in zip(sides, rows, strict=True):
+        spaced[texts, : len(side.tokens)] = side.keep
+    packed = np.packbits(spaced.ravel(), bitorder="little")
+    # eight bytes are one number, the same on a machine of any byte order
+    return packed.view("<u8").astype(np.uint64, copy=False)
 
 
-def _shared_ngrams(sides: Sequence[_BitSide], orders: int) -> Iterator[tuple[Bits, list[tuple[int, np.uint64, int]]]]:
+# An n-gram that a whole text holds more often than its fixed text: its side, the bits of the tokens that begin it, and
+# how often the fixed text holds it.
+_TooOften = tuple[int, np.uint64, int]
+
+
+def _shared_ngrams(sides: Sequence[_BitSide], orders: int) -> Iterator[tuple[Bits, list[_TooOften]]]:
     """Order by order: where each whole text holds n-grams of its fixed text, and those it holds too often.
 
-    The first are bits of the tokens that begin an n-gram, uint64[sides]; the others (side, bits, limit) of
-    each n-gram that the fixed text holds fewer times, namely `limit`.
+    The first are bits of the tokens that begin an n-gram, uint64[sides].
     """
-    trie = NgramTrie.of_sides([(side.tokens, side.fixed) for side in sides])
+    trie = NgramTrie.of_sides(sides)
     sizes = [len(side.tokens) + 1 for side in sides]
     side_of_place = np.repeat(np.arange(len(sides)), sizes)
     starts = np.cumsum(sizes) - sizes
-    bit_of_place = np.uint64(1) << (np.arange(len(side_of_place)) - starts.take(side_of_place)).astype(np.uint64)
-    for places, nodes, limits, owner in trie.walk(np.maximum(trie.tokens, 0), orders):
+    token_of_place = np.arange(len(side_of_place)) - starts.take(side_of_place)
+    bit_of_place = np.uint64(1) << token_of_place.astype(np.uint64)
+    walk = np.maximum(trie.tokens, 0)  # stops end n-grams
+    for places, nodes, limits, owner in trie.walk(walk, orders):
         bits = bit_of_place.take(places)
         known = np.zeros(len(sides), np.uint64)
         np.add.at(known, side_of_place.take(places), bits)

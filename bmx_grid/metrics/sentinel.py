@@ -59,17 +59,26 @@ class Sentinel(SentenceEmbedding):
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """A sentinel of each kind, named by what it sees."""
-        labels = {sees: self.ground_truth if sees == "truth" else sees for sees in get_args(Sees)}
-        return {f"{name}_{label}": dataclasses.replace(self, sees=sees) for sees, label in labels.items()}
+        sentinels = {}
+        for sees in get_args(Sees):
+            label = self.ground_truth if sees == "truth" else sees
+            sentinels[f"{name}_{label}"] = dataclasses.replace(self, sees=sees)
+        return sentinels
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """Fitted to the primary human scores of a set, once it scores."""
+        """This sentinel with the texts, primary human scores and clusters of a set, and a digest of these.
+
+        The regressions themselves are computed when it first scores.
+        """
         from bmx_grid.datasets.segments import clusters
 
         items = segments.items(self.reads)
         (labels,) = clusters([segments])
-        judged = tuple(zip(items, segments.human_scores.tolist(), labels.tolist(), strict=True))
-        content = [[*item.texts().values(), repr(human), cluster] for item, human, cluster in judged]
+        human = segments.human_scores.tolist()
+        judged = tuple(zip(items, human, labels.tolist(), strict=True))
+        content = []
+        for item, score, cluster in judged:
+            content.append([*item.texts().values(), repr(score), cluster])
         return dataclasses.replace(self, judged=judged, set=digest(content)[:16])
 
     def of_pairs(self, items: Sequence[Item]) -> Floats:
@@ -78,10 +87,13 @@ class Sentinel(SentenceEmbedding):
             raise ConfigError("metric 'sentinel' is fitted to the human scores of a whole data set: use it in a sweep.")
         if not items:
             return np.empty(0)
-        weights, fold_of = _fit(self)
-        folds = [fold_of.get(item.text(self.ground_truth), -1) for item in items]  # the last row is the mean
+        weights, fold_of_truth = _fit(self)
+        # a ground truth of no fold takes the last row, the mean over the folds
+        rows = np.vstack([weights, weights.mean(axis=0)])
+        folds = [fold_of_truth.get(item.text(self.ground_truth), -1) for item in items]
         columns = np.column_stack([np.ones(len(items)), self.columns(items)])
-        return np.asarray((columns * np.vstack([weights, weights.mean(axis=0)])[folds]).sum(axis=1), dtype=np.float64)
+        predicted = (columns * rows[folds]).sum(axis=1)
+        return np.asarray(predicted, dtype=np.float64)
 
     def columns(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] what it sees: a sentence vector, or logarithms of lengths and their squares."""
@@ -92,7 +104,9 @@ class Sentinel(SentenceEmbedding):
         for item in items:
             truth = item.text(self.ground_truth)
             hypothesis = item.text("hypothesis")
-            counts.append((len(truth.split()), len(truth), len(hypothesis.split()), len(hypothesis)))
+            truth_words = truth.split()
+            hypothesis_words = hypothesis.split()
+            counts.append((len(truth_words), len(truth), len(hypothesis_words), len(hypothesis)))
         logs = np.log1p(np.array(counts, dtype=np.float64))
         return np.column_stack([logs, logs**2])
 
@@ -100,11 +114,21 @@ class Sentinel(SentenceEmbedding):
 @functools.lru_cache(maxsize=4)  # once in a process, for all parts of a set
 def _fit(sentinel: Sentinel) -> tuple[Floats, dict[str, int]]:
     """float64[K, 1 + k] regressions without each fold, and the fold of each ground truth."""
-    items, human, clusters = (list(column) for column in zip(*sentinel.judged, strict=True))
-    truths = [item.text(sentinel.ground_truth) for item in items]
-    labels = [cluster if truth else "" for truth, cluster in zip(truths, clusters, strict=True)]  # empty ones: one
-    fold = dealt(codes(labels), sentinel.folds, np.random.default_rng(sentinel.seed))
-    weights = ridge_without(fold, sentinel.columns(items), np.array(human, dtype=np.float64))
+    items = []
+    truths = []
+    human = []
+    labels = []
+    for item, score, cluster in sentinel.judged:
+        truth = item.text(sentinel.ground_truth)
+        items.append(item)
+        truths.append(truth)
+        human.append(score)
+        # empty ground truths are one cluster, since all of them find the fold of one text
+        labels.append(cluster if truth else "")
+    generator = np.random.default_rng(sentinel.seed)
+    fold = dealt(codes(labels), sentinel.folds, generator)
+    columns = sentinel.columns(items)
+    weights = ridge_without(fold, columns, np.array(human, dtype=np.float64))
     return weights, dict(zip(truths, fold.tolist(), strict=True))
 
 
@@ -118,25 +142,36 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
     means = columns.mean(axis=0)
     sds = columns.std(axis=0)
     # of one variance, so that the penalty weighs all columns alike; a constant column stays 0
-    standard = np.divide(columns - means, sds, out=np.zeros_like(columns), where=sds > 0)
+    varies = sds > 0
+    standard = np.divide(columns - means, sds, out=np.zeros_like(columns), where=varies)
     rated = np.isfinite(human)
-    of_fold = [rated & (fold == number) for number in range(fold.max() + 1)]
-    regressions = np.full((len(of_fold), 1 + columns.shape[1]), np.nan)
-    known = [number for number, rows in enumerate(of_fold) if rows.any()]
+    n_folds = fold.max() + 1
+    rated_in_fold = [rated & (fold == number) for number in range(n_folds)]
+    n_weights = 1 + columns.shape[1]
+    regressions = np.full((n_folds, n_weights), np.nan)
+    known = [number for number, rows in enumerate(rated_in_fold) if rows.any()]
     if len(known) < FEWEST_FOLDS:
         return regressions
-    inverse = np.divide(1, sds, out=np.zeros_like(sds), where=sds > 0)
-    for number, rows in enumerate(of_fold):
+    inverse = np.divide(1, sds, out=np.zeros_like(sds), where=varies)
+    for number, rows in enumerate(rated_in_fold):
+        others = rated & ~rows
         errors = np.zeros(len(PENALTIES))
         # the penalty is chosen without the fold that is predicted in the end, or its error would be too small
-        for left_out in (of_fold[other] for other in known if other != number):
-            weights = _ridge(standard, human, rated & ~rows & ~left_out, PENALTIES)
-            predicted = weights[:, :1] + weights[:, 1:] @ standard[left_out].T
-            errors += np.square(predicted - human[left_out]).sum(axis=1)
+        for other in known:
+            if other == number:
+                continue
+            left_out = rated_in_fold[other]
+            candidates = _ridge(standard, human, others & ~left_out, PENALTIES)
+            intercepts = candidates[:, :1]
+            predicted = intercepts + candidates[:, 1:] @ standard[left_out].T
+            differences = predicted - human[left_out]
+            errors += np.square(differences).sum(axis=1)
         penalty = PENALTIES[[errors.argmin()]]
-        ((intercept, *weights),) = _ridge(standard, human, rated & ~rows, penalty)
+        ((intercept, *standard_weights),) = _ridge(standard, human, others, penalty)
         # in terms of the columns as they are: the intercept takes up what was subtracted
-        regressions[number] = intercept - means @ (weights * inverse), *(weights * inverse)
+        weights = standard_weights * inverse
+        regressions[number, 0] = intercept - means @ weights
+        regressions[number, 1:] = weights
     return regressions
 
 
@@ -145,8 +180,13 @@ def _ridge(columns: Floats, human: Floats, rows: np.ndarray, penalties: Floats) 
     chosen = columns[rows]
     target = human[rows]
     means = chosen.mean(axis=0)
+    # Subtracted twice: for one array and its own transpose NumPy calls another routine, with other last bits.
+    moments = (chosen - means).T @ (chosen - means) / len(chosen)
     # one decomposition of the second moments serves all penalties
-    values, vectors = np.linalg.eigh((chosen - means).T @ (chosen - means) / len(chosen))
-    along = vectors.T @ ((chosen - means).T @ (target - target.mean())) / len(chosen)
-    weights = (along / (values + penalties[:, None])) @ vectors.T
-    return np.column_stack([target.mean() - weights @ means, weights])
+    values, vectors = np.linalg.eigh(moments)
+    products = (chosen - means).T @ (target - target.mean())
+    along = vectors.T @ products / len(chosen)
+    shrunk = along / (values + penalties[:, None])
+    weights = shrunk @ vectors.T
+    intercepts = target.mean() - weights @ means
+    return np.column_stack([intercepts, weights])

@@ -41,8 +41,10 @@ class _OfWords(Counted):
         """float64[n, k] counts."""
 
         def count(single: Sequence[Item]) -> Floats:
-            sides = [map(self._words, pair) for pair in pairs_of(single, "reference")]
-            rows = [self._counts(hypothesis, truth) for truth, hypothesis in sides]
+            rows = []
+            for reference, hypothesis in pairs_of(single, "reference"):
+                rows.append(self._counts(self._words(hypothesis), self._words(reference)))
+            # shaped, so that no items give a table without rows
             return np.array(rows, dtype=np.float64).reshape(-1, self.COUNTS)
 
         return self.of_best(items, count, self.combine)
@@ -52,7 +54,8 @@ class _OfWords(Counted):
         return f"{name}|nrefs:{self.nrefs}|case:{case}|tok:white space|version:{self.VERSION}"
 
     def _words(self, text: str) -> list[str]:
-        return (text.lower() if self.lowercase else text).split()
+        cased = text.lower() if self.lowercase else text
+        return cased.split()
 
     @abstractmethod
     def _counts(self, hypothesis: list[str], reference: list[str]) -> tuple[int, ...]:
@@ -86,7 +89,8 @@ class Wer(_OfWords):
             from rapidfuzz.distance import Levenshtein
 
             return Levenshtein.distance(hypothesis, reference), len(reference)
-        return max(len(hypothesis), len(reference)) - _shared(hypothesis, reference), len(reference)
+        longer = max(len(hypothesis), len(reference))
+        return longer - _shared(hypothesis, reference), len(reference)
 
 
 @dataclass(frozen=True)
@@ -110,22 +114,29 @@ class WordMatch(_OfWords):
         """From summed counts (shared words, hypothesis words, reference words)."""
         shared, hypothesis, reference = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
         # F1 = 2 PR / (P + R) is what both sides share, over the mean of their numbers
-        possible = {"precision": hypothesis, "recall": reference, "f1": (hypothesis + reference) / 2}[self.measure]
-        nothing = np.asarray((hypothesis == 0) & (reference == 0), dtype=np.float64)
-        return np.asarray(np.divide(shared, possible, out=nothing, where=possible > 0))
+        mean = (hypothesis + reference) / 2
+        possible = {"precision": hypothesis, "recall": reference, "f1": mean}[self.measure]
+        are_empty = (hypothesis == 0) & (reference == 0)
+        scores = np.asarray(are_empty, dtype=np.float64)
+        np.divide(shared, possible, out=scores, where=possible > 0)
+        return scores
 
     def _counts(self, hypothesis: list[str], reference: list[str]) -> tuple[int, ...]:
         return _shared(hypothesis, reference), len(hypothesis), len(reference)
 
 
 def _shared(hypothesis: list[str], reference: list[str]) -> int:
-    return sum((Counter(hypothesis) & Counter(reference)).values())
+    """How many words both sides have; `&` keeps the smaller count of each."""
+    shared = Counter(hypothesis) & Counter(reference)
+    return shared.total()
 
 
 def _edit_rate(sums: Floats) -> Floats:
     """float64[...] edits per word from float64[..., 2] sums; without words 1 for any edits, and 0 for none."""
-    edits, words = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
-    return np.asarray(np.divide(edits, words, out=np.asarray(edits > 0, dtype=np.float64), where=words > 0))
+    n_edits, n_words = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    rates = np.asarray(n_edits > 0, dtype=np.float64)
+    np.divide(n_edits, n_words, out=rates, where=n_words > 0)
+    return rates
 
 
 @dataclass(frozen=True)
@@ -165,18 +176,17 @@ class Ter(Counted):
             counts.append(len(texts))
             references += map(split, texts)
             hypotheses += [split(item.text("hypothesis"))] * len(texts)
-        starts = np.cumsum([0, *counts])[:-1]
         n_edits = edits(hypotheses, references)
         for row in np.flatnonzero(n_edits < 0).tolist():
             raise DataError(
                 f"TER: its beam reaches no end for a hypothesis of {len(hypotheses[row]):,} words and a reference of "
                 f"{len(references[row]):,}, as sacreBLEU's; leave the segment out, or choose another metric."
             )
-        lengths = np.array([len(words) for words in references], dtype=np.float64)
-        if not items:
-            return np.empty((0, 2))
+        starts = np.cumsum([0, *counts])[:-1]
         fewest = np.minimum.reduceat(n_edits, starts).astype(np.float64)
-        return np.stack([fewest, np.add.reduceat(lengths, starts) / np.array(counts)], axis=1)
+        lengths = np.array([len(words) for words in references], dtype=np.float64)
+        mean_lengths = np.add.reduceat(lengths, starts) / np.array(counts)
+        return np.stack([fewest, mean_lengths], axis=1)
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.TER's corpus score of summed statistics, divided by 100."""
@@ -216,8 +226,11 @@ class Rouge(OfReferences):
 
     def score(self, items: Sequence[Item]) -> Floats:
         scorer = _scorer(self.variant, self.stemmed)
-        of_items = [scorer.score_multi(self.references_of(item), item.text("hypothesis")) for item in items]
-        return np.array([scores[self.variant].fmeasure for scores in of_items], dtype=np.float64)
+        scores = []
+        for item in items:
+            best = scorer.score_multi(self.references_of(item), item.text("hypothesis"))
+            scores.append(best[self.variant].fmeasure)
+        return np.array(scores, dtype=np.float64)
 
 
 @functools.cache

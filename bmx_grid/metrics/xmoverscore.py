@@ -38,7 +38,8 @@ def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_token
     total = log_likelihoods(loaded, ids, np.ones_like(lengths), batch_tokens)
     scored = lengths >= 2
     likelihoods = np.zeros(len(texts))
-    likelihoods[scored] = np.exp(total[scored] / (lengths[scored] - 1) / lengths[scored])
+    means = total[scored] / (lengths[scored] - 1)
+    likelihoods[scored] = np.exp(means / lengths[scored])
     return likelihoods
 
 
@@ -69,11 +70,12 @@ class XMoverScore(NeuralMetric):
 
     def fingerprint(self) -> dict[str, object]:
         """Settings, with the commits of hub models and the contents of local ones."""
-        facts = super().fingerprint()
+        settings = super().fingerprint()
         if self.language_model is not None:
-            named = model_identity(self.language_model, self.language_model_revision)
-            facts |= {f"language_model_{key}": value for key, value in named.items()}
-        return facts
+            identity_of_model = model_identity(self.language_model, self.language_model_revision)
+            for key, value in identity_of_model.items():
+                settings[f"language_model_{key}"] = value
+        return settings
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
         if self.language_model is None:
@@ -97,7 +99,8 @@ class XMoverScore(NeuralMetric):
                 "causal_lm", self.language_model, self.language_model_revision, dtype=self.precision, device=self.device
             )
             texts = list(dict.fromkeys(hypothesis for _, hypothesis in pairs))
-            likely = dict(zip(texts, normalised_likelihood(language_model, texts, self.batch_tokens), strict=True))
+            likelihoods = normalised_likelihood(language_model, texts, self.batch_tokens)
+            likely = dict(zip(texts, likelihoods, strict=True))
 
         def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
             scores[batch] = self._compare(truth, hypothesis)
@@ -105,7 +108,8 @@ class XMoverScore(NeuralMetric):
         tokens = functools.partial(tokenize, loaded, max_length=self.max_length)
         for_token_pairs(loaded, pairs, tokens, take, self.batch_tokens)
         if likely:
-            scores += self.language_model_weight * np.array([likely[hypothesis] for _, hypothesis in pairs])
+            likelihood_of_items = np.array([likely[hypothesis] for _, hypothesis in pairs])
+            scores += self.language_model_weight * likelihood_of_items
         return scores
 
     def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> Floats:
@@ -114,13 +118,16 @@ class XMoverScore(NeuralMetric):
 
         # the faster way through a matrix product is off by 1e-4 where two vectors are the same
         mode = "donot_use_mm_for_euclid_dist"
-        costs = torch.cdist(truth[0], hypothesis[0], compute_mode=mode).cpu().numpy()
-        sizes = [mask.sum(dim=1).tolist() for _, mask, _ in (truth, hypothesis)]
-        moved = [
-            moved_distance(cost[:rows, :columns].astype(np.float64), self.flow_dropout)
-            for cost, rows, columns in zip(costs, *sizes, strict=True)
-        ]
-        return 1 - np.array(moved)
+        truth_vectors, truth_mask, _ = truth
+        hypothesis_vectors, hypothesis_mask, _ = hypothesis
+        costs = torch.cdist(truth_vectors, hypothesis_vectors, compute_mode=mode).cpu().numpy()
+        n_rows = truth_mask.sum(dim=1).tolist()
+        n_columns = hypothesis_mask.sum(dim=1).tolist()
+        distances = []
+        for padded_cost, rows, columns in zip(costs, n_rows, n_columns, strict=True):
+            cost = padded_cost[:rows, :columns].astype(np.float64)
+            distances.append(moved_distance(cost, self.flow_dropout))
+        return 1 - np.array(distances)
 
 
 def moved_distance(cost: Floats, dropout: float) -> float:
@@ -136,15 +143,18 @@ def moved_distance(cost: Floats, dropout: float) -> float:
     if rows == 0 or columns == 0:
         return 0.0 if rows == columns else 2.0  # POT fails on empty problems
     # n piles of m and m piles of n: whole numbers, so that an optimal flow is whole too and ties are exact
-    flow = np.rint(ot.emd(np.full(rows, float(columns)), np.full(columns, float(rows)), cost))
-    return _moved(flow, cost, dropout) / float(rows * columns)
+    supply = np.full(rows, float(columns))
+    demand = np.full(columns, float(rows))
+    flow = np.rint(ot.emd(supply, demand, cost))
+    return _cost_of_flow(flow, cost, dropout) / float(rows * columns)
 
 
-def _moved(flow: Floats, cost: Floats, dropout: float) -> float:
-    """What flows cost without the smallest ones."""
-    moved = np.sort(flow[flow != 0])
-    if dropout > 0 and len(moved):
-        flow[flow < moved[max(int(len(moved) * dropout), 1) - 1]] = 0
+def _cost_of_flow(flow: Floats, cost: Floats, dropout: float) -> float:
+    """What flows cost without the smallest ones, which are set to 0 in `flow`."""
+    sizes = np.sort(flow[flow != 0])
+    if dropout > 0 and len(sizes):
+        rank = max(int(len(sizes) * dropout), 1)
+        flow[flow < sizes[rank - 1]] = 0
     return float((flow * cost).sum())
 
 
@@ -174,7 +184,8 @@ def _truecaser() -> Any:
     import truecase
 
     library = truecase.TrueCaser()
-    library.word_casing_lookup = {word: sorted(casings) for word, casings in library.word_casing_lookup.items()}
+    casings_of_word = library.word_casing_lookup
+    library.word_casing_lookup = {word: sorted(casings) for word, casings in casings_of_word.items()}
     return library
 
 
@@ -226,19 +237,24 @@ class AuthorsXMoverScore(XMoverScore):
 
     def _prepared(self, item: Item) -> Item:
         """The item with its texts as the encoder and the language model read them."""
-        truth = detokenized(item.text(self.ground_truth), self.source_language or "any")
+        language = self.source_language or "any"
+        truth = detokenized(item.text(self.ground_truth), language)
         hypothesis = truecased(detokenized(item.text("hypothesis"), "en"))
         return item.with_text(self.ground_truth, truth).with_text("hypothesis", hypothesis)
 
     def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> Floats:
         pairs = zip(_without_padding(truth), _without_padding(hypothesis), strict=True)
-        return np.array([1 - rounded_distance(left, right, self.flow_dropout) for left, right in pairs])
+        distances = [rounded_distance(left, right, self.flow_dropout) for left, right in pairs]
+        return 1 - np.array(distances)
 
 
 def _without_padding(side: TokenVectors) -> list[Floats]:
     """float64[L, D] vectors of the tokens of each text."""
     texts, masks, _ = side
-    return [vectors[mask].double().cpu().numpy() for vectors, mask in zip(texts, masks, strict=True)]
+    rows = []
+    for vectors, mask in zip(texts, masks, strict=True):
+        rows.append(vectors[mask].double().cpu().numpy())
+    return rows
 
 
 def rounded_distance(left: Floats, right: Floats, dropout: float) -> float:
@@ -255,7 +271,10 @@ def rounded_distance(left: Floats, right: Floats, dropout: float) -> float:
     m = len(right)
     vectors = np.concatenate([left, right])
     costs = cdist(vectors, vectors)
-    supply = np.repeat([1 / n, 0.0], [n, m]) + 1e-9
-    demand = np.repeat([0.0, 1 / m], [n, m]) + 1e-9
-    flow = np.array(emd_with_flow(supply, demand, costs)[1])[:n, n:]
-    return _moved(flow, costs[:n, n:], dropout)
+    sizes = [n, m]
+    supply = np.repeat([1 / n, 0.0], sizes) + 1e-9
+    demand = np.repeat([0.0, 1 / m], sizes) + 1e-9
+    _, flow = emd_with_flow(supply, demand, costs)
+    # the left piles are in the first n rows, the right ones in the last m columns
+    between = np.array(flow)[:n, n:]
+    return _cost_of_flow(between, costs[:n, n:], dropout)

