@@ -51,7 +51,7 @@ class ScoredColumn(Finished):
 ScoredColumns = Sequence[ScoredColumn]
 
 
-def pairs_of(settings: ScoredColumns) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
+def metric_pairs(settings: ScoredColumns) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
     """Every two metrics of a language pair."""
     for left, right in itertools.combinations(settings, 2):
         if left.pair == right.pair:
@@ -62,7 +62,7 @@ def verdicts_of(settings: ScoredColumns, options: ComparisonOptions) -> list[Row
     """A row per two metrics, on the segments that both score; all are one family of tests."""
     rows = []
     evidence = []
-    for left, right in pairs_of(settings):
+    for left, right in metric_pairs(settings):
         used = _scored_by_both(left, right)
         human = left.segments.human_scores[used]
         correlation_of_left = correlate(options.statistic, left.scores.base_scores[used], human)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.api.compared import Compared, Grouping, Level
-from bmx_grid.api.compared_pairs import ComparisonOptions, Row, ScoredColumn, ScoredColumns, pairs_of, verdicts_of
+from bmx_grid.api.compared_pairs import ComparisonOptions, Row, ScoredColumn, ScoredColumns, metric_pairs, verdicts_of
 from bmx_grid.api.frames import Columns, Roles, frame_table, number_column, roles_of, segment_sets
 from bmx_grid.api.inputs import Function, drawn, keyed, listed
 from bmx_grid.api.kinds import PANDAS
@@ -278,7 +278,7 @@ def _grouped_tests(settings: ScoredColumns, options: ComparisonOptions) -> Itera
     """Tests of every two metrics by their correlation within items or systems, on the segments that both scored."""
     statistic = options.statistic
     draws = options.draws
-    for left, right in pairs_of(settings):
+    for left, right in metric_pairs(settings):
         segment_codes = left.codes
         human = left.segments.human_scores
         # Segments without a system are in no group.

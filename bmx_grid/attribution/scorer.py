@@ -227,7 +227,7 @@ def make_scorer(
     if node["explainer"] is None:
         del node["explainer"]
     target = f"{cls.__module__}.{cls.__qualname__}"
-    built = build({"_target_": target, **node}, cls, "settings")
+    built = build({**node, "_target_": target}, cls, "settings")
     if language_pair is not None:
         check_pair_of_languages(language_pair)
         built = replace(built, metric=built.metric.of_languages(language_pair))

@@ -160,9 +160,10 @@ def _chosen_device(device: Device) -> str:
     if worker_device is not None:
         kind, _, index = worker_device.partition(":")
         if device in ("auto", kind):
-            is_there = is_seen[kind]
-            if kind == "cuda" and is_there:
-                is_there = int(index) < torch.cuda.device_count()
+            # People set BMX_DEVICE by hand: it may be any text.
+            is_there = is_seen.get(kind, False)
+            if kind == "cuda" and is_there and index:
+                is_there = index in map(str, range(torch.cuda.device_count()))
             if not is_there:
                 raise UnavailableError(
                     f"executor.devices: {worker_device} was given to this worker, and PyTorch sees no such device "

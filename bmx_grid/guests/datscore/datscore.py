@@ -26,7 +26,7 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
-Names = tuple[str | None, str | None]  # of the languages of a source and a target, None where not known
+LanguageNames = tuple[str | None, str | None]  # of the languages of a source and a target, None where not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,16 +148,16 @@ class DatScore(Mixed, Seq2SeqMetric):
         store = self._store("translations", languages)
         return store.values(texts, texts_of_set, functools.partial(self._translate, languages))
 
-    def _translate(self, languages: Names, texts: Sequence[str]) -> list[str]:
+    def _translate(self, languages: LanguageNames, texts: Sequence[str]) -> list[str]:
         loaded = self.loaded()
         codes = languages_of(loaded, *languages)
         return translate(loaded, texts, codes, self.max_length, self.batch_tokens)
 
-    def _score(self, languages: Names, pairs: Sequence[tuple[str, str]]) -> Any:
+    def _score(self, languages: LanguageNames, pairs: Sequence[tuple[str, str]]) -> Any:
         sources, targets = zip(*pairs, strict=True)
         return self.sums(sources, targets, *languages).tolist()
 
-    def _store(self, kind: str, languages: Names) -> Kept:
+    def _store(self, kind: str, languages: LanguageNames) -> Kept:
         """What the model made in these languages, by every setting that changes it."""
         settings = ["model", "revision", "content", "dtype", "max_length"]
         if kind == "directions":

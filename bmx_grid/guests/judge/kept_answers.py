@@ -20,7 +20,7 @@ SCHEMA = """PRAGMA journal_mode=WAL;
 PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
 ReadReply = TypeVar("ReadReply")
-Read = Callable[[Answer], ReadReply | None]  # what an answer says; None where it says nothing
+ReadAnswer = Callable[[Answer], ReadReply | None]  # what an answer says; None where it says nothing
 ReadOfItem = Callable[[Item, Answer], ReadReply | None]
 
 

@@ -28,7 +28,7 @@ from bmx_grid.core.servers import KEY_VARIABLE, UNREAD, check_address, is_dry, i
 from bmx_grid.guests.judge.client import awaited, limited_client
 from bmx_grid.guests.judge.kept_answers import (
     Exchange,
-    Read,
+    ReadAnswer,
     ReadOfItem,
     ReadReply,
     answer_in,
@@ -241,7 +241,7 @@ class ServedModel(Component):
         return digest([self.served, self._body(messages), turn])
 
     def _remembered(
-        self, database: sqlite3.Connection, messages: Messages, turn: int, read: Read[ReadReply]
+        self, database: sqlite3.Connection, messages: Messages, turn: int, read: ReadAnswer[ReadReply]
     ) -> Exchange[ReadReply]:
         """What can be read of the answers to messages that are kept."""
         answers: list[Answer] = []
@@ -295,7 +295,7 @@ class ServedModel(Component):
                     raise failure
         return exchanges
 
-    async def _exchange(self, client: Any, messages: Messages, read: Read[ReadReply]) -> Exchange[ReadReply]:
+    async def _exchange(self, client: Any, messages: Messages, read: ReadAnswer[ReadReply]) -> Exchange[ReadReply]:
         """One item's answers: the first, and where it cannot be read the one after a reminder."""
         first = await self._reply(client, self._body(messages), answer_in)
         value = read(first)
