@@ -18,7 +18,7 @@ from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.configure import check_seed
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.core.ragged import Flags, Floats, Ragged, defined_rows
+from bmx_grid.core.ragged import Flags, Floats, Ragged, defined_rows, rows_from
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
@@ -54,6 +54,7 @@ def as_arrays(explanations: Sequence[Explanation]) -> AttributionSet:
     return AttributionSet(base, by_role)
 
 
+BLOCK_ITEMS = 2**14  # whose features are held at once: 80 MB of the paper's boost
 LOWER = "lower scores are better, and boosts are made for metrics whose higher scores are; use it without an explainer."
 
 
@@ -199,16 +200,27 @@ def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanatio
     broken = ~np.isfinite(base)
     broken |= has_truth & ~defined_rows(truth)
     broken |= has_hypothesis & ~defined_rows(hypothesis)
-    try:
-        features = recipe.boost.features(truth, hypothesis)
-        scores = recipe.fitted().scores(base, features)
-    except DataError as error:
-        # it numbers rows from 0, which are segments to a caller
-        message = re.sub(r"^row (\d+)", lambda row: f"segment {int(row[1]) + 1}", str(error))
-        raise DataError(message) from error
+    scores = np.empty(len(base))
+    # A block at a time: the paper's boost has 600 features, of which one is used.
+    for first in range(0, len(base), BLOCK_ITEMS):
+        block = slice(first, first + BLOCK_ITEMS)
+        scores[block] = _scores_of_block(
+            recipe, base[block], rows_from(truth, block), rows_from(hypothesis, block), first
+        )
     undefined = ~np.isfinite(scores)
     # only where a side has no words may a boost be undefined
     broken |= undefined & has_truth & has_hypothesis
     _refuse(broken, metric, explanations)
     scores[undefined] = base[undefined]
     return scores, np.flatnonzero(undefined)
+
+
+def _scores_of_block(recipe: Recipe, base: Floats, truth: Ragged, hypothesis: Ragged, first: int) -> Floats:
+    """The boosted scores of items from number `first` on. Raises DataError that names the segment, from 1."""
+    try:
+        features = recipe.boost.features(truth, hypothesis)
+    except DataError as error:
+        # it numbers the rows of this block from 0, which are segments to a caller
+        message = re.sub(r"^row (\d+)", lambda row: f"segment {first + int(row[1]) + 1}", str(error))
+        raise DataError(message) from error
+    return recipe.fitted().scores(base, features)

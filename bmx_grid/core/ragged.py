@@ -50,6 +50,12 @@ class Ragged:
         return [self[row] for row in range(len(self))]
 
 
+def rows_from(rows: Ragged, block: slice) -> Ragged:
+    """Some rows that follow each other, as views."""
+    first, last, _ = block.indices(len(rows))
+    return Ragged(rows.values, rows.offsets[first : last + 1])
+
+
 def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
     """Row by row: the values of `left`, then those of `right`."""
     if len(left) != len(right):

@@ -62,6 +62,8 @@ def test_a_segment_has_one_score_in_any_order_batch_and_part(boost, explainer, m
         assert part.tobytes() == whole.scores[rows].tobytes()
     monkeypatch.setattr("bmx_grid.attribution.scorer.TEXTS_AT_ONCE", 5)
     assert scorer.explain(REFERENCES, HYPOTHESES).scores.tobytes() == whole.scores.tobytes()
+    monkeypatch.setattr("bmx_grid.attribution.boosted.BLOCK_ITEMS", 2)
+    assert scorer.explain(REFERENCES, HYPOTHESES).scores.tobytes() == whole.scores.tobytes()
 
 
 def test_segments_without_words_keep_the_base_score_and_are_named():
@@ -126,7 +128,9 @@ def test_an_option_that_computes_something_else_now_or_is_gone_is_refused(monkey
         bmx_grid.load(recipe=recipe)
 
 
-def test_word_scores_that_are_not_positive_are_refused_with_their_segment():
+@pytest.mark.parametrize("block", [1, 2**14], ids=["in blocks", "at once"])
+def test_word_scores_that_are_not_positive_are_refused_with_their_segment(monkeypatch, block):
+    monkeypatch.setattr("bmx_grid.attribution.boosted.BLOCK_ITEMS", block)
     boost = PowerMeanGrid(shift="none")
     recipe = recipe_of(boost, constants={"w": 0.6, "p": 1.0})
     references = ["a", "the cat sat on the mat"]

@@ -90,6 +90,7 @@ CHOICES = {
     "its own among cuda": ("cuda:1", "cuda", "cuda:1"),
     "the processor when asked for": ("cuda:1", "cpu", "cpu"),
     "none given": (None, "auto", "cuda"),
+    "a kind alone": ("cuda", "auto", "cuda"),
 }
 
 
@@ -99,8 +100,9 @@ def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, own, asked, chose
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     with loading.assigned_here(own):
         assert _chosen_device(asked) == chosen
-    with loading.assigned_here("cuda:2"), pytest.raises(UnavailableError, match=r"cuda:2 was given to this worker"):
-        _chosen_device("auto")
+    for absent in ("cuda:2", "cuda:x", "gpu"):
+        with loading.assigned_here(absent), pytest.raises(UnavailableError, match=f"{absent} was given to this worker"):
+            _chosen_device("auto")
 
 
 NEEDS = {
