@@ -51,26 +51,32 @@ class PowerMean(Aggregation):
 
     def aggregate(self, values: Ragged, p: Floats) -> Floats:
         p = np.asarray(p, dtype=np.float64)
-        if np.isnan(p).any() or (p[1:] <= p[:-1]).any():
+        ascending = (p[1:] > p[:-1]).all()
+        if np.isnan(p).any() or not ascending:
             raise ValueError("every p must be a number, and above the one before")
         order, ordered, lengths = _sorted_rows(values)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        step = even_step(p[np.isfinite(p)])
         low = int((p == -np.inf).sum())
         high = int((p < np.inf).sum())
+        finite = p[low:high]
+        step = even_step(finite)
         means = np.full((len(values), len(p)), np.nan)
         first = 0
         # blocks of whole rows, whose tables of powers stay in a processor's cache
         while first < len(order):
-            last = int(np.searchsorted(offsets, offsets[first] + BLOCK_WORDS, side="right")) - 1
+            full = offsets[first] + BLOCK_WORDS
+            last = int(np.searchsorted(offsets, full, side="right")) - 1
+            # a row that is longer than a block is a block of its own
             last = max(last, first + 1)
-            words = ordered[offsets[first] : offsets[last]]
-            ends = offsets[first : last + 1] - offsets[first]
             rows = order[first:last]
+            words = ordered[offsets[first] : offsets[last]]
+            bounds = offsets[first : last + 1] - offsets[first]
             # values ascend within a row: the first is the minimum, the last the maximum
-            means[rows, :low] = words[ends[:-1], None]
-            means[rows, high:] = words[ends[1:] - 1, None]
-            means[rows, low:high] = _finite(words, lengths[first:last], p[low:high], step)
+            least = words[bounds[:-1]]
+            most = words[bounds[1:] - 1]
+            means[rows, :low] = least[:, None]
+            means[rows, high:] = most[:, None]
+            means[rows, low:high] = _finite(words, lengths[first:last], finite, step)
             first = last
         return means
 
@@ -81,11 +87,17 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
     The values of each row ascend, so that a sum does not depend on the order of the words, bit for bit.
     Raises DataError when a value is not a finite number above zero.
     """
-    wrong = np.flatnonzero(~((rows.values > 0) & (rows.values < np.inf)))
-    wrong = wrong[(wrong >= rows.offsets[0]) & (wrong < rows.offsets[-1])]
+    # the rows may be a part of their array of values
+    begin = rows.offsets[0]
+    inside = rows.values[begin : rows.offsets[-1]]
+    usable = (inside > 0) & (inside < np.inf)
+    wrong = np.flatnonzero(~usable)
     if len(wrong):
+        place = begin + wrong[0]
+        row = _row_of(rows, place)
+        value = rows.values[place]
         raise DataError(
-            f"row {_row_of(rows, wrong[0])}: {rows.values[wrong[0]]:g} is not a finite number above zero, and means "
+            f"row {row}: {value:g} is not a finite number above zero, and means "
             "with p are defined for such numbers only; pass attributions through shift_positive first."
         )
     # Rows of one length stand together, and are sorted as one matrix.
@@ -94,9 +106,13 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
     lengths = rows.lengths[order]
     ends = np.cumsum(lengths)
     starts = ends - lengths
-    values = rows.values[np.repeat(rows.offsets[order] - starts, lengths) + np.arange(lengths.sum())]
+    # how far the words of each row are moved: all rows are gathered at once
+    moves = np.repeat(rows.offsets[order] - starts, lengths)
+    values = rows.values[moves + np.arange(len(moves))]
     for first, last in equal_runs(lengths):
-        values[starts[first] : ends[last - 1]].reshape(last - first, -1).sort(axis=1)
+        run = values[starts[first] : ends[last - 1]]
+        # a view of the values, which are sorted in place
+        run.reshape(last - first, -1).sort(axis=1)
     return order, values, lengths
 
 
@@ -110,15 +126,20 @@ def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Fl
     least = ordered[ends - lengths]
     most = ordered[ends - 1]
     # Relative to the middle no logarithm is above half of the range: such rows fit the tables of `even_power_sums`.
-    narrow = (np.log(most) - np.log(least)) * np.abs(p).max(initial=0) <= 2 * SAFE_LOG
+    log_range = np.log(most) - np.log(least)
+    largest = np.abs(p).max(initial=0)
+    narrow = log_range * largest <= 2 * SAFE_LOG
     if step is None or not narrow.any():
         return _from_ends(ordered, lengths, p)
     if not narrow.all():
         means = np.empty((len(lengths), len(p)))
-        means[narrow] = _finite(ordered[np.repeat(narrow, lengths)], lengths[narrow], p, step)
-        means[~narrow] = _from_ends(ordered[np.repeat(~narrow, lengths)], lengths[~narrow], p)
+        words = np.repeat(narrow, lengths)
+        means[narrow] = _finite(ordered[words], lengths[narrow], p, step)
+        means[~narrow] = _from_ends(ordered[~words], lengths[~narrow], p)
         return means
-    centre = least * (np.sqrt(most) / np.sqrt(least))  # equal values give exactly that value
+    # the geometric mean of both ends, written so that equal values give exactly that value
+    root_of_range = np.sqrt(most) / np.sqrt(least)
+    centre = least * root_of_range
     logs = np.log(ordered / np.repeat(centre, lengths))
     means = even_power_sums(logs, lengths, p, step)
     means /= lengths[:, None]
@@ -134,19 +155,28 @@ def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Fl
 def _from_ends(ordered: Floats, lengths: Ints, p: Floats) -> Floats:
     """`_finite` relative to the smallest value of a row for p up to 0, and to the largest for p above 0."""
     ends = np.cumsum(lengths)
-    least = ordered[ends - lengths]
+    starts = ends - lengths
+    least = ordered[starts]
     most = ordered[ends - 1]
     means = np.empty((len(lengths), len(p)))
     middle = int(np.searchsorted(p, 0, side="right"))
-    # for p up to 0 the smallest value has the largest power: rows are turned round, so that it comes last
     if middle > 0:
-        # Towards the smallest value the terms of a sum grow with its inverse: they are added from the small ones on.
-        descending = ordered[np.repeat(2 * ends - lengths - 1, lengths) - np.arange(len(ordered))]
-        logs = -np.log(descending / np.repeat(least, lengths))
-        means[:, :middle] = _ratios(logs, lengths, -1.0, p[:middle][::-1])[:, ::-1] * least[:, None]
+        # For p up to 0 the smallest value has the largest power: rows are turned round, so that it comes last and
+        # terms are added from the small ones on. A place and its mirror image add up to the row's first and last.
+        first_and_last = np.repeat(starts + ends - 1, lengths)
+        descending = ordered[first_and_last - np.arange(len(ordered))]
+        relative = descending / np.repeat(least, lengths)
+        logs = -np.log(relative)
+        # from 0 down, which is by ascending magnitude
+        powers = p[:middle][::-1]
+        ratios = _ratios(logs, lengths, -1.0, powers)
+        by_ascending_p = ratios[:, ::-1]
+        means[:, :middle] = by_ascending_p * least[:, None]
     if middle < len(p):
-        logs = np.log(ordered / np.repeat(most, lengths))
-        means[:, middle:] = _ratios(logs, lengths, 1.0, p[middle:]) * most[:, None]
+        relative = ordered / np.repeat(most, lengths)
+        logs = np.log(relative)
+        ratios = _ratios(logs, lengths, 1.0, p[middle:])
+        means[:, middle:] = ratios * most[:, None]
     return means
 
 
@@ -165,7 +195,8 @@ def _ratios(logs: Floats, lengths: Ints, sign: float, p: Floats) -> Floats:
         starts = np.cumsum(lengths) - lengths
         sums = np.empty((len(lengths), len(exponents)))
         for column, exponent in enumerate(exponents):
-            sums[:, column] = np.add.reduceat(np.exp(exponent * logs), starts)
+            powers = np.exp(exponent * logs)
+            sums[:, column] = np.add.reduceat(powers, starts)
     else:
         sums = even_power_sums(logs, lengths, exponents, step)
     sums /= lengths[:, None]
@@ -188,9 +219,12 @@ def shift_positive(values: Ragged) -> tuple[Ragged, Flags]:
     added = np.where(shifted, np.abs(lowest) + OFFSET, OFFSET)
     # One NaN leaves no order of importance among the words of a segment.
     added[np.isnan(lowest)] = np.nan
-    inside = values.values[values.offsets[0] : values.offsets[-1]]
-    with np.errstate(invalid="ignore"):  # infinity less infinity is NaN, in a row that was infinite before
-        positive = Ragged(inside + np.repeat(added, values.lengths), values.offsets - values.offsets[0])
+    begin = values.offsets[0]
+    inside = values.values[begin : values.offsets[-1]]
+    # infinity less infinity is NaN, in a row that was infinite before
+    with np.errstate(invalid="ignore"):
+        moved = inside + np.repeat(added, values.lengths)
+    positive = Ragged(moved, values.offsets - begin)
     wrong = np.flatnonzero(positive.values <= 0)
     if len(wrong):
         row = _row_of(positive, wrong[0])
@@ -208,12 +242,16 @@ def _means_near_zero(logs: Floats, lengths: Ints, p: Floats) -> Floats:
     starts = np.cumsum(lengths) - lengths
     # Relative to the geometric mean, which is the limit for p = 0.
     centre = np.add.reduceat(logs, starts) / lengths
-    means = np.tile(np.exp(centre)[:, None], len(p))
+    geometric = np.exp(centre)
+    means = np.tile(geometric[:, None], len(p))
     spread = logs - np.repeat(centre, lengths)
     for column in np.flatnonzero(p):
+        power = p[column]
         # mean(x^p) is 1 + excess around the geometric mean: no digit is lost where p is near 0
-        excess = np.add.reduceat(np.expm1(p[column] * spread), starts) / lengths
-        means[:, column] = np.exp(centre + np.log1p(excess) / p[column])
+        excesses = np.expm1(power * spread)
+        excess = np.add.reduceat(excesses, starts) / lengths
+        log_mean = np.log1p(excess) / power
+        means[:, column] = np.exp(centre + log_mean)
     return means
 
 
@@ -226,7 +264,8 @@ def equal_runs(lengths: Ints) -> list[tuple[int, int]]:
     """The runs of equal numbers in an array, as (first, past the last)."""
     if not len(lengths):
         return []
-    bounds = [0, *(np.flatnonzero(lengths[1:] != lengths[:-1]) + 1).tolist(), len(lengths)]
+    changes = np.flatnonzero(np.diff(lengths)) + 1
+    bounds = [0, *changes.tolist(), len(lengths)]
     return list(itertools.pairwise(bounds))
 
 
@@ -234,10 +273,16 @@ def even_step(exponents: Floats) -> float | None:
     """The step of an evenly spaced grid of exponents (to rounding), None for any other or a short one."""
     if len(exponents) < EVEN_AT_LEAST:
         return None
-    step = float(exponents[-1] - exponents[0]) / (len(exponents) - 1)
-    nearest = int(np.argmin(np.abs(exponents)))  # `even_power_sums` counts from there
-    off = np.abs(exponents - (exponents[nearest] + step * (np.arange(len(exponents)) - nearest)))
-    even = (off <= 4 * np.finfo(np.float64).eps * np.maximum(np.abs(exponents), step)).all()
+    reach = float(exponents[-1] - exponents[0])
+    step = reach / (len(exponents) - 1)
+    # `even_power_sums` counts from the exponent nearest 0
+    nearest = int(np.argmin(np.abs(exponents)))
+    steps = np.arange(len(exponents)) - nearest
+    evenly_spaced = exponents[nearest] + step * steps
+    off = np.abs(exponents - evenly_spaced)
+    size = np.maximum(np.abs(exponents), step)
+    rounding = 4 * np.finfo(np.float64).eps * size
+    even = (off <= rounding).all()
     return step if step > 0 and even else None
 
 
@@ -270,21 +315,34 @@ def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float)
     sums = np.empty((len(lengths), height, width))
     for first, last in equal_runs(lengths):
         length = int(lengths[first])
-        words = slice(int(starts[first]), int(starts[last - 1]) + length)
-        rows = coarse[:, words].reshape(-1, last - first, length).swapaxes(0, 1)
-        columns = fine[:, words].reshape(-1, last - first, length).transpose(1, 2, 0)
-        np.matmul(rows[:, :, :PIECE_WORDS], columns[:, :PIECE_WORDS], out=sums[first:last])
-        for piece in range(PIECE_WORDS, length, PIECE_WORDS):
-            reach = piece + PIECE_WORDS
-            sums[first:last] += np.matmul(rows[:, :, piece:reach], columns[:, piece:reach])
+        start = int(starts[first])
+        n_rows = last - first
+        words = slice(start, start + n_rows * length)
+        # [rows, coarse, words] and [rows, words, fine], for one product of matrices per row
+        rows = coarse[:, words].reshape(height, n_rows, length).swapaxes(0, 1)
+        columns = fine[:, words].reshape(width, n_rows, length).transpose(1, 2, 0)
+        run = sums[first:last]
+        np.matmul(rows[:, :, :PIECE_WORDS], columns[:, :PIECE_WORDS], out=run)
+        for begin in range(PIECE_WORDS, length, PIECE_WORDS):
+            piece = slice(begin, begin + PIECE_WORDS)
+            run += np.matmul(rows[:, :, piece], columns[:, piece])
     # A mean multiplies the rounding of these sums by 1 / p: added anew, pairwise.
     skipped = left + below * width - nearest
-    small = skipped + np.searchsorted(exponents, [-SMALL_EXPONENT, np.nextafter(SMALL_EXPONENT, np.inf)])
-    for row in range(small[0] // width, -(-small[1] // width)):
-        inside = slice(max(small[0] - row * width, 0), min(small[1] - row * width, width))
-        terms = fine[inside] if row == below else coarse[row] * fine[inside]
-        sums[:, row, inside] = np.add.reduceat(terms, starts, axis=1).T
-    return sums.reshape(len(lengths), -1)[:, skipped : skipped + count]
+    beyond = np.nextafter(SMALL_EXPONENT, np.inf)
+    small = np.searchsorted(exponents, [-SMALL_EXPONENT, beyond])
+    low, high = skipped + small
+    first_row = low // width
+    last_row = (high - 1) // width
+    for row in range(first_row, last_row + 1):
+        begin = max(low - row * width, 0)
+        end = min(high - row * width, width)
+        terms = fine[begin:end]
+        # the coarse factor of row `below` is 1
+        if row != below:
+            terms = coarse[row] * terms
+        sums[:, row, begin:end] = np.add.reduceat(terms, starts, axis=1).T
+    flat = sums.reshape(len(lengths), -1)
+    return flat[:, skipped : skipped + count]
 
 
 def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
@@ -295,7 +353,13 @@ def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
     would along a chain of multiplications.
     """
     above = len(out) - 1 - below
-    table, short, sign = (out, below, 1.0) if above >= below else (out[::-1], above, -1.0)
+    table = out
+    short = below
+    sign = 1.0
+    if above < below:
+        table = out[::-1]
+        short = above
+        sign = -1.0
     table[short] = 1.0
     rest = table[short + 1 :]
     if len(rest):
@@ -305,9 +369,12 @@ def _powers(logs: Floats, step: float, below: int, out: Floats) -> None:
     factor = logs
     while done < len(rest):
         more = min(done, len(rest) - done)
-        factor = np.exp(sign * done * step * logs) if fresh else np.square(factor, out=factor)
+        if fresh:
+            factor = np.exp(sign * done * step * logs)
+        else:
+            np.square(factor, out=factor)
         np.multiply(rest[:more], factor, out=rest[done : done + more])
-        done = done + more
+        done += more
         fresh = not fresh
     # a division costs less than an exponential
     np.divide(1.0, rest[:short][::-1], out=table[:short])
@@ -321,18 +388,21 @@ def _scratch_rows(count: int, words: int) -> Floats:
 
     Kept between calls: handed back to the system and asked for anew, it would cost more than the arithmetic done in it.
     """
-    if getattr(_scratch, "memory", np.empty(0)).size < count * words:
-        _scratch.memory = np.empty(count * words)
-    memory: Floats = _scratch.memory[: count * words]
+    cells = count * words
+    kept = getattr(_scratch, "memory", np.empty(0))
+    if kept.size < cells:
+        kept = np.empty(cells)
+        _scratch.memory = kept
+    memory: Floats = kept[:cells]
     return memory.reshape(count, words)
 
 
-def weighted_sum(base: Floats, own: float, columns: Floats, weights: Sequence[float]) -> Floats:
-    """float64[N] own * base + columns @ weights, one column after the other.
+def weighted_sum(base: Floats, base_weight: float, columns: Floats, weights: Sequence[float]) -> Floats:
+    """float64[N] base_weight * base + columns @ weights, one column after the other.
 
     A matrix product may round a row differently in a batch of another size; this does not.
     """
-    total: Floats = own * base
+    total: Floats = base_weight * base
     for column, weight in enumerate(weights):
         total += weight * columns[:, column]
     return total

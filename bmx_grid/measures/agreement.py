@@ -21,6 +21,7 @@ from bmx_grid.measures.resampling import (
     fitting,
     interval,
     ranges,
+    ratio,
     seeded_draws,
     sums_by,
     swaps,
@@ -56,24 +57,39 @@ class SegmentPairs:
         its pairs.
         """
         rows = np.argsort(groups, kind="stable")
-        sizes = np.unique(groups, return_counts=True)[1]
-        pairs_of = sizes * (sizes - 1) // 2
-        total = int(pairs_of.sum())
-        defined = int((pairs_of > 0).sum())
+        _, sizes = np.unique(groups, return_counts=True)
+        group_pairs = sizes * (sizes - 1) // 2
+        total = int(group_pairs.sum())
+        defined = int((group_pairs > 0).sum())
         if total <= max_pairs:
             first, second, group = _all_pairs(rows, sizes)
         else:
-            first, second, group = _drawn_pairs(rows, sizes, max_pairs, np.random.default_rng(seed))
+            rng = np.random.default_rng(seed)
+            first, second, group = _drawn_pairs(rows, sizes, max_pairs, rng)
         # Each group with a pair weighs the same, and within it each pair.
-        weight = 1 / np.bincount(group)[group] / defined
+        used_pairs = np.bincount(group)
+        weight = 1 / used_pairs[group] / defined
         by_human = _order(human[first], human[second])
-        return cls(first, second, group, weight, by_human, len(human), len(sizes), total)
+        return cls(
+            first=first,
+            second=second,
+            group=group,
+            weight=weight,
+            by_human=by_human,
+            n_rows=len(human),
+            n_groups=len(sizes),
+            n_pairs_of=total,
+        )
 
     def agreement(self, metric: Floats, epsilon: float) -> float:
         """acc_eq of float64[n] scores at a threshold that was chosen elsewhere; NaN without a pair."""
+        if not len(self.first):
+            return math.nan
         gap = metric[self.first] - metric[self.second]
-        order = np.where(np.abs(gap) <= epsilon, 0.0, np.sign(gap))
-        return float(self.weight @ (order == self.by_human)) if len(gap) else math.nan
+        ties = np.abs(gap) <= epsilon
+        order = np.where(ties, 0.0, np.sign(gap))
+        agrees = order == self.by_human
+        return float(self.weight @ agrees)
 
     def calibrated(self, metric: Floats) -> tuple[float, bool, Flags]:
         """Pairwise accuracy with ties, of float64[n] scores without NaN, at the threshold that makes it largest.
@@ -92,34 +108,45 @@ class SegmentPairs:
         concordant = ~tied & (_order(first, second) == self.by_human)
         # Raising the threshold past a pair makes it a tie: right if people tied it, wrong if it was concordant. So the
         # best ones are among 0 and the distances of what people tied.
-        thresholds, place = np.unique(np.append(0.0, distance[tied]), return_inverse=True)
-        gained = np.bincount(place[1:], self.weight[tied], len(thresholds))
+        candidates = np.append(0.0, distance[tied])
+        thresholds, place = np.unique(candidates, return_inverse=True)
+        count = len(thresholds)
+        gained = np.bincount(place[1:], self.weight[tied], count)
         past = np.searchsorted(thresholds, distance[concordant])
-        lost = np.bincount(past, self.weight[concordant], len(thresholds))[: len(thresholds)]
+        # without those that are farther apart than the last threshold
+        lost = np.bincount(past, self.weight[concordant], count)[:count]
         right = float(self.weight[concordant].sum())
         # What a metric gets that ties everything.
         by_ties = float(self.weight[tied].sum())
         accuracies = right + np.cumsum(gained - lost)
-        best = int(np.argmax(accuracies >= accuracies.max() - TIE))  # sums of weights differ by rounding
+        # the first of the best: sums of weights differ by rounding
+        as_high = accuracies >= accuracies.max() - TIE
+        best = int(np.argmax(as_high))
         epsilon = float(thresholds[best])
-        return epsilon, not beats(accuracies[best] - by_ties), np.where(distance <= epsilon, tied, concordant)
+        only_ties = not beats(accuracies[best] - by_ties)
+        agree = np.where(distance <= epsilon, tied, concordant)
+        return epsilon, only_ties, agree
 
     def shares(self, agree: Flags) -> tuple[Floats, Floats]:
         """float64[n] the share of the pairs of each row that agree, and float64[G] that of each group; NaN of none."""
         of_group = np.bincount(self.group, minlength=self.n_groups)
         of_row = self._by_row(None)
         agreed = self._by_row(agree)
-        with np.errstate(invalid="ignore"):
-            return agreed / of_row, np.bincount(self.group, agree, self.n_groups) / of_group
+        agreed_of_group = np.bincount(self.group, agree, self.n_groups)
+        return ratio(agreed, of_row), ratio(agreed_of_group, of_group)
 
     def _by_row(self, weights: Flags | None) -> Ints | Floats:
         """Number or summed weights of the pairs that each row is in, as their first or their second."""
-        return np.bincount(self.first, weights, self.n_rows) + np.bincount(self.second, weights, self.n_rows)
+        as_first = np.bincount(self.first, weights, self.n_rows)
+        as_second = np.bincount(self.second, weights, self.n_rows)
+        return as_first + as_second
 
 
 def _order(first: Floats, second: Floats) -> NDArray[np.int8]:
     """The sign of first - second."""
-    return np.asarray((first > second).astype(np.int8) - (first < second).astype(np.int8))
+    above = (first > second).astype(np.int8)
+    below = (first < second).astype(np.int8)
+    return above - below
 
 
 def members_of(groups: Ints) -> list[Ints]:
@@ -127,30 +154,40 @@ def members_of(groups: Ints) -> list[Ints]:
     if not len(groups):
         return []
     order = np.argsort(groups, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    starts = np.flatnonzero(np.diff(groups[order])) + 1
+    return np.split(order, starts)
 
 
 def _all_pairs(rows: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
     """Two rows and the group of every pair within groups of these sizes, whose rows stand together."""
     ends = np.cumsum(sizes)
     group = np.repeat(np.arange(len(sizes)), sizes)
-    # Each row is paired with those after it, so that no pair occurs twice.
-    later = ends[group] - 1 - np.arange(len(rows))  # rows of its group that come after each
-    first = np.repeat(np.arange(len(rows)), later)
-    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
+    places = np.arange(len(rows))
+    # Each row is paired with those after it in its group, so that no pair occurs twice.
+    later = ends[group] - 1 - places
+    first = np.repeat(places, later)
+    # of the pairs of one row the first has the next row, the second the one behind it, and so on
+    starts = np.cumsum(later) - later
+    behind = np.arange(len(first)) - np.repeat(starts, later)
+    second = first + 1 + behind
     return rows[first], rows[second], group[first]
 
 
 def _drawn_pairs(rows: Ints, sizes: Ints, count: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
     """About `count` pairs, at least one from each group that has any."""
-    pairs_of = sizes * (sizes - 1) // 2
-    drawn = np.where(pairs_of > 0, np.maximum(np.rint(pairs_of * (count / pairs_of.sum())), 1), 0).astype(np.int64)
+    pairs = sizes * (sizes - 1) // 2
+    wanted = np.rint(pairs * (count / pairs.sum()))
+    at_least_one = np.maximum(wanted, 1)
+    drawn = np.where(pairs > 0, at_least_one, 0).astype(np.int64)
     group = np.repeat(np.arange(len(sizes)), drawn)
     starts = np.cumsum(sizes) - sizes
-    first = rng.integers(sizes[group])
+    size = sizes[group]
+    start = starts[group]
+    first = rng.integers(size)
     # a step of 1 to size - 1 along the circle of the group: never the same row, and each other one as often
-    second = (first + 1 + rng.integers(sizes[group] - 1)) % sizes[group]
-    return rows[starts[group] + first], rows[starts[group] + second], group
+    step = 1 + rng.integers(size - 1)
+    second = (first + step) % size
+    return rows[start + first], rows[start + second], group
 
 
 def spa(
@@ -166,51 +203,68 @@ def spa(
     the same items for metric and people; p = (k + 1) / (n + 1). More than 5,000 items are exchanged in bundles.
     """
     n_systems = metric.shape[1]
-    apart = np.full((n_systems, n_systems), np.nan)  # |p_human - p_metric| of each pair
+    # |p_human - p_metric| of each pair
+    apart = np.full((n_systems, n_systems), np.nan)
     used = np.isfinite(metric) & np.isfinite(human)
-    shared = np.flatnonzero(used.sum(axis=1) > 1)  # the other items have no pair
+    # the other items have no pair
+    shared = np.flatnonzero(used.sum(axis=1) > 1)
     metric = metric[shared]
     human = human[shared]
     used = used[shared]
+    bundle_of_item = bundled(np.arange(len(shared)))
+    permutations = resamples or 1000
     first, second = np.triu_indices(n_systems, 1)
-    for some in ranges(len(first), min(PAIRS_AT_ONCE, fitting(CELLS, len(shared)))):
+    together = min(PAIRS_AT_ONCE, fitting(CELLS, len(shared)))
+    for some in ranges(len(first), together):
         left = first[some]
         right = second[some]
         both = used[:, left] & used[:, right]
         # an item that lacks a score adds nothing, whichever way its systems are exchanged
-        gaps = [np.where(both, scores[:, left] - scores[:, right], 0.0) for scores in (metric, human)]
-        of_bundles = sums_by(bundled(np.arange(len(shared))), np.concatenate(gaps, axis=1))
-        p_values = np.split(_one_sided(of_bundles, resamples or 1000, seed), 2)
-        far = np.where(both.any(axis=0), np.abs(p_values[0] - p_values[1]), np.nan)
-        apart[left, right] = apart[right, left] = far
+        metric_gaps = np.where(both, metric[:, left] - metric[:, right], 0.0)
+        human_gaps = np.where(both, human[:, left] - human[:, right], 0.0)
+        # metric and people side by side, as the same exchanges count for both
+        gaps = np.concatenate([metric_gaps, human_gaps], axis=1)
+        p_values = _one_sided(sums_by(bundle_of_item, gaps), permutations, seed)
+        p_metric, p_human = np.split(p_values, 2)
+        far = np.where(both.any(axis=0), np.abs(p_metric - p_human), np.nan)
+        apart[left, right] = far
+        apart[right, left] = far
     pairs = apart[first, second]
     known = pairs[np.isfinite(pairs)]
     if not len(known):
         return math.nan, (math.nan, math.nan), 0
-    ends = interval(_resampled_systems(apart, resamples, seed), n_systems)
+    samples = _resampled_systems(apart, resamples, seed)
+    ends = interval(samples, n_systems)
     return float(1 - known.mean()), ends, len(known)
 
 
 def _resampled_systems(apart: Floats, resamples: int, seed: int) -> Floats:
     """float64[R] soft pairwise accuracy of systems that are drawn; NaN of fewer than three different ones."""
     # sums of differences and their numbers: a pair without a value adds to neither
-    matrices = (np.nan_to_num(apart), np.isfinite(apart).astype(np.float64))
+    differences = np.nan_to_num(apart)
+    defined = np.isfinite(apart).astype(np.float64)
     rng = np.random.default_rng(seed)
     values = [np.empty(0)]
     for size in blocks(resamples, len(apart)):
         times = draws(rng, len(apart), size)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            sums = [np.einsum("bs,bs->b", times @ matrix, times) for matrix in matrices]
-            share = 1 - sums[0] / sums[1]
-        values.append(np.where((times > 0).sum(axis=1) >= FEWEST, share, np.nan))
+        # a pair counts as often as one of its systems was drawn times the other was
+        total = np.einsum("bs,bs->b", times @ differences, times)
+        number = np.einsum("bs,bs->b", times @ defined, times)
+        share = 1 - ratio(total, number)
+        enough = (times > 0).sum(axis=1) >= FEWEST
+        values.append(np.where(enough, share, np.nan))
     return np.concatenate(values)
 
 
 def _one_sided(differences: Floats, resamples: int, seed: int) -> Floats:
     """float64[pairs] p-values of "the first system is better"; differences: float64[items, pairs]."""
     observed = differences.sum(axis=0)
-    near = 1e-9 * np.abs(differences).sum(axis=0)  # sums in another order differ by rounding; equal ones count
+    # sums in another order differ by rounding; equal ones count
+    near = 1e-9 * np.abs(differences).sum(axis=0)
     larger = np.zeros(differences.shape[1], dtype=np.int64)
     for swapped in seeded_draws(len(differences), resamples, seed, draw=swaps):
-        larger += np.count_nonzero((2 * swapped - 1).T @ differences >= observed - near, axis=0)
-    return np.asarray((larger + 1) / (resamples + 1))
+        # 1 leaves a difference as it is, -1 turns it round
+        signs = 2 * swapped - 1
+        sums = signs.T @ differences
+        larger += np.count_nonzero(sums >= observed - near, axis=0)
+    return (larger + 1) / (resamples + 1)

@@ -1,6 +1,6 @@
 """Is the difference of two metrics in agreement with people real? Tests of acc_eq, soft and plain pairwise accuracy.
 
-The permutation tests are those of `significance.compare` (Deutsch, Dror and Roth 2021): standardised scores are swapped
+The permutation tests are those of `paired_tests.compare` (Deutsch, Dror and Roth 2021): standardised scores are swapped
 between the metrics, whole inputs, whole systems, or both. Everything that a statistic estimates from the scores is
 estimated again after each swap: the tie threshold of acc_eq is calibrated anew for either metric, so that the observed
 value is one of the permuted ones. Thresholds kept from the observed scores are those of metrics that the swaps mix. For
@@ -9,6 +9,7 @@ two metrics with equal noise both ways give p values that differ by .04 on avera
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -36,6 +37,7 @@ from bmx_grid.measures.resampling import (
     fitting,
     number_of,
     ranges,
+    ratio,
     seeded_draws,
     swaps,
 )
@@ -63,9 +65,10 @@ class Scores:
     of_systems: Floats | None = None
 
 
-def compare_agreement(statistic: AgreementStatistic, scores: Scores, **how: Any) -> Comparison:
+def compare_agreement(statistic: AgreementStatistic, scores: Scores, **options: Any) -> Comparison:
     """The difference of two metrics' agreement with people; p by permutation. Arguments as of `drawn_agreement`."""
-    return comparison_of(*drawn_agreement(statistic, scores, **how))
+    drawn = drawn_agreement(statistic, scores, **options)
+    return comparison_of(drawn)
 
 
 def drawn_agreement(
@@ -82,74 +85,121 @@ def drawn_agreement(
     scores: a row per item and system; one with NaN in any score is left out. `of_systems` is in place of means.
     statistic: "acc_eq", the mean over items; "pairwise_accuracy" of the systems' mean standardised scores; "spa", with
     the p-values of systems that 1,000 permutations estimate taken from the normal distribution they tend to.
-    unit: what is swapped, as for `significance.compare`; the interval draws clusters. NaN where undefined.
+    unit: what is swapped, as for `paired_tests.compare`; the interval draws clusters. NaN where undefined.
     """
-    assert scores.item is not None and scores.system is not None
-    rated = np.isfinite(scores.human) if scores.of_systems is None else True
-    used = np.flatnonzero(np.isfinite(scores.x + scores.y) & rated)
-    # by system, then by item: a full table of scores is then a reshape
-    used = used[np.lexsort((scores.item[used], scores.system[used]))]
-    x = unit_variance(scores.x[used])
-    y = unit_variance(scores.y[used])
-    human = scores.human[used]
-    items = codes(scores.item[used])
-    system = scores.system[used]
-    clusters = codes(scores.cluster[used])
-    systems = codes(system)
+    used = _standardised(scores)
+    assert used.system is not None
+    # systems without a used row are no units of swaps
+    systems = codes(used.system)
+    clusters = used.cluster
+    n = len(clusters)
     count = number_of(clusters)
     units, unit_of_row = units_of(unit, clusters, systems)
     if statistic == "acc_eq":
-        values = _of_segments(x, y, human, items, clusters)
+        values = _of_segments(used)
     else:
-        both = Scores(x, y, human, clusters, system, items, scores.of_systems)
-        values = _of_systems(both, _order if statistic == "pairwise_accuracy" else _sureness)
-    none = np.zeros((1, len(x)))
+        judge = _order if statistic == "pairwise_accuracy" else _sureness
+        values = _of_systems(used, judge)
+    unswapped = np.zeros((1, n))
     once = np.ones((1, count))
-    first, second = values(none, once)[0].tolist() if len(x) else (np.nan, np.nan)
+    first = math.nan
+    second = math.nan
+    if n:
+        first, second = values(unswapped, once)[0].tolist()
     samples = [np.empty(0)]
     swapped = [np.empty(0)]
-    few = fitting(CACHED_CELLS, len(x))  # resamples at a time, so that arrays stay in a cache
+    # resamples at a time, so that arrays stay in a cache
+    few = fitting(CACHED_CELLS, n)
+    width = 2 * n
     if units >= FEWEST_CLUSTERS and np.isfinite(first - second):
-        drawn = seeded_draws(count, resamples, seed, 2 * len(x))
-        for times in drawn if bootstrap and count >= FEWEST_CLUSTERS else ():
-            samples += [_difference(values, none, times.T[part]) for part in ranges(times.shape[1], few)]
-        for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, 2 * len(clusters)):
+        if bootstrap and count >= FEWEST_CLUSTERS:
+            for times in seeded_draws(count, resamples, seed, width):
+                for part in ranges(times.shape[1], few):
+                    samples.append(_difference(values, unswapped, times.T[part]))
+        for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, width):
             for part in ranges(swap.shape[1], few):
                 of_rows = np.ascontiguousarray(swap[unit_of_row, part].T)
                 swapped.append(_difference(values, of_rows, once))
-    return Drawn(first, second, np.concatenate(samples), np.concatenate(swapped), count, len(x), count)
+    return Drawn(
+        x=first,
+        y=second,
+        samples=np.concatenate(samples),
+        swapped=np.concatenate(swapped),
+        units=count,
+        n=n,
+        clusters=count,
+    )
+
+
+def _standardised(scores: Scores) -> Scores:
+    """The rows with all scores, standardised, by system, then by item: a full table of scores is then a reshape."""
+    assert scores.item is not None and scores.system is not None
+    scored = np.isfinite(scores.x + scores.y)
+    # published scores of systems need no human scores of segments
+    if scores.of_systems is None:
+        scored &= np.isfinite(scores.human)
+    used = np.flatnonzero(scored)
+    order = np.lexsort((scores.item[used], scores.system[used]))
+    used = used[order]
+    return Scores(
+        x=unit_variance(scores.x[used]),
+        y=unit_variance(scores.y[used]),
+        human=scores.human[used],
+        cluster=codes(scores.cluster[used]),
+        system=scores.system[used],
+        item=codes(scores.item[used]),
+        of_systems=scores.of_systems,
+    )
 
 
 def _difference(values: Swapped, swap: Floats, times: Floats) -> Floats:
-    return np.asarray(np.subtract(*values(swap, times).T))
+    """float64[R] the agreement of the first metric less that of the second."""
+    of_x, of_y = values(swap, times).T
+    return np.asarray(of_x - of_y)
 
 
-def _of_segments(x: Floats, y: Floats, human: Floats, items: Ints, clusters: Ints) -> Swapped:
+def _of_segments(scores: Scores) -> Swapped:
     """acc_eq of both metrics, each at its own best threshold, after swaps and draws."""
-    pairs = SegmentPairs.of(human, items)
+    items = scores.item
+    assert items is not None
+    pairs = SegmentPairs.of(scores.human, items)
     untied = pairs.by_human != 0
-    both = np.stack([x, y])
-    gaps = (both[:, None, pairs.first] - both[:, pairs.second]).reshape(4, -1)  # of x and x, x and y, y and x, y and y
+    both = np.stack([scores.x, scores.y])
+    # of the scores of x and x, x and y, y and x, y and y
+    of_first = both[:, None, pairs.first]
+    of_second = both[:, pairs.second]
+    gaps = (of_first - of_second).reshape(4, -1)
     distance = np.abs(gaps)
-    thresholds = np.unique(np.append(0.0, distance[:, ~untied]))
+    candidates = np.append(0.0, distance[:, ~untied])
+    thresholds = np.unique(candidates)
     # Raising the threshold past a pair gains it where people tied it, else loses it: at once where it is ordered wrong.
     place = np.searchsorted(thresholds, distance).astype(np.uint32)
-    place[untied & (np.sign(gaps) != pairs.by_human)] = 0
-    order = np.argsort(place[0], kind="stable")  # thresholds that stand together in memory are raised together
-    place = place[:, order]
+    wrong_order = np.sign(gaps) != pairs.by_human
+    place[untied & wrong_order] = 0
+    # thresholds that stand together in memory are raised together
+    order = np.argsort(place[0], kind="stable")
+    places = np.ascontiguousarray(place[:, order].T)
     untied = untied[order]
-    first, second, group = (rows[order].astype(np.uint32) for rows in (pairs.first, pairs.second, pairs.group))
-    cluster_of_group = clusters[[rows[0] for rows in members_of(items)]]
+    first = pairs.first[order].astype(np.uint32)
+    second = pairs.second[order].astype(np.uint32)
+    group = pairs.group[order].astype(np.uint32)
+    first_rows = [rows[0] for rows in members_of(items)]
+    cluster_of_group = scores.cluster[first_rows]
     in_group = np.bincount(group, minlength=len(cluster_of_group))
-    gain = np.where(untied, -1.0, 1.0) / in_group[group]
-    share_untied = np.bincount(group, np.where(untied, -gain, 0.0), len(cluster_of_group))
+    signs = np.where(untied, -1.0, 1.0)
+    gain = signs / in_group[group]
+    untied_shares = np.where(untied, -gain, 0.0)
+    share_untied = np.bincount(group, untied_shares, len(cluster_of_group))
+    has_pairs = in_group > 0
 
     def values(swap: Floats, times: Floats) -> Floats:
         drawn = np.ascontiguousarray(times[:, cluster_of_group])
-        of_pairs = first, second, group, gain, np.ascontiguousarray(place.T), swap.astype(np.uint8), drawn
-        gained: Floats = compiled(_most_gained)(*of_pairs, len(thresholds) + 1)
-        with np.errstate(invalid="ignore"):
-            return np.asarray((gained + (drawn @ share_untied)[:, None]) / (drawn @ (in_group > 0))[:, None])
+        swapped = swap.astype(np.uint8)
+        gained: Floats = compiled(_most_gained)(first, second, group, gain, places, swapped, drawn, len(thresholds) + 1)
+        # before any threshold is raised all untied pairs count as right: those ordered wrong are lost at the first
+        untied_sums = drawn @ share_untied
+        groups = drawn @ has_pairs
+        return ratio(gained + untied_sums[:, None], groups[:, None])
 
     return values
 
@@ -208,33 +258,42 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
     n_systems = number_of(system) if of_systems is None else len(of_systems)
     first, second = np.triu_indices(n_systems, 1)
     # Draws weigh clusters; an item lies in one cluster.
-    at_item = np.zeros(number_of(items), dtype=np.int64)
-    at_item[items] = scores.cluster
+    n_items = number_of(items)
+    cluster_of_item = np.zeros(n_items, dtype=np.int64)
+    cluster_of_item[items] = scores.cluster
 
     def filled(rows: Floats) -> Floats:
-        if len(x) == n_systems * len(at_item):  # each system has each item, in order
-            return rows.reshape(len(rows), n_systems, len(at_item))
-        table = np.zeros((len(rows), n_systems, len(at_item)))
+        # each system has each item, in order
+        if len(x) == n_systems * n_items:
+            return rows.reshape(len(rows), n_systems, n_items)
+        table = np.zeros((len(rows), n_systems, n_items))
         table[:, system, items] = rows
         return table
 
-    seen = filled(np.ones((1, len(x))))[0]
+    ones = np.ones((1, len(x)))
+    seen = filled(ones)[0]
     judged = filled(scores.human[None])
 
     def values(swap: Floats, times: Floats) -> Floats:
-        weights = times[:, at_item]
+        weights = times[:, cluster_of_item]
         people = judge(judged, seen, weights)
         if judge is _order and of_systems is not None:
-            people = np.sign(of_systems[:, None] - of_systems)[None]
+            published = np.sign(of_systems[:, None] - of_systems)
+            people = published[None]
         of_x = np.where(swap > 0, y, x)
+        # a swap leaves the sum of both scores as it is
+        of_y = x + y - of_x
         agreements = []
-        for metric in (of_x, x + y - of_x):
-            apart = np.abs(people - judge(filled(metric), seen, weights))[:, first, second]
+        for metric in (of_x, of_y):
+            by_metric = judge(filled(metric), seen, weights)
+            distances = np.abs(people - by_metric)
+            apart = distances[:, first, second]
             if judge is _order:
+                # a tie on one side is as wrong as the other order
                 apart = np.where(apart > 0, 1.0, apart)
             known = np.isfinite(apart)
-            with np.errstate(invalid="ignore"):
-                agreements.append(1 - np.where(known, apart, 0.0).sum(axis=1) / known.sum(axis=1))
+            total = np.where(known, apart, 0.0).sum(axis=1)
+            agreements.append(1 - ratio(total, known.sum(axis=1)))
         return np.stack(agreements, axis=1)
 
     return values
@@ -245,10 +304,12 @@ def _order(scores: Floats, seen: Floats, weights: Floats) -> Floats:
 
     scores: float64[R, S, I], 0 where there is none; seen: float64[S, I] of 0 and 1; weights: float64[R, I] of items.
     """
-    with np.errstate(invalid="ignore"):
-        means = (scores @ weights[:, :, None])[..., 0] / (weights @ seen.T)
+    sums = (scores @ weights[:, :, None])[..., 0]
+    means = ratio(sums, weights @ seen.T)
     gaps = means[:, :, None] - means[:, None]
-    return np.asarray(np.sign(np.where(np.abs(gaps) <= TIE, 0.0, gaps)))
+    # means that differ by rounding tie
+    beyond_rounding = np.where(np.abs(gaps) <= TIE, 0.0, gaps)
+    return np.sign(beyond_rounding)
 
 
 def _sureness(scores: Floats, seen: Floats, weights: Floats) -> Floats:
@@ -262,7 +323,12 @@ def _sureness(scores: Floats, seen: Floats, weights: Floats) -> Floats:
     sums = scores @ counted
     squares = scores**2 @ counted
     gap = sums - sums.swapaxes(1, 2)
-    spread = squares + squares.swapaxes(1, 2) - 2 * (scores * weights[:, None]) @ scores.swapaxes(1, 2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p_values = np.where(spread > NO_SPREAD * squares, ndtr(-gap / np.sqrt(np.maximum(spread, 0.0))), 1.0)
-    return np.where(seen @ counted > 0, p_values, np.nan)
+    # sum (x - y)^2 = sum x^2 + sum y^2 - 2 sum x y, over the common items of two systems
+    weighted = scores * weights[:, None]
+    products = 2 * weighted @ scores.swapaxes(1, 2)
+    spread = squares + squares.swapaxes(1, 2) - products
+    varies = spread > NO_SPREAD * squares
+    z = ratio(gap, np.sqrt(np.maximum(spread, 0.0)))
+    p_values = np.where(varies, ndtr(-z), 1.0)
+    common = seen @ counted > 0
+    return np.where(common, p_values, np.nan)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Floats
-from bmx_grid.measures.resampling import interval, seeded_draws
+from bmx_grid.measures.resampling import interval, ratio, seeded_draws
 
 Scale = Literal["ordinal", "interval"]
 
@@ -55,18 +55,25 @@ def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 100
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
         # of range 1 around 0: squares of raw ratings would lose digits
-        numbers = (values - values.mean()) / max(float(np.ptp(values)), np.finfo(np.float64).tiny)
+        reach = max(float(np.ptp(values)), np.finfo(np.float64).tiny)
+        numbers = (values - values.mean()) / reach
         if level == "ordinal":
             of_values = counts.T @ weights
-            numbers = np.cumsum(of_values, axis=0) - of_values / 2  # the middle of each value's places, less a constant
+            # the middle of each value's places, less a constant
+            numbers = np.cumsum(of_values, axis=0) - of_values / 2
             numbers -= of_values.sum(axis=0) / 2
         # The sum of (a - b)^2 over all pairs of m numbers is 2 (m sum(a^2) - sum(a)^2): no pair is formed.
         first = counts @ numbers
         second = counts @ numbers**2
         # The sum of squared differences of all ordered pairs of an item's m ratings, over m - 1.
         within = 2 * (m * second - first**2) / (m - 1)
-        n, total, squares = ((weights * sums).sum(axis=0) for sums in (m, first, second))
-        return (weights * within).sum(axis=0) / n, 2 * (n * squares - total**2) / (n * (n - 1))
+        n = (weights * m).sum(axis=0)
+        total = (weights * first).sum(axis=0)
+        squares = (weights * second).sum(axis=0)
+        observed = (weights * within).sum(axis=0) / n
+        # the same of all n ratings as if they were of one item
+        expected = 2 * (n * squares - total**2) / (n * (n - 1))
+        return observed, expected
 
     return _agreement(ratings, disagreements, resamples, seed)
 
@@ -80,9 +87,12 @@ def uniform_kappa(ratings: ArrayLike, categories: int, *, resamples: int = 1000,
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
         # Of the m (m - 1) ordered pairs of an item's ratings, those that differ.
-        differing = (m**2 - counts.power(2).sum(axis=1)[:, None]) / (m * (m - 1))
-        observed = (weights * differing).sum(axis=0) / weights.sum(axis=0)
-        return observed, np.full_like(observed, 1 - 1 / categories)
+        alike = counts.power(2).sum(axis=1)[:, None]
+        differing = (m**2 - alike) / (m * (m - 1))
+        total = (weights * differing).sum(axis=0)
+        observed = total / weights.sum(axis=0)
+        expected = np.full_like(observed, 1 - 1 / categories)
+        return observed, expected
 
     return _agreement(ratings, disagreements, resamples, seed)
 
@@ -116,27 +126,34 @@ def _agreement(
     if kept.ndim != 2:
         raise ValueError(f"ratings of shape {kept.shape}; expected items x annotators")
     # an item with a single rating has no pair that could agree
-    kept = kept[np.isfinite(kept).sum(axis=1) > 1]
+    ratings_of_item = np.isfinite(kept).sum(axis=1)
+    kept = kept[ratings_of_item > 1]
     n = len(kept)
     rated = np.isfinite(kept)
     if not n:
-        return Agreement(math.nan, math.nan, math.nan, math.nan, 0, 0)
+        return Agreement(math.nan, math.nan, math.nan, math.nan, n_items=0, n_annotators=0)
     rows, columns = np.nonzero(rated)
-    values, of_value = np.unique(kept[rows, columns], return_inverse=True)
-    counts = coo_array((np.ones(len(rows)), (rows, of_value.ravel())), shape=(n, len(values))).tocsr()
+    values, value_of_rating = np.unique(kept[rows, columns], return_inverse=True)
+    # ratings of one item that are equal add up in its cell
+    ones = np.ones(len(rows))
+    cells = (rows, value_of_rating.ravel())
+    counts = coo_array((ones, cells), shape=(n, len(values))).tocsr()
     m = rated.sum(axis=1).astype(np.float64)[:, None]
 
     def agreement(times: Floats) -> tuple[Floats, Floats]:
         observed, expected = disagreements(values[:, None], counts, m, times)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(expected > 1e-12, 1 - observed / expected, np.nan), observed
+        value = 1 - ratio(observed, expected)
+        return np.where(expected > 1e-12, value, np.nan), observed
 
-    value, observed = (numbers.item() for numbers in agreement(np.ones((n, 1))))
+    once = np.ones((n, 1))
+    value, observed = (numbers.item() for numbers in agreement(once))
     samples = np.empty(0)
     if resamples and math.isfinite(value):
         drawn = seeded_draws(n, resamples, seed, len(values))
         samples = np.concatenate([agreement(times)[0] for times in drawn])
-    return Agreement(value, *interval(samples, n), observed, n, int(rated.any(axis=0).sum()))
+    low, high = interval(samples, n)
+    n_annotators = int(rated.any(axis=0).sum())
+    return Agreement(value, low, high, observed, n_items=n, n_annotators=n_annotators)
 
 
 def reliability(raters: ArrayLike) -> dict[str, float]:
@@ -154,26 +171,33 @@ def reliability(raters: ArrayLike) -> dict[str, float]:
     ratings = np.asarray(raters, dtype=np.float64)
     if ratings.ndim != 2:
         raise ValueError(f"ratings of shape {ratings.shape}; expected segments x raters")
+    ratings = ratings[np.isfinite(ratings).any(axis=1)]
     rated = np.isfinite(ratings)
     counts = rated.sum(axis=1)
-    ratings = ratings[counts > 0]
-    rated = rated[counts > 0]
-    counts = counts[counts > 0]
     n = len(counts)
     total = int(counts.sum())
-    k = float(n / (1 / counts).sum()) if n > 0 else math.nan
+    k = math.nan
+    if n > 0:
+        k = float(n / (1 / counts).sum())
     undefined = {"icc_k": math.nan, "icc_1": math.nan, "ceiling": math.nan, "k": k}
     if n < 2 or total == n:
         return undefined
-    means = np.where(rated, ratings, 0.0).sum(axis=1) / counts
+    sums = np.where(rated, ratings, 0.0).sum(axis=1)
+    means = sums / counts
     grand = (counts * means).sum() / total
-    # the mean squares of a one-way analysis of variance
-    within = float((np.where(rated, ratings - means[:, None], 0.0) ** 2).sum() / (total - n))
-    between = float((counts * (means - grand) ** 2).sum() / (n - 1))
+    # the mean squares of a one-way analysis of variance, MSW and MSB
+    left = np.where(rated, ratings - means[:, None], 0.0)
+    within = float((left**2).sum() / (total - n))
+    left_of_means = counts * (means - grand) ** 2
+    between = float(left_of_means.sum() / (n - 1))
     # How many ratings a segment has, for the variance between them; the plain mean where all have as many.
-    n0 = float((total - (counts**2).sum() / total) / (n - 1))
+    others = total - (counts**2).sum() / total
+    n0 = float(others / (n - 1))
     true = (between - within) / n0
-    if not (true + within / k > 0 and within + between > 0):
+    of_means = true + within / k
+    if not (of_means > 0 and within + between > 0):
         return undefined
-    icc_k = true / (true + within / k)
-    return {"icc_k": icc_k, "icc_1": true / (true + within), "ceiling": math.sqrt(max(icc_k, 0.0)), "k": k}
+    icc_k = true / of_means
+    icc_1 = true / (true + within)
+    ceiling = math.sqrt(max(icc_k, 0.0))
+    return {"icc_k": icc_k, "icc_1": icc_1, "ceiling": ceiling, "k": k}

@@ -7,6 +7,7 @@ What "best", "plateau", "better" and "worse" mean is said here as well: results,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION
-from bmx_grid.measures.ordered import ordered_grid, without_rounding
+from bmx_grid.measures.ordered import dense_ranks, ordered_grid, without_rounding
 
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -43,20 +44,26 @@ def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
     left = left[rated]
     right = right[rated]
     n = int(rated.sum())
-    if n < FEWEST or (kind == "pearson" and not np.isfinite([left, right]).all()):
-        return float("nan")
+    if n < FEWEST:
+        return math.nan
     if kind == "pearson":
+        if not np.isfinite([left, right]).all():
+            return math.nan
         # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
-        return float(_pearson_grid(np.zeros((n, 1)), np.zeros(1), left, right, np.ones(1)).item())
-    rank = np.unique(left, return_inverse=True)[1].astype(np.float64)  # finite, whatever is ranked
-    return float(ordered_grid(kind == "kendall", rank[:, None], np.zeros(n), right, np.zeros(1)).item())
+        grid = _pearson_grid(np.zeros((n, 1)), np.zeros(1), left, right, np.ones(1))
+        return float(grid.item())
+    # Ranks are finite, whatever is ranked. They stand in for the means of a grid with w = 0, which leaves out the base.
+    means = dense_ranks(left).astype(np.float64)[:, None]
+    grid = ordered_grid(kind == "kendall", means, np.zeros(n), right, np.zeros(1))
+    return float(grid.item())
 
 
 def average_ranks(values: Floats) -> Floats:
     """float64[N] ranks from 1 for the lowest of float64[N] values; equal values share their mean rank."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    return ranks
+    last_ranks = np.cumsum(counts)
+    mean_ranks: Floats = last_ranks - (counts - 1) / 2
+    return mean_ranks[places]
 
 
 def check_kind(kind: str) -> None:
@@ -79,8 +86,10 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     check_kind(kind)
     w = np.asarray(w, dtype=np.float64)
     used = np.isfinite(human) & np.isfinite(base)
-    sums = np.ones(len(base)) @ means  # NaN or infinity anywhere shows in the sum of its column
-    if not (used.all() and np.isfinite(sums).all()):
+    # NaN or infinity anywhere shows in the sum of its column, which Pearson's r needs anyway
+    sums = np.ones(len(base)) @ means
+    complete = used.all() and np.isfinite(sums).all()
+    if not complete:
         used &= np.isfinite(means).all(axis=1)
         means = means[used]
         base = base[used]
@@ -92,7 +101,8 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     if kind == "pearson":
         return _pearson_grid(means, sums / len(base), base, human, w)
     blend = w != 1
-    result[:, blend] = ordered_grid(kind == "kendall", without_rounding(means), base, human, w[blend])
+    joined = without_rounding(means)
+    result[:, blend] = ordered_grid(kind == "kendall", joined, base, human, w[blend])
     if not blend.all():
         result[:, ~blend] = correlate(kind, base, human)
     return result
@@ -115,31 +125,42 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     level = len(base) * centre**2
     squares -= level
     # means so close to each other lose digits unless centred first
-    close = np.flatnonzero(~(squares > CENTRED * level))
+    far_apart = squares > CENTRED * level
+    close = np.flatnonzero(~far_apart)
     if len(close):
-        some = slice(close[0], close[-1] + 1)  # all p between: a range is not copied
+        # all p between as well: a range is not copied
+        some = slice(close[0], close[-1] + 1)
         left = means[:, some] - centre[some]
         with_human[some] = human_unit @ left
         with_base[some] = base_left @ left
         squares[some] = np.einsum("np,np->p", left, left)
-    share = w[:, None]  # [W, P] from here on, for long inner loops
+    # [W, P] from here on, for long inner loops
+    share = w[:, None]
     rest = 1 - share
-    parts = share**2 * float(base_left @ base_left) + rest**2 * squares
+    # n var(w b + (1 - w) m) = w^2 n var(b) + (1 - w)^2 n var(m) + 2 w (1 - w) n cov(b, m)
+    of_base = share**2 * float(base_left @ base_left)
+    of_means = rest**2 * squares
+    parts = of_base + of_means
     variance = parts + 2 * share * rest * with_base
     # How large a blend is, for the rounding that it carries.
     size = share * abs(base_centre) + rest * np.abs(centre)
-    enough = np.maximum(CANCELLED * parts, len(base) * (ROUNDED * size) ** 2)
-    # written so that a NaN is computed again, too
-    direct = ~((variance > enough) & (variance < np.inf))
-    variance[direct] = 1.0
-    result: Floats = (share * float(base_left @ human_unit) + rest * with_human) / np.sqrt(variance)
+    rounding = len(base) * (ROUNDED * size) ** 2
+    enough = np.maximum(CANCELLED * parts, rounding)
+    trusted = (variance > enough) & (variance < np.inf)
+    # the opposite of what is trusted, so that a NaN is computed again, too
+    lost = ~trusted
+    variance[lost] = 1.0
+    covariance = share * float(base_left @ human_unit) + rest * with_human
+    result = covariance / np.sqrt(variance)
     # The few points whose base and means nearly cancel are correlated from their scores.
-    for column in np.flatnonzero(direct.any(axis=1)):
-        again = direct[column]
+    for column in np.flatnonzero(lost.any(axis=1)):
+        again = lost[column]
         scores = w[column] * base[:, None] + (1 - w[column]) * means[:, again]
-        result[column, again] = _pearson_columns(scores, human, PRECISION if w[column] != 1 else 0.0)
-    clipped: Floats = np.clip(result, -1.0, 1.0).T
-    return clipped
+        # only means carry rounding: the base score alone is taken as it is
+        precision = PRECISION if w[column] != 1 else 0.0
+        result[column, again] = _pearson_columns(scores, human, precision)
+    clipped: Floats = np.clip(result, -1.0, 1.0)
+    return clipped.T
 
 
 def _pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
@@ -150,7 +171,8 @@ def _pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
     result = np.full(scores.shape[1], np.nan)
     least = scores.min(axis=0)
     most = scores.max(axis=0)
-    varies = most - least > precision * np.maximum(np.abs(least), np.abs(most))
+    size = np.maximum(np.abs(least), np.abs(most))
+    varies = most - least > precision * size
     result[varies] = unit(human) @ unit(scores[:, varies])
     return result
 
@@ -169,9 +191,13 @@ def first_within_rounding(correlation: Floats) -> NDArray[np.intp]:
     Best is the first, p ascending and w fastest, of the points within 1e-12 of the highest correlation: the paper's
     rule, except for rounding. w = 1, the metric alone, is allowed. -1 for a setting without a defined point.
     """
-    flat = np.where(np.isnan(correlation), -np.inf, correlation).reshape(len(correlation), -1)
+    comparable = np.where(np.isnan(correlation), -np.inf, correlation)
+    flat = comparable.reshape(len(correlation), -1)
     highest = flat.max(axis=1, initial=-np.inf)
-    return np.where(np.isfinite(highest), np.argmax(flat >= highest[:, None] - TIE, axis=1), -1)
+    as_high = flat >= highest[:, None] - TIE
+    # the arg-max of flags is the first that is true
+    first = np.argmax(as_high, axis=1)
+    return np.where(np.isfinite(highest), first, -1)
 
 
 def point_that_gains(gains: Floats, w: Sequence[float]) -> tuple[int, int] | None:
@@ -180,8 +206,12 @@ def point_that_gains(gains: Floats, w: Sequence[float]) -> tuple[int, int] | Non
     That is where no gain is defined or above 0 by more than rounding, or the best has w = 1.
     """
     place = int(first_within_rounding(gains[None])[0])
+    if place < 0:
+        return None
     row, column = divmod(place, len(w))
-    return None if place < 0 or not beats(gains[row, column]) or w[column] == 1 else (row, column)
+    if w[column] == 1 or not beats(gains[row, column]):
+        return None
+    return row, column
 
 
 def plateau_within_no_change(correlation: Floats, w: Floats) -> tuple[Floats, Flags]:
@@ -189,9 +219,11 @@ def plateau_within_no_change(correlation: Floats, w: Floats) -> tuple[Floats, Fl
 
     And bool[S, P, W] which points with w other than 1 are within 1e-5 of it.
     """
-    boosted = np.where((w != 1) & ~np.isnan(correlation), correlation, -np.inf)
+    eligible = (w != 1) & ~np.isnan(correlation)
+    boosted = np.where(eligible, correlation, -np.inf)
     highest = boosted.max(axis=(1, 2), initial=-np.inf)
-    return highest, (boosted >= highest[:, None, None] - NO_CHANGE) & np.isfinite(boosted)
+    near = boosted >= highest[:, None, None] - NO_CHANGE
+    return highest, near & np.isfinite(boosted)
 
 
 def beats(gain: Floats) -> Flags:

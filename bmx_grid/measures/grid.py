@@ -55,23 +55,24 @@ class PowerRange:
         Raises ConfigError when the grid is empty or has more than `max_points` values, the step is not above 0, or
         the step does not divide the range.
         """
-        what = f"the p grid from {self.start} to {self.stop} in steps of {self.step}"
-        if not np.isfinite([self.start, self.stop, self.step]).all():
-            raise ConfigError(f"{what} is not made of finite numbers; write finite ones.")
+        grid = f"the p grid from {self.start} to {self.stop} in steps of {self.step}"
+        numbers = (self.start, self.stop, self.step)
+        if not np.isfinite(numbers).all():
+            raise ConfigError(f"{grid} is not made of finite numbers; write finite ones.")
         if self.step <= 0:
-            raise ConfigError(f"{what}: the step must be above 0.")
+            raise ConfigError(f"{grid}: the step must be above 0.")
         # The shortest decimal text of a float is what the user wrote: 0.1 becomes 1/10.
-        first, last, stride = (Fraction(str(float(number))) for number in (self.start, self.stop, self.step))
-        if last <= first:
-            raise ConfigError(f"{what} is empty: the stop, which is left out, must be above the start.")
-        check_size(int((last - first) / stride), 1, max_points)
-        if (last - first) % stride:
-            raise ConfigError(
-                f"{what} does not come out even; choose a step that divides the range {float(last - first):g}."
-            )
+        first, last, stride = (Fraction(str(float(number))) for number in numbers)
+        reach = last - first
+        if reach <= 0:
+            raise ConfigError(f"{grid} is empty: the stop, which is left out, must be above the start.")
+        check_size(int(reach / stride), 1, max_points)
+        if reach % stride:
+            raise ConfigError(f"{grid} does not come out even; choose a step that divides the range {float(reach):g}.")
         # Python's integers: exact at any size, and their quotient is the nearest float64.
         unit = math.lcm(first.denominator, stride.denominator)
-        return tuple(number / unit for number in range(int(first * unit), int(last * unit), int(stride * unit)))
+        numerators = range(int(first * unit), int(last * unit), int(stride * unit))
+        return tuple(numerator / unit for numerator in numerators)
 
 
 def powers_of(p: Sequence[float] | PowerRange, max_points: int = MAX_POINTS) -> tuple[float, ...]:
@@ -184,7 +185,8 @@ def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis:
     """The grid of a setting of N segments.
 
     base: float64[N] scores of the metric; ground_truth and hypothesis: N rows of attributions, one per word;
-    human: float64[N], NaN = not rated.
+    human: float64[N], NaN = not rated. The means are kept for the next call with the same attributions
+    (`segment_means`).
     Raises DataError when attributions are too large to be shifted, ValueError when the arrays differ in length.
     """
     return grid_of(spec, grid_inputs(spec, base, ground_truth, hypothesis, human))
@@ -196,21 +198,29 @@ def grid_of(spec: GridSpec, inputs: GridInputs) -> GridResult:
     human = inputs.human
     w = np.array(spec.w)
     grid = correlate_grid(spec.correlation, inputs.means, base, human, w)
+    best = math.nan
+    best_p = math.nan
+    best_w = math.nan
     place = int(first_within_rounding(grid[None])[0])
-    row, column = divmod(place, len(spec.w))
-    best = (float(grid[row, column]), spec.p[row], spec.w[column]) if place >= 0 else (math.nan,) * 3
+    if place >= 0:
+        row, column = divmod(place, len(spec.w))
+        best = float(grid[row, column])
+        best_p = spec.p[row]
+        best_w = spec.w[column]
+    _, on_plateau = plateau_within_no_change(grid[None], w)
+    share_shifted = float(inputs.shifted.mean()) if len(base) else math.nan
     return GridResult(
         correlation=grid,
         baseline=correlate(spec.correlation, base, human),
         n_segments=len(inputs.used),
         n_rated=inputs.n_rated,
         n_used=len(base),
-        best=best[0],
-        best_p=best[1],
-        best_w=best[2],
-        plateau=int(plateau_within_no_change(grid[None], w)[1].sum()),
+        best=best,
+        best_p=best_p,
+        best_w=best_w,
+        plateau=int(on_plateau.sum()),
         n_undefined=int(np.isnan(grid).sum()),
-        share_shifted=float(inputs.shifted.mean()) if len(base) else math.nan,
+        share_shifted=share_shifted,
         length_control=correlate(spec.correlation, inputs.lengths, human),
     )
 
@@ -225,8 +235,15 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
     used = rated & np.isfinite(base) & of_all.defined
     # copied only where a segment is left out: no other array is as large
     means = of_all.means if used.all() else of_all.means[used]
-    n_rated = int(rated.sum())
-    return GridInputs(means, base[used], human[used], of_all.lengths[used], used, of_all.shifted[used], n_rated)
+    return GridInputs(
+        means=means,
+        base=base[used],
+        human=human[used],
+        lengths=of_all.lengths[used],
+        used=used,
+        shifted=of_all.shifted[used],
+        n_rated=int(rated.sum()),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,10 +274,12 @@ def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> S
     if known is not None:
         return known
     words = words_of(spec.side, ground_truth, hypothesis)
-    positive, shifted = shift_positive(words)  # of all rows, so that an error names the row of the caller
+    # of all rows, so that an error names the row of the caller
+    positive, shifted = shift_positive(words)
     defined = defined_rows(words)
     means = np.full((len(words), len(spec.p)), np.nan)
-    means[defined] = spec.aggregation.aggregate(take_rows(positive, defined), np.array(spec.p))
+    usable = take_rows(positive, defined)
+    means[defined] = spec.aggregation.aggregate(usable, np.array(spec.p))
     aggregated = SegmentMeans(means, defined, words.lengths, shifted)
     if means.size <= KEPT_CELLS:
         _kept_means[key] = aggregated
@@ -279,10 +298,12 @@ def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple
     With w = 1, the metric alone, p has no meaning: any p is accepted, NaN included.
     """
     column = _nearest(w_grid, w)
+    if column is None:
+        return None
     row = _nearest(p_grid, p)
-    if column is not None and w_grid[column] == 1 and len(p_grid):
-        row = row or 0
-    return None if row is None or column is None else (row, column)
+    if row is None and w_grid[column] == 1 and len(p_grid):
+        row = 0
+    return None if row is None else (row, column)
 
 
 def boosted_scores(
@@ -311,31 +332,42 @@ def boosted_scores(
     positive, _ = shift_positive(words)
     scores = np.full(len(base), np.nan)
     means = aggregation.aggregate(take_rows(positive, usable), np.array([p]))
-    means = means if alone else without_rounding(means)
+    if not alone:
+        means = without_rounding(means)
     scores[usable] = w * base[usable] + (1 - w) * means[:, 0]
     return scores
 
 
 def _nearest(values: Numbers, wanted: float) -> int | None:
     """The index of the nearest of ascending values; None when `wanted` is NaN or beyond their ends."""
-    if not len(values) or not values[0] - EQUALLY_NEAR <= wanted <= values[-1] + EQUALLY_NEAR:
+    if not len(values):
+        return None
+    lowest = values[0] - EQUALLY_NEAR
+    highest = values[-1] + EQUALLY_NEAR
+    # written so that a NaN is outside
+    if not lowest <= wanted <= highest:
         return None
     distance = np.abs(np.asarray(values) - wanted)
-    return int(np.flatnonzero(distance <= distance.min() + EQUALLY_NEAR)[0])
+    equally_near = distance <= distance.min() + EQUALLY_NEAR
+    # the arg-max of flags is the first that is true, so the lower value
+    return int(np.argmax(equally_near))
 
 
 def _ascending(name: str, numbers: Iterable[float]) -> tuple[float, ...]:
-    kept = tuple(sorted({float(number) for number in numbers}))
-    if not kept:
+    distinct = {float(number) for number in numbers}
+    if not distinct:
         raise ConfigError(f"the grid has no {name}; name at least one value.")
-    if any(number != number for number in kept):
+    if any(math.isnan(number) for number in distinct):
         raise ConfigError(f"a {name} of the grid is NaN; write numbers.")
-    return kept
+    return tuple(sorted(distinct))
 
 
 def _check_lengths(base: Floats, ground_truth: Ragged, hypothesis: Ragged) -> None:
-    if not len(base) == len(ground_truth) == len(hypothesis):
-        raise ValueError(f"{len(base)} base scores but {len(ground_truth)} and {len(hypothesis)} rows of attributions")
+    n = len(base)
+    n_truth = len(ground_truth)
+    n_hypothesis = len(hypothesis)
+    if not n == n_truth == n_hypothesis:
+        raise ValueError(f"{n} base scores but {n_truth} and {n_hypothesis} rows of attributions")
 
 
 def words_of(side: UsedWords, ground_truth: Ragged, hypothesis: Ragged) -> Ragged:

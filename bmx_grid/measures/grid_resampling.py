@@ -85,11 +85,15 @@ class GridSample:
         grids = np.empty((len(parts), n_p, len(self.w)))
         for columns in ranges(n_p, fitting(PART_CELLS, n)):
             means = self.means[:, columns]
-            memory = np.empty_like(means)  # asked for anew for each part, it would cost as much as its grid
+            # asked for anew for each part, it would cost as much as its grid
+            memory = np.empty_like(means)
             for grid, part in zip(grids, parts, strict=True):
                 rows = np.flatnonzero(part)
+                # with mode "raise" NumPy fills a buffer of its own first
                 of_part = np.take(means, rows, axis=0, out=memory[: len(rows)], mode="clip")
-                grid[columns] = correlate_grid(self.kind, of_part, self.base[rows], self.human[rows], self.w)
+                base = self.base[rows]
+                human = self.human[rows]
+                grid[columns] = correlate_grid(self.kind, of_part, base, human, self.w)
         return grids
 
     @property
@@ -126,14 +130,16 @@ def cross_fit(sample: GridSample, folds: int = 10, seed: int = 0) -> Floats:
     if not sample.enough:
         return scores
     fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS_PLACE]))
-    best = first_within_rounding(sample.grids_on([fold != number for number in range(number_of(fold))]))
+    others = [fold != number for number in range(number_of(fold))]
+    best = first_within_rounding(sample.grids_on(others))
     for number in np.flatnonzero(best >= 0):
         row, column = divmod(int(best[number]), len(sample.w))
-        inside = fold == number
         w = sample.w[column]
         boosted = sample.base
         if w != 1:
-            boosted = to_scale(w * sample.base + (1 - w) * sample.means[:, row], sample.base)
+            mixed = w * sample.base + (1 - w) * sample.means[:, row]
+            boosted = to_scale(mixed, sample.base)
+        inside = fold == number
         scores[inside] = boosted[inside]
     return scores
 
@@ -144,7 +150,8 @@ def to_scale(scores: Floats, like: Floats) -> Floats:
     wanted = float(like.std())
     if not (spread > 0 and wanted > 0):
         return scores
-    return np.asarray((scores - scores.mean()) * (wanted / spread) + like.mean())
+    scaled = (scores - scores.mean()) * (wanted / spread)
+    return np.asarray(scaled + like.mean())
 
 
 def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
@@ -158,12 +165,16 @@ def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0)
     if place < 0 or not sample.enough or 1 - abs(sample.baseline) < TIE:
         return math.nan, math.nan
     row, column = divmod(place, len(sample.w))
-    gain = float(sample.correlation[row, column] - sample.baseline) if sample.w[column] != 1 else 0.0
+    gain = 0.0
+    if sample.w[column] != 1:
+        gain = float(sample.correlation[row, column] - sample.baseline)
     rng = np.random.default_rng([seed, SELECTION])
+    # the observed gain is as large as itself
     as_large = 1
     for size in blocks(resamples, sample.clusters, WEIGHT_CELLS):
         signs = 1 - 2 * swaps(rng, sample.clusters, size)
-        as_large += int((largest_gains(sample, signs) >= gain - TIE).sum())
+        largest = largest_gains(sample, signs)
+        as_large += int((largest >= gain - TIE).sum())
     return gain, as_large / (resamples + 1)
 
 
@@ -177,31 +188,40 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
     base = unit(sample.base)
     r = sample.baseline
     error = unit(sample.human) - r * base
-    share = math.sqrt(float(error @ error))
-    sums = sums_by(sample.cluster, np.stack([error, base * error], axis=1))
-    off_mean = signs @ sums.T[0]
-    off_base = signs @ sums.T[1]
+    squares = error @ error
+    # sqrt(1 - r^2)
+    share = math.sqrt(float(squares))
+    products = np.stack([error, base * error], axis=1)
+    error_sums, base_sums = sums_by(sample.cluster, products).T
+    off_mean = signs @ error_sums
+    off_base = signs @ base_sums
     # Signs change no square: what the flipped errors have of the mean and of the base score is taken out again.
-    length = np.sqrt(error @ error - off_mean**2 / n - off_base**2)
-    largest = np.zeros(len(signs))  # w = 1
-    spread = float(np.linalg.norm(sample.base - sample.base.mean()))
+    length = np.sqrt(squares - off_mean**2 / n - off_base**2)
+    # 0 is the gain of w = 1
+    largest = np.zeros(len(signs))
+    centred = sample.base - sample.base.mean()
+    spread = float(np.linalg.norm(centred))
     for columns in ranges(sample.means.shape[1], fitting(MOMENT_CELLS, 4 * n)):
-        means = sample.means[:, columns] - sample.means[:, columns].mean(axis=0)
+        raw = sample.means[:, columns]
+        means = raw - raw.mean(axis=0)
+        # the means in two directions: along the base score, and across it, where they are residuals
         along = base @ means
         means -= base[:, None] * along
         across = np.sqrt(np.einsum("np,np->p", means, means))
         terms = sums_by(sample.cluster, means * error[:, None])
         with_error = terms.T @ signs.T / length
         for place, w in enumerate(sample.w):
-            defined = np.flatnonzero(~np.isnan(sample.correlation[columns, place]))
+            undefined = np.isnan(sample.correlation[columns, place])
+            defined = np.flatnonzero(~undefined)
             if w == 1 or not len(defined):
                 continue
             first = w * spread + (1 - w) * along[defined]
             rest = (1 - w) * across[defined]
             size = np.hypot(first, rest)
             scale = share * (1 - w) / size
-            # r (cos - 1) without the digits that 1 - cos loses for small angles
-            lost = r * np.where(first > 0, rest**2 / (size * (size + np.abs(first))), 1 - first / size)
+            # 1 - cos, where the angle is small without the digits that the difference would lose
+            of_small_angle = rest**2 / (size * (size + np.abs(first)))
+            lost = r * np.where(first > 0, of_small_angle, 1 - first / size)
             for some in ranges(len(defined), fitting(BLEND_CELLS, len(signs))):
                 gains = with_error[defined[some]]
                 gains *= scale[some, None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,16 +27,14 @@ from bmx_grid.measures.resampling import (
     interval,
     number_of,
     ranges,
+    ratio,
     seeded_draws,
     weighted_correlations,
 )
 from bmx_grid.measures.systems import weighted_statistics
 
-# Mean over defined groups, NaN without one; its interval, NaN where there is none; groups, those without a value,
-# segments with both scores.
-Grouped = tuple[float, float, float, int, int, int]
 # int64[m] rows of a group, int64[m] their clusters, float64[C, R] how often clusters are drawn -> float64[K, R] values
-Again = Callable[[Ints, Ints, Floats], Floats]
+Recompute = Callable[[Ints, Ints, Floats], Floats]
 ONLY_TIES = "no better than tying every pair: this is only the share of pairs that people tied"
 TOGETHER_UP_TO = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 # Resamples x segments from which correlations are projected, as 30,000 segments are at 1,000 resamples: rank
@@ -44,7 +43,24 @@ MOST_EXACT = 30_000_000
 FEWEST_PROJECTED = 1000  # segments of a group: what a projection leaves out is then below 1 % of an interval
 
 
-def _means(values: Floats, again: Again, groups: Ints, clusters: Ints, resamples: int, seed: int) -> list[Grouped]:
+class Grouped(NamedTuple):
+    """The mean of a statistic over the groups in which it is defined; NaN without one.
+
+    low, high: its interval, NaN where there is none. n_undefined: groups without a value, of all n_groups; n_segments:
+    segments with both scores.
+    """
+
+    value: float
+    low: float
+    high: float
+    n_groups: int
+    n_undefined: int
+    n_segments: int
+
+
+def _means(
+    values: Floats, recompute: Recompute, groups: Ints, clusters: Ints, resamples: int, seed: int
+) -> list[Grouped]:
     """The mean of float64[K, G] values over the groups int64[n] of segments, and its interval, for each of K columns.
 
     Expanded percentile intervals (`resampling.interval_levels`) for the clusters, int64[n], that have a defined group;
@@ -53,46 +69,54 @@ def _means(values: Floats, again: Again, groups: Ints, clusters: Ints, resamples
     group = codes(groups)
     clusters = codes(clusters)
     defined = np.isfinite(values)
-    units = [len(np.unique(clusters[row[group]])) for row in defined]
+    units = []
+    for known in defined:
+        used_clusters = clusters[known[group]]
+        units.append(len(np.unique(used_clusters)))
     samples = np.empty((len(values), 0))
     if resamples and max(units, default=0) >= FEWEST_CLUSTERS:
-        samples = _resampled(values, defined, again, group, clusters, resamples, seed)
+        samples = _resampled(values, defined, recompute, group, clusters, resamples, seed)
     columns = []
-    for row, known, drawn, count in zip(values, defined, samples, units, strict=True):
+    for row, known, resampled, count in zip(values, defined, samples, units, strict=True):
         value = float(row[known].mean()) if known.any() else math.nan
-        columns.append((value, *interval(drawn, count), len(row), int((~known).sum()), len(group)))
+        low, high = interval(resampled, count)
+        n_undefined = int((~known).sum())
+        columns.append(Grouped(value, low, high, len(row), n_undefined, len(group)))
     return columns
 
 
 def _resampled(
-    values: Floats, defined: Flags, again: Again, group: Ints, clusters: Ints, resamples: int, seed: int
+    values: Floats, defined: Flags, recompute: Recompute, group: Ints, clusters: Ints, resamples: int, seed: int
 ) -> Floats:
     """float64[K, R] the mean over the groups of each resample; those within one cluster come and go with it."""
     members = members_of(group)
     count = number_of(clusters)
-    # of each group the cluster of its first segment; `whole` are the groups without another one
-    cluster = clusters[[rows[0] for rows in members]]
-    # Groups whose segments are all of one cluster: a draw of the cluster is a draw of the group.
-    whole = np.bincount(group, clusters != cluster[group], len(members)) == 0
+    first_rows = [rows[0] for rows in members]
+    cluster = clusters[first_rows]
+    # Groups whose segments are all of the cluster of their first: a draw of the cluster is a draw of the group.
+    elsewhere = clusters != cluster[group]
+    whole = np.bincount(group, elsewhere, len(members)) == 0
     known_values = np.where(defined, values, 0.0)
+    known_groups = defined.astype(np.float64)
     value_sums = _sums_by_cluster(known_values[:, whole], cluster[whole], count)
-    group_counts = _sums_by_cluster(defined[:, whole].astype(np.float64), cluster[whole], count)
-    spread = np.flatnonzero(~whole & defined.any(axis=0)).tolist()
-    largest = 0 if _is_large(len(clusters), resamples) else len(clusters)
+    group_counts = _sums_by_cluster(known_groups[:, whole], cluster[whole], count)
+    has_value = defined.any(axis=0)
+    spanning = np.flatnonzero(~whole & has_value).tolist()
+    # projected correlations need the draws of clusters only, not of each segment
+    width = 0 if _is_large(len(clusters), resamples) else len(clusters)
     means = []
-    for drawn in seeded_draws(count, resamples, seed, largest):
+    for drawn in seeded_draws(count, resamples, seed, width):
         # A product for each column: the same digits whatever is computed beside it.
         total = np.array([row @ drawn for row in value_sums])
         number = np.array([row @ drawn for row in group_counts])
-        for place in spread:
+        for place in spanning:
             rows = members[place]
-            value = again(rows, clusters[rows], drawn)
+            value = recompute(rows, clusters[rows], drawn)
             # a group may lose its variance in a resample: it is then left out, as among the values
             known = np.isfinite(value) & defined[:, place, None]
             total += np.where(known, value, 0.0)
             number += known
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means.append(total / number)
+        means.append(ratio(total, number))
     return np.concatenate(means, axis=1)
 
 
@@ -119,27 +143,33 @@ def grouped_correlations(
     """
     scores, human, groups, clusters = _scored(scores, human, groups, clusters)
     members = members_of(groups)
-    values = np.concatenate([_within(kind, scores, human, members) for kind in kinds])
+
+    def of_all_kinds(members: list[Ints]) -> Floats:
+        return np.concatenate([_within(kind, scores, human, members) for kind in kinds])
 
     moves = np.empty((0, len(human)))
     if _is_large(len(human), resamples):
         moves = _moves(kinds, scores, human, members)
 
-    def again(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
+    def recompute(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
         if len(moves) and len(rows) >= FEWEST_PROJECTED:
-            whole = np.concatenate([_within(kind, scores, human, [rows]) for kind in kinds])
-            return np.asarray(whole + _drawn_sums(moves[:, rows], cluster, drawn))
+            moved = _drawn_sums(moves[:, rows], cluster, drawn)
+            return of_all_kinds([rows]) + moved
         times = drawn[cluster]
-        return np.concatenate([weighted_correlations(kind, scores[rows], human[rows], times) for kind in kinds])
+        columns = scores[rows]
+        judged = human[rows]
+        return np.concatenate([weighted_correlations(kind, columns, judged, times) for kind in kinds])
 
-    columns = _means(values, again, groups, clusters, resamples, seed)
+    means = _means(of_all_kinds(members), recompute, groups, clusters, resamples, seed)
+    # all columns of the first kind, then all of the second
     width = scores.shape[1]
-    return [dict(zip(kinds, columns[column::width], strict=True)) for column in range(width)]
+    return [dict(zip(kinds, means[column::width], strict=True)) for column in range(width)]
 
 
 def _scored(scores: Floats, human: Floats, groups: Ints, clusters: Ints) -> tuple[Floats, Floats, Ints, Ints]:
     """The segments that have all scores and a human one."""
-    used = ~(np.isnan(scores).any(axis=1) | np.isnan(human))
+    lacks_score = np.isnan(scores).any(axis=1)
+    used = ~(lacks_score | np.isnan(human))
     return scores[used], human[used], groups[used], clusters[used]
 
 
@@ -153,16 +183,19 @@ def _moves(kinds: Sequence[Kind], scores: Floats, human: Floats, members: list[I
     width = scores.shape[1]
     moves = np.zeros((len(kinds) * width, len(human)))
     for rows in members:
-        if len(rows) >= FEWEST_PROJECTED:
-            for place, (kind, column) in enumerate(itertools.product(kinds, range(width))):
-                moves[place, rows] = projected(kind, scores[rows, column], human[rows])
+        if len(rows) < FEWEST_PROJECTED:
+            continue
+        judged = human[rows]
+        for place, (kind, column) in enumerate(itertools.product(kinds, range(width))):
+            moves[place, rows] = projected(kind, scores[rows, column], judged)
     return moves
 
 
 def _drawn_sums(rows: Floats, cluster: Ints, drawn: Floats) -> Floats:
     """float64[K, R] sums of float64[K, m] values of rows whose clusters, int64[m], are drawn float64[C, R] times."""
     # A product for each row: the same digits whatever is computed beside it.
-    return np.array([np.bincount(cluster, row, len(drawn)) @ drawn for row in rows])
+    of_clusters = _sums_by_cluster(rows, cluster, len(drawn))
+    return np.array([sums @ drawn for sums in of_clusters])
 
 
 def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Floats:
@@ -173,7 +206,8 @@ def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Fl
     """
     correlations = np.full((scores.shape[1], number_of(groups)), np.nan)
     scores, human, groups, _ = _scored(scores, human, groups, groups)
-    correlations[:, np.unique(groups)] = _within(kind, scores, human, members_of(groups))
+    used_groups = np.unique(groups)
+    correlations[:, used_groups] = _within(kind, scores, human, members_of(groups))
     return correlations
 
 
@@ -188,40 +222,57 @@ def grouped_acc_eq(
     scores, human, groups, clusters = _scored(scores, human, groups, clusters)
     groups = codes(groups)
     pairs = SegmentPairs.of(human, groups, seed=seed)
-    calibrated = [pairs.calibrated(column) for column in scores.T]
-    shares = [pairs.shares(agree) for _, _, agree in calibrated]
-    by_row, values = (np.array(columns) for columns in zip(*shares, strict=True))
-    by_row = np.where(np.isnan(by_row), values[:, groups], by_row)  # a segment whose pairs were not drawn
+    drawn_pairs = len(pairs.first)
+    few = []
+    if drawn_pairs < pairs.n_pairs_of:
+        few.append(f"on {drawn_pairs:,} random pairs of {pairs.n_pairs_of:,}")
+    of_segments = []
+    of_groups = []
+    epsilons = []
+    notes = []
+    for column in scores.T:
+        epsilon, only_ties, agree = pairs.calibrated(column)
+        of_segment, of_group = pairs.shares(agree)
+        # a segment whose pairs were not drawn counts as its group does
+        of_segments.append(np.where(np.isnan(of_segment), of_group[groups], of_segment))
+        of_groups.append(of_group)
+        epsilons.append(epsilon)
+        notes.append([ONLY_TIES, *few] if only_ties else few)
+    agreements = np.array(of_segments)
 
-    def again(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
-        agreements = by_row[:, rows]
-        value = agreements.mean(axis=1)[:, None]
-        with np.errstate(invalid="ignore"):
-            mean = _drawn_sums(agreements, cluster, drawn) / _drawn_sums(np.ones((1, len(rows))), cluster, drawn)
+    def recompute(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
+        of_rows = agreements[:, rows]
+        value = of_rows.mean(axis=1)[:, None]
+        total = _drawn_sums(of_rows, cluster, drawn)
+        number = _drawn_sums(np.ones((1, len(rows))), cluster, drawn)
+        mean = ratio(total, number)
         # Twice, as each pair has two segments through which a resample moves it.
         return np.asarray(value + 2 * (mean - value))
 
-    drawn_pairs = len(pairs.first)
-    few = [f"on {drawn_pairs:,} random pairs of {pairs.n_pairs_of:,}"] if drawn_pairs < pairs.n_pairs_of else []
-    notes = [[ONLY_TIES, *few] if only_ties else few for _, only_ties, _ in calibrated]
-    means = _means(values, again, groups, clusters, resamples, seed)
-    return list(zip(means, [epsilon for epsilon, *_ in calibrated], notes, strict=True))
+    means = _means(np.array(of_groups), recompute, groups, clusters, resamples, seed)
+    return list(zip(means, epsilons, notes, strict=True))
 
 
 def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints, seed: int = 0) -> Floats:
     """float64[K] acc_eq of each column, calibrated on half of the clusters and judged on the other: the mean of both.
 
-    As `grouped_acc_eq`; only pairs within a half count. NaN where a half has no pair.
+    As `grouped_acc_eq`; only pairs within a half count. NaN where a half has no pair. seed: deals the clusters to the
+    halves, and draws pairs where a half has too many.
     """
     scores, human, groups, clusters = _scored(scores, human, groups, clusters)
     half = dealt(codes(clusters), 2, np.random.default_rng(seed))
-    pairs = [SegmentPairs.of(human[half == part], groups[half == part], seed=seed) for part in range(2)]
+    left = np.flatnonzero(half == 0)
+    right = np.flatnonzero(half == 1)
+    left_pairs = SegmentPairs.of(human[left], groups[left], seed=seed)
+    right_pairs = SegmentPairs.of(human[right], groups[right], seed=seed)
     means = []
     for column in scores.T:
-        halves = [column[half == part] for part in range(2)]
-        epsilon = [pairs[part].calibrated(halves[part])[0] for part in range(2)]
-        judged = [pairs[part].agreement(halves[part], epsilon[1 - part]) for part in range(2)]
-        means.append(sum(judged) / 2)
+        left_epsilon, *_ = left_pairs.calibrated(column[left])
+        right_epsilon, *_ = right_pairs.calibrated(column[right])
+        # each half is judged at the tie threshold of the other
+        on_left = left_pairs.agreement(column[left], right_epsilon)
+        on_right = right_pairs.agreement(column[right], left_epsilon)
+        means.append((on_left + on_right) / 2)
     return np.array(means)
 
 
@@ -234,13 +285,15 @@ def _within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> F
         if size > TOGETHER_UP_TO:
             for group in of_size.tolist():
                 rows = members[group]
-                correlations[:, group] = [correlate(kind, column, human[rows]) for column in scores[rows].T]
+                judged = human[rows]
+                correlations[:, group] = [correlate(kind, column, judged) for column in scores[rows].T]
             continue
         # The signs of all pairs of a group are held at once: as many groups at a time as fit into the memory for them.
         for part in ranges(len(of_size), fitting(CELLS, size**2)):
             some = of_size[part]
             rows = np.stack([members[group] for group in some])
+            once = np.ones(rows.shape)
             for column in range(scores.shape[1]):
-                of_rows = weighted_statistics([kind], scores[rows, column], human[rows], np.ones(rows.shape))
-                correlations[column, some] = of_rows[kind]
+                statistics = weighted_statistics([kind], scores[rows, column], human[rows], once)
+                correlations[column, some] = statistics[kind]
     return correlations

@@ -6,7 +6,7 @@ compete, and each target takes those that predict left-out segments best.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,7 @@ from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks
 
 Distance = Literal["each input", "city block", "straight", "squared"]
+KernelChoice = tuple[Distance, float, float]  # distance and width of the kernel, penalty
 
 # The mean of kernels of each input's ranks follows sums of steps of single inputs, which it finds in few segments.
 # City-block distances of all ranks follow joint steps along inputs, straight ones steps in any direction; Gaussian
@@ -49,10 +50,12 @@ class Inputs:
     @classmethod
     def of(cls, values: Floats) -> Inputs:
         """From float64[n, d]. A constant input tells nothing."""
-        ranks = np.column_stack([average_ranks(column) for column in values.T]) / len(values)
-        sds = values.std(axis=0)
-        standard = (values - values.mean(axis=0)) / np.where(np.ptp(values, axis=0) > 0, sds, 1.0)
-        return cls(ranks, np.clip(standard, -FARTHEST, FARTHEST))
+        ranks = np.column_stack([average_ranks(column) for column in values.T])
+        # a constant input has rounding for a deviation
+        varies = np.ptp(values, axis=0) > 0
+        sds = np.where(varies, values.std(axis=0), 1.0)
+        standard = (values - values.mean(axis=0)) / sds
+        return cls(ranks / len(values), np.clip(standard, -FARTHEST, FARTHEST))
 
     def take(self, rows: Ints) -> Inputs:
         """Those of some segments."""
@@ -64,15 +67,21 @@ class Inputs:
 
         if distance == "squared":
             squares = cdist(self.standard, self.standard, "sqeuclidean")
-            return np.asarray(np.exp(squares / (-2 * width**2)))
+            scale = -2 * width**2
+            return np.asarray(np.exp(squares / scale))
         if distance == "each input":
-            varied = [ranks for ranks in self.ranks.T if np.ptp(ranks) > 0] or [self.ranks[:, 0]]
+            varied = [ranks for ranks in self.ranks.T if np.ptp(ranks) > 0]
+            if not varied:
+                # a constant input, for which all segments are alike
+                varied = [self.ranks[:, 0]]
             total = np.zeros((len(self.ranks), len(self.ranks)))
             for ranks in varied:
-                total += np.exp(np.abs(np.subtract.outer(ranks, ranks)) / -width)
-            return np.asarray(total / len(varied))
+                distances = np.abs(np.subtract.outer(ranks, ranks))
+                total += np.exp(distances / -width)
+            return total / len(varied)
         metric = "cityblock" if distance == "city block" else "euclidean"
-        return np.asarray(np.exp(cdist(self.ranks, self.ranks, metric) / -width))
+        distances = cdist(self.ranks, self.ranks, metric)
+        return np.asarray(np.exp(distances / -width))
 
 
 def out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> list[Floats]:
@@ -92,19 +101,22 @@ def _out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> 
     """What `out_of_part` gives, on as many threads as there are."""
     inputs = Inputs.of(values)
     order = scattered(len(values))
-    chosen = _choices(inputs.take(order[:CHOOSING]), targets[order[:CHOOSING]], divisions[0][order[:CHOOSING]])
+    few = order[:CHOOSING]
+    chosen = _choices(inputs.take(few), targets[few], divisions[0][few])
     predicted = [np.zeros_like(targets) for _ in divisions]
     shares = -(-len(values) // LARGEST_FIT)
     for share in range(shares):
         rows = np.sort(order[share::shares])
         inside = inputs.take(rows)
+        # targets with one choice share its inverse
         for choice in dict.fromkeys(chosen):
             distance, width, penalty = choice
             columns = np.array([place for place, other in enumerate(chosen) if other == choice])
-            known = targets[np.ix_(rows, columns)]
+            block = np.ix_(rows, columns)
+            known = targets[block]
             precision = _precision(inside.kernel(distance, width), penalty)
             for prediction, division in zip(predicted, divisions, strict=True):
-                prediction[np.ix_(rows, columns)] = known - _errors(precision, known, division[rows])
+                prediction[block] = known - _errors(precision, known, division[rows])
     return predicted
 
 
@@ -113,22 +125,27 @@ def scattered(n: int) -> Ints:
 
     The fractional parts of multiples of the golden ratio: nothing is drawn.
     """
-    return np.argsort(np.arange(n) * GOLDEN % 1.0, kind="stable")
+    fractions = np.arange(n) * GOLDEN % 1.0
+    return np.argsort(fractions, kind="stable")
 
 
-def _choices(inputs: Inputs, targets: Floats, division: Ints) -> list[tuple[Distance, float, float]]:
+def _choices(inputs: Inputs, targets: Floats, division: Ints) -> list[KernelChoice]:
     """For each target the kernel and penalty with the smallest squared error, even if no prediction were better.
 
     An effect that is too weak to be predicted yet is what an extrapolation from fits of two sizes has to see.
     """
-    least = np.full(targets.shape[1], np.inf)
-    chosen = [(*KERNELS[0], RIDGES[-1])] * targets.shape[1]
+    n_targets = targets.shape[1]
+    least = np.full(n_targets, np.inf)
+    first_kernel = KERNELS[0]
+    chosen: list[KernelChoice] = [(*first_kernel, RIDGES[-1])] * n_targets
     for distance, width in KERNELS:
         kernel = inputs.kernel(distance, width)
         for penalty in RIDGES:
-            errors = _errors(_precision(kernel, penalty), targets, division)
+            precision = _precision(kernel, penalty)
+            errors = _errors(precision, targets, division)
             squares = np.sum(errors**2, axis=0)
-            for place in np.flatnonzero(squares < least * (1 - BETTER)):
+            smaller = squares < least * (1 - BETTER)
+            for place in np.flatnonzero(smaller):
                 least[place] = squares[place]
                 chosen[place] = (distance, width, penalty)
     return chosen
@@ -143,7 +160,9 @@ def _precision(kernel: Floats, penalty: float) -> Floats:
     factor, failed = dpotrf(penalised.T, lower=True, overwrite_a=True)
     assert not failed, "a kernel with a penalty is positive definite"
     lower, _ = dpotri(factor, lower=True, overwrite_c=True)
-    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+    # LAPACK fills one triangle of the inverse: the other one is its mirror image
+    mirrored = np.tril(lower, -1).T
+    return np.asarray(np.tril(lower) + mirrored)
 
 
 def _errors(precision: Floats, targets: Floats, division: Ints) -> Floats:
@@ -153,12 +172,8 @@ def _errors(precision: Floats, targets: Floats, division: Ints) -> Floats:
     """
     products = precision @ targets
     errors = np.empty_like(targets)
-    for rows in _parts(division):
-        errors[rows] = np.linalg.solve(precision[np.ix_(rows, rows)], products[rows])
-    return errors
-
-
-def _parts(division: Ints) -> Iterator[Ints]:
-    """The rows of each part."""
     for part in np.unique(division):
-        yield np.flatnonzero(division == part)
+        rows = np.flatnonzero(division == part)
+        among = precision[np.ix_(rows, rows)]
+        errors[rows] = np.linalg.solve(among, products[rows])
+    return errors

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
 from bmx_grid.measures.kernel_ridge import out_of_part
 from bmx_grid.measures.resampling import number_of
@@ -56,24 +56,27 @@ class CurveTerms:
         """The curve for float64[n] scores and float64[n, k] log words of segments in so many clusters."""
         values = np.column_stack([score, log_words])
         means = values.mean(axis=0)
-        sds = values.std(axis=0)
         # A constant column has rounding for a deviation.
-        sds = np.where(np.ptp(values, axis=0) > 0, sds, 1.0)
+        varies = np.ptp(values, axis=0) > 0
+        sds = np.where(varies, values.std(axis=0), 1.0)
         standard = (values[:, 0] - means[0]) / sds[0]
-        return cls(
-            max(values.shape[1], clusters // PER_TERM),
-            means,
-            sds,
-            np.unique(np.quantile(standard, np.linspace(0.05, 0.95, KNOTS))),
-        )
+        shares = np.linspace(0.05, 0.95, KNOTS)
+        # of many equal scores several knots are one
+        knots = np.unique(np.quantile(standard, shares))
+        size = max(values.shape[1], clusters // PER_TERM)
+        return cls(size, means, sds, knots)
 
     def columns(self, score: Floats, log_words: Floats) -> Floats:
         """float64[n, k] the terms, k at most `size`."""
-        score, *words = ((np.column_stack([score, log_words]) - self.means) / self.sds).T
-        linear = [score, *words]
-        products = [first * second for first, second in itertools.combinations_with_replacement(linear, 2)]
+        values = np.column_stack([score, log_words])
+        standard = (values - self.means) / self.sds
+        linear = list(standard.T)
+        pairs = itertools.combinations_with_replacement(linear, 2)
+        products = [first * second for first, second in pairs]
         cubes = [column**3 for column in linear]
-        terms = [*linear, *products, *cubes, *self._spline(score)]
+        spline = self._spline(linear[0])
+        # in this order, as few clusters leave the first of them only
+        terms = [*linear, *products, *cubes, *spline]
         return np.column_stack(terms[: self.size])
 
     def _spline(self, score: Floats) -> list[Floats]:
@@ -81,12 +84,14 @@ class CurveTerms:
         if len(self.knots) < 3:
             return []
         last = self.knots[-1]
-        bends = [
-            (np.maximum(score - knot, 0) ** 3 - np.maximum(score - last, 0) ** 3) / (last - knot)
-            for knot in self.knots[:-1]
-        ]
+        beyond_last = np.maximum(score - last, 0) ** 3
+        bends = []
+        for knot in self.knots[:-1]:
+            beyond = np.maximum(score - knot, 0) ** 3
+            bends.append((beyond - beyond_last) / (last - knot))
         # Less the last one, the curve is linear beyond the outer knots, where few segments hold it.
-        return [bend - bends[-1] for bend in bends[:-1]]
+        last_bend = bends.pop()
+        return [bend - last_bend for bend in bends]
 
 
 def levels(groups: NDArray[Any]) -> Floats:
@@ -97,7 +102,9 @@ def levels(groups: NDArray[Any]) -> Floats:
     """
     names, counts = np.unique(groups, return_counts=True)
     # The level of a rare system would be fitted to a handful of segments, which it then explains by itself.
-    kept = names[counts >= PER_TERM] if len(names) > 1 else names[:0]
+    kept = names[counts >= PER_TERM]
+    if len(names) == 1:
+        kept = names[:0]
     return np.asarray(groups[:, None] == kept, dtype=np.float64)
 
 
@@ -124,25 +131,32 @@ def beyond_nuisance(
     weight of a boosted score is at least 0, so that it cannot be used against its own direction. NaN with fewer than
     two folds.
     """
-    target = human if kind == "pearson" else average_ranks(human)
-    wanted = np.column_stack([target, boosted - boosted.mean(axis=0)])
     folds = number_of(fold_of)
     if folds < 2:
-        return [NuisanceFit(np.full(len(human), np.nan), np.full(boosted.shape, np.nan), 1.0)]
-    # The ratio of lengths is a direction of its own to a learner that sees distances along the axes.
+        alone = np.full(len(human), np.nan)
+        with_scores = np.full(boosted.shape, np.nan)
+        return [NuisanceFit(alone, with_scores, 1.0)]
+    target = human if kind == "pearson" else average_ranks(human)
+    wanted = np.column_stack([target, boosted - boosted.mean(axis=0)])
+    n_sides = log_words.shape[1]
     inputs = [score, *log_words.T]
-    if log_words.shape[1] == 2:
-        inputs.append(log_words[:, 1] - log_words[:, 0])  # the ratio of the lengths, which people judge by
-    linear = _linear(terms, wanted, fold_of)
-    divisions = [fold_of, *_halves(fold_of)]
+    # The ratio of lengths is a direction of its own to a learner that sees distances along the axes.
+    if n_sides == 2:
+        inputs.append(log_words[:, 1] - log_words[:, 0])
     # rounding must not decide which of two equal inputs is larger
-    learned = out_of_part(np.round(np.column_stack(inputs), TIED_DIGITS), wanted - linear, divisions)
-    weights = extrapolation(1 + log_words.shape[1], 1 - 1 / folds, len(learned) - 1)
+    rounded = np.round(np.column_stack(inputs), TIED_DIGITS)
+    linear = _linear(terms, wanted, fold_of)
+    # one fit on most segments, and two on half of them
+    divisions = [fold_of, *_halves(fold_of)]
+    learned = out_of_part(rounded, wanted - linear, divisions)
+    share = 1 - 1 / folds
+    weights = extrapolation(1 + n_sides, share, len(learned) - 1)
     fits = []
     for prediction, weight in zip(learned, weights, strict=True):
         predicted = linear + prediction
+        alone = predicted[:, 0]
         added = _added(wanted - predicted, wanted, fold_of)
-        fits.append(NuisanceFit(predicted[:, 0], predicted[:, :1] + added, weight))
+        fits.append(NuisanceFit(alone, alone[:, None] + added, weight))
     return fits
 
 
@@ -153,19 +167,22 @@ def extrapolation(inputs: int, share: float, smaller: int) -> tuple[float, ...]:
     n ** (-2 / (2 + d)) (Stone 1982, "Optimal global rates of convergence for nonparametric regression", Annals of
     Statistics 10): with these weights errors of this rate cancel, and what does not depend on n stays.
     """
+    # with two folds the first fit is on half of the segments as well: nothing to extrapolate from
+    if share <= 0.5:
+        return (1.0, *[0.0] * smaller)
     # Errors at n and at n / 2 segments make a line in n ** -rate; its value at an endless number is what is wanted.
     rate = 2 / (2 + inputs)
     error = share**-rate
     error_of_half = 0.5**-rate
-    if share <= 0.5:
-        return (1.0, *[0.0] * smaller)
     further = error / (error_of_half - error)
-    return (1 + further, *[-further / smaller] * smaller)
+    of_half = -further / smaller
+    return (1 + further, *[of_half] * smaller)
 
 
 def _halves(fold_of: Ints) -> list[Ints]:
     """Two divisions of the folds in halves: the first ones and the last ones, even and odd ones."""
-    return [(fold_of >= number_of(fold_of) / 2).astype(np.int64), fold_of % 2]
+    in_last_half = fold_of >= number_of(fold_of) / 2
+    return [in_last_half.astype(np.int64), fold_of % 2]
 
 
 def _linear(terms: Floats, values: Floats, fold_of: Ints) -> Floats:
@@ -174,15 +191,18 @@ def _linear(terms: Floats, values: Floats, fold_of: Ints) -> Floats:
     Curves run off where no segment was fitted: no human score is predicted, and nothing left of a score, that is not
     seen there.
     """
-    columns = _scaled(np.column_stack([np.ones(len(values)), terms]))
+    intercept = np.ones(len(values))
+    columns = _scaled(np.column_stack([intercept, terms]))
     predicted = np.empty_like(values)
     for fold in range(number_of(fold_of)):
         judged = fold_of == fold
-        weights = np.linalg.lstsq(columns[~judged], values[~judged], rcond=COLLINEAR)[0]
-        fitted = columns[~judged] @ weights
+        others = ~judged
+        weights, *_ = np.linalg.lstsq(columns[others], values[others], rcond=COLLINEAR)
+        fitted = columns[others] @ weights
         ahead = columns[judged] @ weights
         # Scores: what is left of them is cut. Human scores: the prediction itself.
-        left = _within(values[judged] - ahead, values[~judged] - fitted)
+        left_of_others = values[others] - fitted
+        left = _within(values[judged] - ahead, left_of_others)
         predicted[judged] = values[judged] - left
         predicted[judged, 0] = _within(ahead[:, 0], fitted[:, 0])
     return predicted
@@ -198,11 +218,15 @@ def _added(left: Floats, values: Floats, fold_of: Ints) -> Floats:
     added = np.zeros_like(of_scores)
     for fold in range(number_of(fold_of)):
         judged = fold_of == fold
-        spread = np.sum(of_scores[~judged] ** 2, axis=0)
-        determined = spread <= COLLINEAR * np.sum(values[~judged, 1:] ** 2, axis=0)  # what is left is rounding
+        others = ~judged
+        left_of_others = of_scores[others]
+        spread = np.sum(left_of_others**2, axis=0)
+        whole = np.sum(values[others, 1:] ** 2, axis=0)
+        # by what predicts the score: what is left of it is rounding
+        determined = spread <= COLLINEAR * whole
         # Below 0 the score would be used against what it says.
-        products = np.maximum(of_human[~judged] @ of_scores[~judged], 0.0)
-        weights = np.divide(products, spread, out=np.zeros_like(products), where=~determined)
+        products = np.maximum(of_human[others] @ left_of_others, 0.0)
+        weights = _divided(products, spread, ~determined)
         added[judged] = of_scores[judged] * weights
     return added
 
@@ -210,7 +234,7 @@ def _added(left: Floats, values: Floats, fold_of: Ints) -> Floats:
 def _scaled(columns: Floats) -> Floats:
     """Columns with a mean square of 1; a column of zeros as it is."""
     size = np.sqrt(np.mean(columns**2, axis=0))
-    return np.asarray(columns / np.where(size > 0, size, 1.0))
+    return columns / np.where(size > 0, size, 1.0)
 
 
 def _within(values: Floats, seen: Floats) -> Floats:
@@ -232,19 +256,23 @@ def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
     # by number of words, those of one number at random
     order = np.lexsort((rng.random(len(n_words)), n_words))
     donor = np.full(len(n_words), NO_DONOR, dtype=np.int64)
-    for group in np.split(order, np.flatnonzero(np.diff(n_words[order])) + 1):
+    starts = np.flatnonzero(np.diff(n_words[order])) + 1
+    for group in np.split(order, starts):
         donor[group] = _next_of_another_cluster(group, clusters)
     if not len(clusters) or (clusters == clusters[0]).all():
         return donor
     nearest: dict[tuple[int, int], Ints] = {}
     for row in np.flatnonzero(donor == NO_DONOR):
-        key = int(n_words[row]), int(clusters[row])
-        if key not in nearest:
-            others = order[clusters[order] != key[1]]  # by their numbers of words
-            distance = np.abs(n_words[others] - key[0])
-            first = others[np.argmin(distance)]
-            nearest[key] = others[n_words[others] == n_words[first]]
-        donor[row] = nearest[key][rng.integers(len(nearest[key]))]
+        words = int(n_words[row])
+        cluster = int(clusters[row])
+        if (words, cluster) not in nearest:
+            others = order[clusters[order] != cluster]
+            distance = np.abs(n_words[others] - words)
+            # others are by their numbers of words: of two equally near numbers the smaller comes first
+            nearest_words = n_words[others[np.argmin(distance)]]
+            nearest[words, cluster] = others[n_words[others] == nearest_words]
+        candidates = nearest[words, cluster]
+        donor[row] = candidates[rng.integers(len(candidates))]
     return donor
 
 
@@ -253,16 +281,20 @@ def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
 
     Runs of one cluster share the first member of the run that follows.
     """
-    first_of_run = np.flatnonzero(clusters[group] != np.roll(clusters[group], 1))
+    in_circle = clusters[group]
+    first_of_run = np.flatnonzero(in_circle != np.roll(in_circle, 1))
     if not len(first_of_run):
         return np.full(len(group), NO_DONOR, dtype=np.int64)
     following = np.searchsorted(first_of_run, np.arange(len(group)), side="right")
-    return np.asarray(group[first_of_run[following % len(first_of_run)]])
+    # behind the last run the circle begins again
+    next_run = first_of_run[following % len(first_of_run)]
+    return group[next_run]
 
 
 def log_words(*counts: Ints | Floats) -> Floats:
     """float64[N, sides] the natural logarithm of int64[N] words of each side; an empty side counts as one word."""
-    return np.log(np.maximum(np.column_stack(counts), 1).astype(np.float64))
+    words = np.maximum(np.column_stack(counts), 1)
+    return np.log(words.astype(np.float64))
 
 
 def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tuple[float, Floats]:
@@ -277,7 +309,11 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
     """
     width = parts[0][1].shape[1] if parts else 0
     alone = 1.0, np.zeros(width)
-    usable = [part for part in parts if len(part[2]) >= max(FEWEST, width + 2) and np.ptp(part[2]) > 0]
+    fewest = max(FEWEST, width + 2)
+    usable = []
+    for base, term, human in parts:
+        if len(human) >= fewest and np.ptp(human) > 0:
+            usable.append((base, term, human))
     if not usable:
         return alone
     columns = []
@@ -286,14 +322,18 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
         target = human if kind == "pearson" else average_ranks(human)
         both = np.column_stack([base, term])
         # divided by the square root of n, so that a long part counts no more than a short one
-        columns.append((both - both.mean(axis=0)) / np.sqrt(len(target)))
-        targets.append((target - target.mean()) / target.std() / np.sqrt(len(target)))
+        root = np.sqrt(len(target))
+        columns.append((both - both.mean(axis=0)) / root)
+        standard = (target - target.mean()) / target.std()
+        targets.append(standard / root)
     stacked = np.concatenate(columns)
     wanted = np.concatenate(targets)
     weights = _least_squares(stacked, wanted)
     if weights[0] < 0:
-        weights = np.concatenate([[0.0], _least_squares(stacked[:, 1:], wanted)])
-    spread = np.sqrt(np.sum((stacked @ weights) ** 2))
+        term_weights = _least_squares(stacked[:, 1:], wanted)
+        weights = np.concatenate([[0.0], term_weights])
+    fitted = stacked @ weights
+    spread = np.sqrt(np.sum(fitted**2))
     of_base = np.sqrt(np.sum(stacked[:, 0] ** 2))
     if not (spread > 0 and of_base > 0):
         return alone
@@ -303,7 +343,8 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
     gains = []
     for base, term, human in usable:
         score = base_weight * base + term @ term_weights
-        gains.append(correlate(kind, score, human) - correlate(kind, base, human))
+        baseline = correlate(kind, base, human)
+        gains.append(correlate(kind, score, human) - baseline)
     gain = np.array(gains).mean(keepdims=True)
     return (base_weight, term_weights) if beats(gain)[0] else alone
 
@@ -311,6 +352,12 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
 def _least_squares(columns: Floats, wanted: Floats) -> Floats:
     """Weights of the columns, which are scaled to length 1 meanwhile; 0 for a column without variance."""
     size = np.sqrt(np.sum(columns**2, axis=0))
-    scaled = np.divide(columns, size, out=np.zeros_like(columns), where=size > 0)
-    weights = np.linalg.lstsq(scaled, wanted, rcond=COLLINEAR)[0]
-    return np.asarray(np.divide(weights, size, out=np.zeros_like(weights), where=size > 0))
+    varies = size > 0
+    scaled = _divided(columns, size, varies)
+    weights, *_ = np.linalg.lstsq(scaled, wanted, rcond=COLLINEAR)
+    return _divided(weights, size, varies)
+
+
+def _divided(values: NDArray[Any], divisors: Floats, where: Flags) -> Floats:
+    """Values over divisors; 0 elsewhere."""
+    return np.asarray(np.divide(values, divisors, out=np.zeros_like(values), where=where))

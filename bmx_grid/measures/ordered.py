@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.aggregation import PRECISION
@@ -25,13 +26,21 @@ def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: F
     means: float64[N, P], base and human: float64[N], w: float64[W], all finite, N >= 2. NaN where the scores,
     or the human scores, are all equal. Rounding orders them as any difference does: see `without_rounding`.
     """
-    dense = np.unique(human, return_inverse=True)[1].astype(np.int64)
+    dense = dense_ranks(human)
     counts = np.bincount(dense)
-    middle = (2 * np.cumsum(counts) - counts - len(human))[dense]  # twice the average rank less the mean
+    # twice the average rank of each distinct score, less the mean of all ranks
+    doubled = 2 * np.cumsum(counts) - counts - len(human)
     by_human = np.argsort(dense, kind="stable")
     # by p: the kernel reads all segments of one p in a row
-    correlations: Floats = compiled(_grid)(kendall, np.ascontiguousarray(means.T), base, dense, middle, by_human, w)
+    by_p = np.ascontiguousarray(means.T)
+    correlations: Floats = compiled(_grid)(kendall, by_p, base, dense, doubled[dense], by_human, w)
     return correlations
+
+
+def dense_ranks(values: NDArray[Any]) -> Ints:
+    """int64[N] ranks from 0 on of N values, without gaps: equal values share one."""
+    _, ranks = np.unique(values, return_inverse=True)
+    return ranks.astype(np.int64)
 
 
 def without_rounding(means: Floats) -> Floats:
@@ -51,7 +60,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     try:
         kernel: Callable[..., Any] = njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # numba found no folder that it may write to
+    except RuntimeError:
+        # numba found no folder that it may write to
         kernel = njit(nogil=True)(function)
     return kernel
 
@@ -218,9 +228,10 @@ def weighted_kendall(x: Floats, human: Floats, weights: Floats) -> Floats:
     Whole weights are counted exactly.
     """
     by_x = np.argsort(x, kind="stable")
-    dense_x = np.unique(x, return_inverse=True)[1][by_x].astype(np.int64)
-    dense_human = np.unique(human, return_inverse=True)[1][by_x].astype(np.int64)
-    taus: Floats = compiled(_tau_b)(dense_x, dense_human, np.ascontiguousarray(weights[:, by_x]))
+    dense_x = dense_ranks(x)[by_x]
+    dense_human = dense_ranks(human)[by_x]
+    ordered_weights = np.ascontiguousarray(weights[:, by_x])
+    taus: Floats = compiled(_tau_b)(dense_x, dense_human, ordered_weights)
     return taus
 
 

@@ -28,10 +28,12 @@ from bmx_grid.measures.resampling import (
     draws,
     fitting,
     interval,
+    labels_of_rows,
     number_of,
     pair_columns,
     pearson_of_sums,
     ranges,
+    ratio,
     seeded_draws,
     sums_by,
     swaps,
@@ -51,19 +53,27 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int) -> float:
     It takes segments as independent and scores as normal: with clusters of segments, or scores with heavy tails, a
     permutation by clusters (`compare`) is to be believed instead.
     NaN for a NaN, fewer than 4 segments, or correlations that leave nothing to test (two equal metrics, or a perfect
-    correlation of all three). Raises ValueError for numbers outside [-1, 1].
+    correlation of all three). In all other cases raises ValueError for numbers outside [-1, 1].
     """
     from scipy.special import stdtr
 
-    if np.isnan([r_x, r_y, r_xy]).any() or n < 4 or r_xy >= 1 - TIE:  # equal metrics differ by rounding
+    if n < 4 or np.isnan([r_x, r_y, r_xy]).any():
+        return math.nan
+    # equal metrics differ by rounding
+    if r_xy >= 1 - TIE:
         return math.nan
     if max(abs(r_x), abs(r_y), abs(r_xy)) > 1:
         raise ValueError(f"correlations are between -1 and 1, not {r_x}, {r_y}, {r_xy}")
-    determinant = max(1 - r_x**2 - r_y**2 - r_xy**2 + 2 * r_x * r_y * r_xy, 0.0)
-    spread = 2 * (n - 1) / (n - 3) * determinant + ((r_x + r_y) / 2) ** 2 * (1 - r_xy) ** 3
+    # t = (r_x - r_y) sqrt((n - 1) (1 + r_xy) / spread), where K is the determinant of the three correlations and
+    # spread = 2 K (n - 1) / (n - 3) + ((r_x + r_y) / 2)^2 (1 - r_xy)^3.
+    determinant = 1 - r_x**2 - r_y**2 - r_xy**2 + 2 * r_x * r_y * r_xy
+    scale = 2 * (n - 1) / (n - 3)
+    mean_r = (r_x + r_y) / 2
+    spread = scale * max(determinant, 0.0) + mean_r**2 * (1 - r_xy) ** 3
     if not spread > 0:
         return math.nan
-    t = (r_x - r_y) * math.sqrt((n - 1) * (1 + r_xy) / spread)
+    squared_factor = (n - 1) * (1 + r_xy) / spread
+    t = (r_x - r_y) * math.sqrt(squared_factor)
     return float(2 * stdtr(n - 3, -abs(t)))
 
 
@@ -153,7 +163,7 @@ def compare(
         seed=seed,
         bootstrap=bootstrap,
     )
-    return comparison_of(*drawn)
+    return comparison_of(drawn)
 
 
 def drawn_correlations(
@@ -171,34 +181,49 @@ def drawn_correlations(
     bootstrap: bool = True,
 ) -> Drawn:
     """What `compare` rests on: both correlations, with resamples and swaps of their difference. Arguments as there."""
-    if unit not in get_args(Unit) or (unit != "inputs" and system is None):
-        raise ValueError(f"the unit {unit!r} is not one of {', '.join(get_args(Unit))}, or needs systems")
-    arrays = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
-    rows = np.arange(arrays[0].size)
-    labels = [np.asarray(rows if of is None else of) for of in (cluster, system, group)]
-    if any(array.shape != rows.shape for array in (*arrays, *labels)):
-        shapes = ", ".join(str(array.shape) for array in (*arrays, *labels))
-        raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {shapes}")
-    used = np.isfinite(arrays).all(axis=0)
-    left = unit_variance(arrays[0][used])
-    right = unit_variance(arrays[1][used])
-    judged = arrays[2][used]
-    clusters, systems = (codes(label[used]) for label in labels[:2])
-    members = [np.arange(len(judged))] if group is None else members_of(codes(labels[2][used]))
-    first, second = (_mean_within(statistic, scores, judged, members) for scores in (left, right))
+    units = get_args(Unit)
+    if unit not in units or (unit != "inputs" and system is None):
+        raise ValueError(f"the unit {unit!r} is not one of {', '.join(units)}, or needs systems")
+    scores = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
+    rows = np.arange(scores[0].size)
+    labels = [labels_of_rows(names, len(rows)) for names in (cluster, system, group)]
+    shapes = [array.shape for array in (*scores, *labels)]
+    if any(shape != rows.shape for shape in shapes):
+        listed = ", ".join(map(str, shapes))
+        raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {listed}")
+    used = np.isfinite(scores).all(axis=0)
+    left = unit_variance(scores[0][used])
+    right = unit_variance(scores[1][used])
+    judged = scores[2][used]
+    clusters = codes(labels[0][used])
+    systems = codes(labels[1][used])
+    members = [np.arange(len(judged))]
+    if group is not None:
+        members = members_of(codes(labels[2][used]))
+    first = _mean_within(statistic, left, judged, members)
+    second = _mean_within(statistic, right, judged, members)
     count, of_row = units_of(unit, clusters, systems)
     samples = [np.empty(0)]
     swapped = [np.empty(0)]
     if count >= FEWEST_CLUSTERS and not math.isnan(first - second):
         # sums of units cost nothing for each row; other resamples are written out for rows of both metrics
-        width = 0 if statistic == "pearson" and unit != "both" else 2 * len(judged)
-        for times in drawn_units(unit, clusters, systems, draws, resamples, seed, width) if bootstrap else ():
-            both = _resampled(statistic, np.column_stack([left, right]), judged, of_row, times, members)
-            samples.append(both[0] - both[1])
+        summed = statistic == "pearson" and unit != "both"
+        width = 0 if summed else 2 * len(judged)
+        if bootstrap:
+            columns = np.column_stack([left, right])
+            for times in drawn_units(unit, clusters, systems, draws, resamples, seed, width):
+                of_left, of_right = _resampled(statistic, columns, judged, of_row, times, members)
+                samples.append(of_left - of_right)
         for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, width):
             swapped.append(_after_swaps(statistic, left, right, judged, of_row, swap, members))
     return Drawn(
-        first, second, np.concatenate(samples), np.concatenate(swapped), count, len(judged), number_of(clusters)
+        x=first,
+        y=second,
+        samples=np.concatenate(samples),
+        swapped=np.concatenate(swapped),
+        units=count,
+        n=len(judged),
+        clusters=number_of(clusters),
     )
 
 
@@ -208,7 +233,8 @@ def units_of(unit: Unit, clusters: Ints, systems: Ints) -> tuple[int, Ints]:
     Of both each row is a unit.
     """
     if unit == "both":
-        return min(number_of(clusters), number_of(systems)), np.arange(len(clusters))
+        fewer = min(number_of(clusters), number_of(systems))
+        return fewer, np.arange(len(clusters))
     codes_of_unit = clusters if unit == "inputs" else systems
     return number_of(codes_of_unit), codes_of_unit
 
@@ -222,16 +248,22 @@ def drawn_units(
     it stands; swaps, and draws of systems, have streams of their own. width, and what is not to be written to: as for
     `seeded_draws`.
     """
-    of_swaps = draw is swaps
-    stream = (1, 0) if of_swaps else ()
-    of_clusters = seeded_draws(number_of(clusters), resamples, seed, width, draw=draw, stream=stream)
-    of_systems = seeded_draws(number_of(systems), resamples, seed, width, draw=draw, stream=(int(of_swaps), 1))
+    swapping = draw is swaps
+    cluster_stream = (1, 0) if swapping else ()
+    system_stream = (int(swapping), 1)
+    # nothing is drawn before a block is asked for
+    of_clusters = seeded_draws(number_of(clusters), resamples, seed, width, draw=draw, stream=cluster_stream)
+    of_systems = seeded_draws(number_of(systems), resamples, seed, width, draw=draw, stream=system_stream)
     if unit != "both":
         yield from of_clusters if unit == "inputs" else of_systems
         return
     for of_cluster, of_system in zip(of_clusters, of_systems, strict=True):
-        both = of_cluster[clusters], of_system[systems]
-        yield (both[0] != both[1]).astype(np.float64) if draw is swaps else both[0] * both[1]
+        by_cluster = of_cluster[clusters]
+        by_system = of_system[systems]
+        if swapping:
+            yield (by_cluster != by_system).astype(np.float64)
+        else:
+            yield by_cluster * by_system
 
 
 def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, members: list[Ints]) -> Floats:
@@ -239,9 +271,16 @@ def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Fl
 
     Units of rows count float64[U, R] times.
     """
-    if kind != "pearson":
-        return _mean([weighted_correlations(kind, columns[rows], human[rows], times[unit[rows]]) for rows in members])
-    return _mean([_pearson_of_units(columns[rows], human[rows], unit[rows], times) for rows in members])
+    correlations = []
+    for rows in members:
+        scores = columns[rows]
+        judged = human[rows]
+        units = unit[rows]
+        if kind == "pearson":
+            correlations.append(_pearson_of_units(scores, judged, units, times))
+        else:
+            correlations.append(weighted_correlations(kind, scores, judged, times[units]))
+    return _mean(correlations)
 
 
 def _pearson_of_units(columns: Floats, human: Floats, unit: Ints, times: Floats) -> Floats:
@@ -253,13 +292,16 @@ def _pearson_of_units(columns: Floats, human: Floats, unit: Ints, times: Floats)
     correlations = np.empty((columns.shape[1], times.shape[1]))
     for place, column in enumerate(columns.T):
         pairs = pair_columns(column - column.mean(), centred)
-        sums = np.stack([np.bincount(unit, values, len(times)) for values in pairs.T], axis=1)
+        sums = sums_by(unit, pairs, len(times))
         drawn = times.T @ sums
-        correlations[place] = np.where(drawn[:, 0] < FEWEST, np.nan, pearson_of_sums(drawn))
+        # the first sum is that of ones: how many pairs were drawn
+        too_few = drawn[:, 0] < FEWEST
+        correlations[place] = np.where(too_few, np.nan, pearson_of_sums(drawn))
     lost = np.flatnonzero(np.isnan(correlations).any(axis=0))
     for part in ranges(len(lost), fitting(CELLS, len(human))):
         some = lost[part]
-        correlations[:, some] = weighted_correlations("pearson", columns, human, times[:, some][unit])
+        weights = times[:, some][unit]
+        correlations[:, some] = weighted_correlations("pearson", columns, human, weights)
     return correlations
 
 
@@ -270,30 +312,39 @@ def _after_swaps(
     differences = np.full(swap.shape[1], np.nan)
     if kind == "pearson" and len(members) == 1:
         # Swaps change the sums of one metric by as much as those of the other, by what the swapped units differ.
-        of_x, of_y = (sums_by(unit, pair_columns(scores, human - human.mean())) for scores in (x, y))
-        moved = swap.T @ (of_y - of_x)
-        differences = pearson_of_sums(of_x.sum(axis=0) + moved) - pearson_of_sums(of_y.sum(axis=0) - moved)
+        centred = human - human.mean()
+        x_sums = sums_by(unit, pair_columns(x, centred))
+        y_sums = sums_by(unit, pair_columns(y, centred))
+        moved = swap.T @ (y_sums - x_sums)
+        of_x = pearson_of_sums(x_sums.sum(axis=0) + moved)
+        of_y = pearson_of_sums(y_sums.sum(axis=0) - moved)
+        differences = of_x - of_y
     lost = np.flatnonzero(np.isnan(differences))
     if len(lost):
-        kept = np.concatenate([1 - swap[:, lost], swap[:, lost]])
+        swapped = swap[:, lost]
+        kept = 1 - swapped
         # each unit twice, with its rows of x and with those of y: a metric takes one of the two
-        pooled = np.append(x, y)[:, None], np.tile(human, 2), np.append(unit, unit + number_of(unit))
-        of_both = [np.append(rows, rows + len(x)) for rows in members]
-        first, second = (_resampled(kind, *pooled, times, of_both)[0] for times in (kept, 1 - kept))
-        differences[lost] = first - second
+        both = np.append(x, y)[:, None]
+        judged = np.tile(human, 2)
+        units = np.append(unit, unit + number_of(unit))
+        groups = [np.append(rows, rows + len(x)) for rows in members]
+        of_x = _resampled(kind, both, judged, units, np.concatenate([kept, swapped]), groups)[0]
+        of_y = _resampled(kind, both, judged, units, np.concatenate([swapped, kept]), groups)[0]
+        differences[lost] = of_x - of_y
     return differences
 
 
 def _mean_within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> float:
     """The correlation, or its mean within groups of rows."""
-    return float(_mean(np.array([correlate(kind, scores[rows], human[rows]) for rows in members])))
+    correlations = [correlate(kind, scores[rows], human[rows]) for rows in members]
+    return float(_mean(np.array(correlations)))
 
 
 def _mean(values: Sequence[Floats] | Floats) -> Floats:
     """float64[R] the mean of arrays of that length, without what is undefined."""
     known = np.isfinite(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return ratio(total, known.sum(axis=0))
 
 
 def compare_sums(
@@ -311,14 +362,17 @@ def compare_sums(
     that are drawn and swapped together; each is its own without. A row with NaN or infinity is left out.
     Raises ValueError for terms or labels of other shapes.
     """
-    labels = np.arange(len(x)) if cluster is None else np.asarray(cluster)
+    labels = labels_of_rows(cluster, len(x))
     if not x.shape == y.shape == (*labels.shape, x.shape[-1]):
         raise ValueError(
             f"terms of shapes {x.shape} and {y.shape} and labels of shape {labels.shape} are of other rows"
         )
-    used = np.isfinite(x).all(axis=1) & np.isfinite(y).all(axis=1)
+    has_x = np.isfinite(x).all(axis=1)
+    has_y = np.isfinite(y).all(axis=1)
+    used = has_x & has_y
     unit = codes(labels[used])
-    of_x, of_y = (sums_by(unit, terms[used]) for terms in (x, y))
+    of_x = sums_by(unit, x[used])
+    of_y = sums_by(unit, y[used])
     whole_x = of_x.sum(axis=0)
     whole_y = of_y.sum(axis=0)
     count = number_of(unit)
@@ -326,28 +380,52 @@ def compare_sums(
     swapped = [np.empty(0)]
     if count >= FEWEST_CLUSTERS:
         for times in seeded_draws(count, resamples, seed):
-            samples.append(combine(times.T @ of_x) - combine(times.T @ of_y))
+            drawn_x = combine(times.T @ of_x)
+            drawn_y = combine(times.T @ of_y)
+            samples.append(drawn_x - drawn_y)
         for swap in seeded_draws(count, resamples, seed, draw=swaps, stream=(1,)):
+            # what a swap adds to the sums of one score it takes from those of the other
             moved = swap.T @ (of_y - of_x)
-            swapped.append(combine(whole_x + moved) - combine(whole_y - moved))
-    first, second = (float(combine(whole)) for whole in (whole_x, whole_y))
-    drawn = np.concatenate(samples), np.concatenate(swapped)
-    return comparison_of(first, second, *drawn, count, int(used.sum()), count)
+            swapped_x = combine(whole_x + moved)
+            swapped_y = combine(whole_y - moved)
+            swapped.append(swapped_x - swapped_y)
+    drawn = Drawn(
+        x=float(combine(whole_x)),
+        y=float(combine(whole_y)),
+        samples=np.concatenate(samples),
+        swapped=np.concatenate(swapped),
+        units=count,
+        n=int(used.sum()),
+        clusters=count,
+    )
+    return comparison_of(drawn)
 
 
-def comparison_of(
-    x: float, y: float, samples: Floats, swapped: Floats, units: int, n: int, clusters: int
-) -> Comparison:
-    """What a comparison says, from float64[R] differences of bootstrap samples and after swaps; NaN where are none."""
-    low, high = interval(samples, units)
-    p = p_of_swaps(x - y, swapped)
-    return Comparison(x, y, x - y, low, high, p, _p_of_resamples(samples), n, clusters)
+def comparison_of(drawn: Drawn) -> Comparison:
+    """What a comparison says: the difference, its interval and its p values; NaN where nothing was drawn or swapped."""
+    difference = drawn.x - drawn.y
+    low, high = interval(drawn.samples, drawn.units)
+    return Comparison(
+        x=drawn.x,
+        y=drawn.y,
+        difference=difference,
+        low=low,
+        high=high,
+        p=p_of_swaps(difference, drawn.swapped),
+        p_bootstrap=_p_of_resamples(drawn.samples),
+        n=drawn.n,
+        clusters=drawn.clusters,
+    )
 
 
 def p_of_swaps(difference: float, swapped: Floats) -> float:
     """(k + 1) / (R + 1) for k of R swaps that differ as much as observed; an undefined one counts as such."""
-    extreme = ~(np.abs(swapped) < abs(difference) - TIE)
-    return (int(extreme.sum()) + 1) / (len(swapped) + 1) if len(swapped) else math.nan
+    if not len(swapped):
+        return math.nan
+    smaller = np.abs(swapped) < abs(difference) - TIE
+    # those that are not smaller, as a NaN is not
+    extreme = int((~smaller).sum())
+    return (extreme + 1) / (len(swapped) + 1)
 
 
 def _p_of_resamples(samples: Floats) -> float:
@@ -355,8 +433,11 @@ def _p_of_resamples(samples: Floats) -> float:
     if not len(samples):
         return math.nan
     known = samples[~np.isnan(samples)]
-    sides = [(int((side <= TIE).sum()) + 1) / (len(known) + 1) for side in (known, -known)]
-    return min(1.0, 2 * min(sides))
+    below = int((known <= TIE).sum())
+    above = int((known >= -TIE).sum())
+    smaller = min(below, above)
+    share = (smaller + 1) / (len(known) + 1)
+    return min(1.0, 2 * share)
 
 
 def unit_variance(scores: Floats) -> Floats:
@@ -379,12 +460,15 @@ def holm(p: ArrayLike) -> Floats:
     if p.ndim != 1:
         raise ValueError(f"a family of p values is one array, not of shape {p.shape}")
     tested = np.flatnonzero(~np.isnan(p))
-    if ((p[tested] < 0) | (p[tested] > 1)).any():
+    outside = (p[tested] < 0) | (p[tested] > 1)
+    if outside.any():
         raise ValueError("a p value is between 0 and 1")
     order = tested[np.argsort(p[tested], kind="stable")]
     adjusted = np.full(p.shape, np.nan)
-    size = len(order)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * (size - np.arange(size))), 1.0)
+    # n for the smallest p, 1 for the largest
+    factors = len(order) - np.arange(len(order))
+    raised = np.maximum.accumulate(p[order] * factors)
+    adjusted[order] = np.minimum(raised, 1.0)
     return adjusted
 
 

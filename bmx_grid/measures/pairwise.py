@@ -13,15 +13,17 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Kind, average_ranks
-from bmx_grid.measures.resampling import codes, interval, number_of, seeded_draws
+from bmx_grid.measures.grouped import Grouped
+from bmx_grid.measures.resampling import codes, interval, number_of, ratio, seeded_draws
 
 
 @dataclass(frozen=True, eq=False)
 class PairedSources:
     """The S sources that have two judged outputs or more, all in one cluster.
 
-    kind: for a rank correlation differences are those of average ranks. rows: int64[m] their segments, of n; source:
-    int64[m] the source of each; human: float64[n]; first: int64[S] a segment of each.
+    kind: for a rank correlation differences are those of average ranks. rows: int64[m] the segments of these sources,
+    places among all n; source: int64[m] codes of their sources, from 0 to S - 1; human: float64[n] of all segments;
+    first: int64[S] a segment of each source.
     """
 
     kind: Kind
@@ -32,16 +34,19 @@ class PairedSources:
 
     @classmethod
     def of(cls, kind: Kind, human: Floats, items: Ints, clusters: Ints) -> Self:
-        """Of n segments, by int64[n] codes of their sources and clusters."""
+        """Of n segments, by int64[n] codes of their sources (items) and clusters, each from 0 on without gaps."""
         sizes = np.bincount(items, minlength=1)
-        least = np.full(len(sizes), len(items))
-        most = np.full(len(sizes), -1)
-        np.minimum.at(least, items, clusters)
-        np.maximum.at(most, items, clusters)
-        # all in one cluster: the least and the most of its segments' clusters are the same
-        rows = np.flatnonzero((sizes[items] > 1) & (least[items] == most[items]))
+        lowest_cluster = np.full(len(sizes), len(items))
+        highest_cluster = np.full(len(sizes), -1)
+        np.minimum.at(lowest_cluster, items, clusters)
+        np.maximum.at(highest_cluster, items, clusters)
+        in_one_cluster = lowest_cluster == highest_cluster
+        usable = (sizes > 1) & in_one_cluster
+        rows = np.flatnonzero(usable[items])
         _, first = np.unique(items[rows], return_index=True)
-        return cls(kind, human, rows, codes(items[rows]), rows[first])
+        # numbered anew, as sources were left out
+        source = codes(items[rows])
+        return cls(kind=kind, human=human, rows=rows, source=source, first=rows[first])
 
     def correlations(self, columns: Floats, counts: Floats) -> Floats:
         """float64[K, R] PDP of float64[n, K] scores; counts: float64[S, R] how often each source counts.
@@ -49,39 +54,45 @@ class PairedSources:
         From the sums of each source: of n values x and y the differences of all pairs have the sum of products
         n * sum(xy) - sum(x) * sum(y). NaN where all differences of one side are 0, and of a column that is not finite.
         """
-        of_human = self._deviations(self.human)
-        human_squares = self._sums(of_human, of_human) @ counts
+        human_left = self._less_source_mean(self.human)
+        human_squares = self._sums_of_products(human_left, human_left) @ counts
         correlations = np.full((columns.shape[1], counts.shape[1]), np.nan)
         for place, column in enumerate(columns.T):
             if not np.isfinite(column).all():
                 continue
-            of_scores = self._deviations(column)
-            product = self._sums(of_scores, of_human) @ counts
-            squares = self._sums(of_scores, of_scores) @ counts
-            with np.errstate(invalid="ignore", divide="ignore"):
-                correlations[place] = product / np.sqrt(squares * human_squares)
+            left = self._less_source_mean(column)
+            products = self._sums_of_products(left, human_left) @ counts
+            squares = self._sums_of_products(left, left) @ counts
+            correlations[place] = ratio(products, np.sqrt(squares * human_squares))
         return correlations
 
-    def _deviations(self, values: Floats) -> Floats:
+    def _less_source_mean(self, values: Floats) -> Floats:
         """float64[m] values, or their ranks, minus the mean of their source, which keeps all differences."""
-        used = values[self.rows] if self.kind == "pearson" else average_ranks(values)[self.rows]
-        means = np.bincount(self.source, used) / np.bincount(self.source)
-        return np.asarray(used - means[self.source])
+        if self.kind != "pearson":
+            values = average_ranks(values)
+        used = values[self.rows]
+        sums = np.bincount(self.source, used)
+        means = sums / np.bincount(self.source)
+        return used - means[self.source]
 
-    def _sums(self, left: Floats, right: Floats) -> Floats:
-        """float64[S] the sum of products over all pairs of outputs of each source."""
+    def _sums_of_products(self, left: Floats, right: Floats) -> Floats:
+        """float64[S] the sum over all pairs of outputs of a source of the product of their differences.
+
+        left, right: as `_less_source_mean` gives them: the sums of each source are 0, which leaves n * sum(xy).
+        """
         size = np.bincount(self.source, minlength=number_of(self.source))
-        return np.asarray(size * np.bincount(self.source, left * right, len(size)))
+        products = np.bincount(self.source, left * right, len(size))
+        return np.asarray(size * products)
 
 
 def pairwise_correlations(
     scores: Floats, human: Floats, items: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
-) -> list[tuple[float, float, float, int, int, int]]:
-    """PDP of each column of float64[n, K] scores, as `levels.grouped_correlations` gives other correlations.
+) -> list[Grouped]:
+    """PDP of each column of float64[n, K] scores, as `grouped.grouped_correlations` gives other correlations.
 
-    human: float64[n]; items, clusters: int64[n]. Segments with NaN in any column, or in human, are left out. The value,
-    the ends of its 95 % interval by a bootstrap of the clusters that have a source with two outputs, the number of
-    sources, of those with less than two outputs, and of segments.
+    human: float64[n]; items, clusters: int64[n]. Segments with NaN in any column, or in human, are left out. Groups are
+    sources, undefined with less than two outputs. The 95 % interval is by a bootstrap of the clusters that have a
+    source with two outputs.
     """
     used = np.isfinite(scores).all(axis=1) & np.isfinite(human)
     scores = scores[used]
@@ -91,7 +102,8 @@ def pairwise_correlations(
     sources = PairedSources.of("pearson", human, items, clusters)
     n_sources = number_of(items)
     n_paired = len(sources.first)
-    values = sources.correlations(scores, np.ones((n_paired, 1)))[:, 0]
+    once = np.ones((n_paired, 1))
+    values = sources.correlations(scores, once)[:, 0]
     cluster = codes(clusters[sources.first])
     n_clusters = number_of(cluster)
     samples = np.empty((scores.shape[1], 0))
@@ -99,5 +111,8 @@ def pairwise_correlations(
         draws = seeded_draws(n_clusters, resamples, seed, n_paired)
         blocks = [sources.correlations(scores, drawn[cluster]) for drawn in draws]
         samples = np.concatenate(blocks, axis=1)
-    counts = (n_sources, n_sources - n_paired, len(human))
-    return [(float(value), *interval(drawn, n_clusters), *counts) for value, drawn in zip(values, samples, strict=True)]
+    rows = []
+    for value, resampled in zip(values, samples, strict=True):
+        low, high = interval(resampled, n_clusters)
+        rows.append(Grouped(float(value), low, high, n_sources, n_sources - n_paired, len(human)))
+    return rows

@@ -21,17 +21,21 @@ def projected(kind: Kind, scores: Floats, human: Floats) -> Floats:
     Each correlation is a product xy over the root of xx and yy, sums over pairs or pairs of pairs. One more copy of a
     pair moves these by the three columns of `_moments`.
     """
-    if (scores == scores[0]).all() or (human == human[0]).all():
+    constant = (scores == scores[0]).all() or (human == human[0]).all()
+    if constant:
         return np.full(len(scores), np.nan)
     of_both, of_scores, of_human, degree = _moments(kind, scores, human)
     # sums of moves are the moments times their degree in the weights
     xy = float(of_both.sum()) / degree
     xx = float(of_scores.sum()) / degree
     yy = float(of_human.sum()) / degree
-    value = xy / np.sqrt(xx) / np.sqrt(yy)
-    # the derivative of xy / sqrt(xx yy) along each pair's weight
+    length_x = np.sqrt(xx)
+    length_y = np.sqrt(yy)
+    value = xy / length_x / length_y
+    # The derivative of r = xy / sqrt(xx yy) along each pair's weight: dxy / sqrt(xx yy) - r (dxx / xx + dyy / yy) / 2.
     relative = of_scores / xx + of_human / yy
-    return np.asarray(of_both / np.sqrt(xx) / np.sqrt(yy) - value * relative / 2)
+    by_product = of_both / length_x / length_y
+    return np.asarray(by_product - value * relative / 2)
 
 
 def _moments(kind: Kind, scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats, int]:
@@ -44,15 +48,21 @@ def _moments(kind: Kind, scores: Floats, human: Floats) -> tuple[Floats, Floats,
         return x * y, x * x, y * y, 1
     x = _centred_ranks(scores)
     y = _centred_ranks(human)
-    by_scores = _below_and_above(scores, np.column_stack([x, y]))
-    by_human = _below_and_above(human, np.column_stack([x, y]))
-    of_both = x * y + by_scores[:, 1] + by_human[:, 0]
-    return of_both, x * x + 2 * by_scores[:, 0], y * y + 2 * by_human[:, 1], 3
+    both = np.column_stack([x, y])
+    # a copy adds its own product, and moves the ranks of all pairs on either side
+    x_by_scores, y_by_scores = _below_and_above(scores, both).T
+    x_by_human, y_by_human = _below_and_above(human, both).T
+    of_both = x * y + y_by_scores + x_by_human
+    of_scores = x * x + 2 * x_by_scores
+    of_human = y * y + 2 * y_by_human
+    return of_both, of_scores, of_human, 3
 
 
 def _centred_ranks(values: Floats) -> Floats:
     """float64[n] average ranks less their mean, from -1/2 to 1/2."""
-    return np.asarray((average_ranks(values) - (len(values) + 1) / 2) / len(values))
+    n = len(values)
+    centred = average_ranks(values) - (n + 1) / 2
+    return centred / n
 
 
 def _below_and_above(values: Floats, columns: Floats) -> Floats:
@@ -65,7 +75,9 @@ def _below_and_above(values: Floats, columns: Floats) -> Floats:
     for place, column in enumerate(columns.T):
         of_value = np.bincount(places, column)
         upto = np.cumsum(of_value)
-        halves[:, place] = (upto[-1] - 2 * upto + of_value)[places] / (2 * len(values))
+        # above less below: (all - upto) - (upto - of_value)
+        above_less_below = upto[-1] - 2 * upto + of_value
+        halves[:, place] = above_less_below[places] / (2 * len(values))
     return halves
 
 
@@ -73,7 +85,11 @@ def _of_orders(scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats]:
     """float64[n] of each pair: others in the same order less those in the other one; others with another score."""
     _, x, of_x = np.unique(scores, return_inverse=True, return_counts=True)
     _, y, of_y = np.unique(human, return_inverse=True, return_counts=True)
-    net = _with_lower(x, y) + _with_lower(len(of_x) - 1 - x, len(of_y) - 1 - y)
+    # turned round, what is higher is lower
+    reversed_x = len(of_x) - 1 - x
+    reversed_y = len(of_y) - 1 - y
+    with_higher = _with_lower(reversed_x, reversed_y)
+    net = _with_lower(x, y) + with_higher
     untied_x = np.asarray(len(scores) - of_x[x], dtype=np.float64)
     untied_y = np.asarray(len(scores) - of_y[y], dtype=np.float64)
     return net, untied_x, untied_y

@@ -14,12 +14,14 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, TIE, Kind, check_kind, unit
+from bmx_grid.measures.ordered import dense_ranks
 
 # Two clusters have three different resamples, are one and the same cluster in half of them, and have two swaps.
 FEWEST_CLUSTERS = 3
@@ -37,10 +39,17 @@ def codes(labels: ArrayLike) -> Ints:
     """int64[N] numbers from 0 on of N labels of any type, in the order of the labels, equal labels sharing one."""
     if isinstance(labels, np.ndarray) and labels.dtype == object:
         labels = labels.tolist()
-    if isinstance(labels, list):  # of texts, of which sorting an array takes ten times as long
-        numbers = {label: number for number, label in enumerate(sorted(set(labels)))}
+    # of texts, of which sorting an array takes ten times as long
+    if isinstance(labels, list):
+        distinct = sorted(set(labels))
+        numbers = {label: number for number, label in enumerate(distinct)}
         return np.fromiter(map(numbers.__getitem__, labels), dtype=np.int64, count=len(labels))
-    return np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.int64).ravel()
+    return dense_ranks(np.asarray(labels)).ravel()
+
+
+def labels_of_rows(labels: ArrayLike | None, rows: int) -> NDArray[Any]:
+    """The labels of so many rows; where there are none, a number of its own for each."""
+    return np.arange(rows) if labels is None else np.asarray(labels)
 
 
 def number_of(codes: Ints) -> int:
@@ -60,16 +69,16 @@ def bundled(codes: Ints) -> Ints:
 def draws(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     """float64[R, U] how often each of U units is drawn when U are drawn with replacement, R times."""
     picked = rng.integers(0, units, size=(resamples, units))
-    # each resample in a range of numbers of its own, so that one count serves all of them
-    picked += units * np.arange(resamples)[:, None]
     # One count over all resamples, in which each has its own range of numbers, is quicker than one of each.
+    picked += units * np.arange(resamples)[:, None]
     counts = np.bincount(picked.ravel(), minlength=resamples * units)
     return counts.reshape(resamples, units).astype(np.float64)
 
 
 def swaps(rng: np.random.Generator, units: int, resamples: int) -> Floats:
     """float64[R, U] of 0 and 1 with equal probability: which units are swapped."""
-    return rng.integers(0, 2, size=(resamples, units)).astype(np.float64)
+    swapped = rng.integers(0, 2, size=(resamples, units))
+    return swapped.astype(np.float64)
 
 
 Combine = Callable[[Floats], Floats]
@@ -95,6 +104,7 @@ def seeded_draws(
 
 @functools.lru_cache(maxsize=8)
 def _kept_draws(units: int, resamples: int, seed: int, draw: Draw, stream: tuple[int, ...]) -> Floats:
+    """float64[U, R] all draws of a seed, the same array for the same numbers."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=stream))
     times = np.ascontiguousarray(draw(rng, units, resamples).T)
     times.flags.writeable = False
@@ -107,11 +117,12 @@ def dealt(unit: Ints, folds: int, rng: np.random.Generator) -> Ints:
     Folds have nearly equal numbers of rows; with fewer units than folds each unit is a fold.
     """
     count = number_of(unit)
+    sizes = np.bincount(unit, minlength=count)
     shuffled = rng.permutation(count)
     # a stable order: units of one size stay at random among themselves
-    largest = shuffled[np.argsort(-np.bincount(unit, minlength=count)[shuffled], kind="stable")]
+    largest_first = np.argsort(-sizes[shuffled], kind="stable")
     fold = np.empty(count, dtype=np.int64)
-    fold[largest] = np.arange(count) % folds
+    fold[shuffled[largest_first]] = np.arange(count) % folds
     return fold[unit]
 
 
@@ -127,13 +138,28 @@ def ranges(count: int, size: int) -> Iterator[slice]:
 
 
 def blocks(resamples: int, cells: int, most: int | None = None) -> Iterator[int]:
-    """Numbers of resamples to handle at a time, summing to `resamples`, for `cells` array cells per resample."""
-    return (part.stop - part.start for part in ranges(resamples, fitting(CELLS if most is None else most, cells)))
+    """Numbers of resamples to handle at a time, summing to `resamples`, for `cells` array cells per resample.
+
+    most: cells at a time, CELLS when left out.
+    """
+    if most is None:
+        most = CELLS
+    for part in ranges(resamples, fitting(most, cells)):
+        yield part.stop - part.start
 
 
-def sums_by(unit: Ints, columns: Floats) -> Floats:
-    """float64[U, K] sums of float64[N, K] over the rows of each unit, int64[N] codes."""
-    return np.stack([np.bincount(unit, column) for column in columns.T], axis=1)
+def ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
+    """Element by element above / below, without a warning where that is undefined: NaN of 0 / 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(above / below)
+
+
+def sums_by(unit: Ints, columns: Floats, units: int = 0) -> Floats:
+    """float64[U, K] sums of float64[N, K] over the rows of each unit, int64[N] codes.
+
+    units: U, where the last units may have no row.
+    """
+    return np.stack([np.bincount(unit, column, units) for column in columns.T], axis=1)
 
 
 def resampled_sums(compute: Combine, sums: Floats, resamples: int, seed: int) -> Floats:
@@ -144,7 +170,11 @@ def resampled_sums(compute: Combine, sums: Floats, resamples: int, seed: int) ->
     if len(sums) < FEWEST_CLUSTERS or resamples < 1:
         # of no resamples: the shape that their results would have
         return compute(sums[:0])
-    return np.concatenate([compute(drawn.T @ sums) for drawn in seeded_draws(len(sums), resamples, seed)])
+    results = []
+    for drawn in seeded_draws(len(sums), resamples, seed):
+        drawn_sums = drawn.T @ sums
+        results.append(compute(drawn_sums))
+    return np.concatenate(results)
 
 
 def interval(samples: Floats, units: int) -> tuple[float, float]:
@@ -154,7 +184,8 @@ def interval(samples: Floats, units: int) -> tuple[float, float]:
     and of fewer than FEWEST_CLUSTERS units.
     """
     known = samples[~np.isnan(samples)]
-    if not len(known) or 2 * len(known) < len(samples) or units < FEWEST_CLUSTERS:
+    mostly_undefined = 2 * len(known) < len(samples)
+    if not len(known) or mostly_undefined or units < FEWEST_CLUSTERS:
         return math.nan, math.nan
     low, high = np.quantile(known, interval_levels(units)).tolist()
     return low, high
@@ -172,7 +203,10 @@ def interval_levels(units: int) -> tuple[float, float]:
 
     if units < 2:
         return 0.0, 1.0
-    lower = float(ndtr(stdtrit(units - 1, (1 - CONFIDENCE) / 2) * math.sqrt(units / (units - 1))))
+    # the lower quantile, which is below 0: -t of the formula
+    t = stdtrit(units - 1, (1 - CONFIDENCE) / 2)
+    widened = t * math.sqrt(units / (units - 1))
+    lower = float(ndtr(widened))
     return lower, 1 - lower
 
 
@@ -215,31 +249,42 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
     if values.ndim != 1 or values.shape != cluster.shape:
         raise ValueError(f"one cluster per value is needed, not shapes {values.shape} and {cluster.shape}")
     defined = ~np.isnan(values)
+    known = values[defined]
     cluster = codes(cluster[defined])
-    sums = np.bincount(cluster, values[defined])
+    sums = np.bincount(cluster, known)
     sizes = np.bincount(cluster)
+    n = len(known)
+    clusters = len(sizes)
+    mean = float(known.mean()) if n else math.nan
     low = math.nan
     high = math.nan
-    clusters = len(sizes)
-    mean = float(values[defined].mean()) if defined.any() else float("nan")
     if FEWEST_CLUSTERS <= clusters < BOOTSTRAPPED:
-        # The error of a ratio of sums: of all values, and of how many there are in each cluster.
+        # The standard error of a ratio of sums over clusters (of their values, and of how many there are), from what
+        # each cluster departs from it.
         left = sums - mean * sizes
-        # the standard error of a ratio of sums over clusters, from what each cluster departs from it
-        error = math.sqrt(clusters / (clusters - 1) * float(left @ left)) / int(sizes.sum())
-        reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * error
+        squares = clusters / (clusters - 1) * float(left @ left)
+        error = math.sqrt(squares) / n
+        t = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2))
+        reach = t * error
         low = mean - reach
         high = mean + reach
     elif clusters >= BOOTSTRAPPED:
-        samples = resampled_sums(lambda of: of[:, 0] / of[:, 1], np.stack([sums, sizes], axis=1), resamples, seed)
+        terms: Floats = np.stack([sums, sizes], axis=1)
+        samples = resampled_sums(_mean_of_sums, terms, resamples, seed)
         low, high = interval(samples, clusters)
     means = sums / sizes if clusters else sums
-    # the sign test: a mean within rounding of 0 is no toss
+    # The sign test: a cluster whose mean is 0 but for rounding is no toss.
     positive = int((means > TIE).sum())
-    # A cluster whose mean is 0 but for rounding is no toss.
     tosses = int((np.abs(means) > TIE).sum())
-    p = float(binomtest(positive, tosses, alternative="greater").pvalue) if tosses else math.nan
-    return ClusterMean(mean, low, high, p, positive, int(defined.sum()), clusters)
+    p = math.nan
+    if tosses:
+        p = float(binomtest(positive, tosses, alternative="greater").pvalue)
+    return ClusterMean(mean=mean, low=low, high=high, p=p, positive=positive, n=n, clusters=clusters)
+
+
+def _mean_of_sums(sums: Floats) -> Floats:
+    """float64[R] means of float64[R, 2] sums of values and how many they are of."""
+    return sums[:, 0] / sums[:, 1]
 
 
 def interval_kind(clusters: int) -> str:
@@ -272,7 +317,8 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
     else:
         for part in ranges(times.shape[1], fitting(CACHED_CELLS, len(times))):
             correlations[known, part] = _spearman(columns, human, times[:, part])
-    correlations[:, times.sum(axis=0) < FEWEST] = np.nan
+    too_few = times.sum(axis=0) < FEWEST
+    correlations[:, too_few] = np.nan
     return np.asarray(np.clip(correlations, -1.0, 1.0))
 
 
@@ -286,8 +332,11 @@ def resampled_correlations(
     count = number_of(cluster)
     if count < FEWEST_CLUSTERS or resamples < 1:
         return np.empty((columns.shape[1], 0))
-    times = (drawn[cluster] for drawn in seeded_draws(count, resamples, seed, len(human)))
-    return np.concatenate([weighted_correlations(kind, columns, human, weights) for weights in times], axis=1)
+    correlations = []
+    for drawn in seeded_draws(count, resamples, seed, len(human)):
+        times = drawn[cluster]
+        correlations.append(weighted_correlations(kind, columns, human, times))
+    return np.concatenate(correlations, axis=1)
 
 
 def pair_columns(x: Floats, human: Floats) -> Floats:
@@ -301,18 +350,17 @@ def pearson_of_sums(sums: Floats) -> Floats:
     For pairs that were centred before, so that few resamples lose digits. Those are to be computed from their pairs.
     """
     with np.errstate(all="ignore"):
-        mean = sums[..., 1:] / sums[..., :1]
-        of_x = mean[..., 2] - mean[..., 0] ** 2
-        of_human = mean[..., 3] - mean[..., 1] ** 2
-        product = of_x * of_human
-        r = (mean[..., 4] - mean[..., 0] * mean[..., 1]) / np.sqrt(product)
+        moments = sums[..., 1:] / sums[..., :1]
+        x, human, squared_x, squared_human, x_human = np.moveaxis(moments, -1, 0)
+        variance_x = squared_x - x**2
+        variance_human = squared_human - human**2
+        product = variance_x * variance_human
+        covariance = x_human - x * human
+        r = covariance / np.sqrt(product)
     # Where little is left of a second moment, what is left is rounding.
-    kept = (
-        (of_x > LEAST_VARIANCE * mean[..., 2])
-        & (of_human > LEAST_VARIANCE * mean[..., 3])
-        & (product > 0)
-        & (product < np.inf)
-    )
+    kept = variance_x > LEAST_VARIANCE * squared_x
+    kept &= variance_human > LEAST_VARIANCE * squared_human
+    kept &= (product > 0) & (product < np.inf)
     return np.where(kept, np.clip(r, -1.0, 1.0), np.nan)
 
 
@@ -328,25 +376,32 @@ def pearson_two_pass(x: Floats, y: Floats, times: Floats) -> Floats:
         least = np.where(drawn, values, np.inf).min(axis=0, initial=np.inf)
         most = np.where(drawn, values, -np.inf).max(axis=0, initial=-np.inf)
         varies &= most > least
-        centred = np.where(drawn, values - (times * values).sum(axis=0) / total, 0.0)
+        mean = (times * values).sum(axis=0) / total
+        centred = np.where(drawn, values - mean, 0.0)
+        # scaled, so that tiny or huge numbers keep their squares
         size = np.abs(centred).max(axis=0, initial=0.0)
-        left.append(centred / np.where(size > 0, size, 1.0))  # so that tiny or huge numbers keep their squares
+        scale = np.where(size > 0, size, 1.0)
+        left.append(centred / scale)
+    products = np.einsum("mr,mr,mr->r", times, *left)
     squares = [np.einsum("mr,mr,mr->r", times, values, values) for values in left]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.einsum("mr,mr,mr->r", times, *left) / np.sqrt(squares[0] * squares[1])
-    return np.where(varies, np.clip(ratio, -1.0, 1.0), np.nan)
+    r = ratio(products, np.sqrt(squares[0] * squares[1]))
+    return np.where(varies, np.clip(r, -1.0, 1.0), np.nan)
 
 
 def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
     correlations = np.full((columns.shape[1], times.shape[1]), np.nan)
-    varying = np.flatnonzero((columns != columns[0]).any(axis=0))
+    differs = columns != columns[0]
+    varying = np.flatnonzero(differs.any(axis=0))
     if (human == human[0]).all():
         return correlations
-    other = unit(human)
-    for column in varying:  # a product for each: the same digits whatever is computed beside it
-        pairs = pair_columns(unit(columns[:, column]), other)
-        for part in ranges(times.shape[1], max(fitting(CACHED_CELLS, len(times)), TOGETHER)):
-            correlations[column, part] = pearson_of_sums(times[:, part].T @ pairs)
+    human_unit = unit(human)
+    together = max(fitting(CACHED_CELLS, len(times)), TOGETHER)
+    # a product for each column: the same digits whatever is computed beside it
+    for column in varying:
+        pairs = pair_columns(unit(columns[:, column]), human_unit)
+        for part in ranges(times.shape[1], together):
+            sums = times[:, part].T @ pairs
+            correlations[column, part] = pearson_of_sums(sums)
         # where sums lost digits: anew from the pairs, and the undefined stay so
         again = np.flatnonzero(np.isnan(correlations[column]))
         for part in ranges(len(again), fitting(CELLS, len(human))):
@@ -361,20 +416,24 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
 def _spearman(columns: Floats, human: Floats, times: Floats) -> Floats:
     """Ranks less their mean are halves of whole numbers: their products sum exactly, to 0 for a constant side."""
     size = times.sum(axis=0)
-    right, squares = _ranks(human, times, size)
-    right *= times
-    of_columns = []
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for column in columns.T:
-            left, own_squares = _ranks(column, times, size)
-            of_columns.append(np.einsum("mr,mr->r", left, right) / np.sqrt(own_squares) / np.sqrt(squares))
-    return np.array(of_columns)
+    human_ranks, human_squares = _ranks(human, times, size)
+    human_ranks *= times
+    correlations = []
+    for column in columns.T:
+        ranks, squares = _ranks(column, times, size)
+        products = np.einsum("mr,mr->r", ranks, human_ranks)
+        by_rank = ratio(products, np.sqrt(squares))
+        correlations.append(ratio(by_rank, np.sqrt(human_squares)))
+    return np.array(correlations)
 
 
 def _ranks(values: Floats, times: Floats, size: Floats) -> tuple[Floats, Floats]:
     """float64[M, R] average ranks less their mean, and float64[R] their sums of squares."""
     order = np.argsort(values)
-    last = np.flatnonzero(np.append(values[order][1:] != values[order][:-1], True))  # of each distinct value
+    ordered = values[order]
+    # the last place of each distinct value
+    is_last = np.append(ordered[1:] != ordered[:-1], True)
+    last = np.flatnonzero(is_last)
     group = np.empty(len(values), dtype=np.int64)
     group[order] = np.searchsorted(last, np.arange(len(values)))
     tied = times[order]
@@ -382,6 +441,7 @@ def _ranks(values: Floats, times: Floats, size: Floats) -> tuple[Floats, Floats]
     if len(last) < len(values):
         ranks = ranks[last]
         tied = np.diff(ranks, axis=0, prepend=0)
+    # from the last place of those that tie to the middle of their places, and less the mean of all ranks
     ranks -= tied / 2
     ranks -= size / 2
     return ranks[group], np.einsum("gr,gr,gr->r", ranks, ranks, tied)

@@ -8,6 +8,7 @@ error, 0 for a minor one. Spans without extent have no characters, and count in 
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,9 @@ from numpy.typing import ArrayLike
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.resampling import codes, interval, resampled_sums, sums_by
 
-Credits = tuple[float, float]
+Credits = tuple[float, float]  # of predicted and of true spans
+# by the true spans that are used, of those that are still needed
+Matchings = dict[frozenset[int], list[Credits]]
 PARTIAL_CREDIT = 0.5  # of a character with an error of another severity (WMT25, task 2)
 MOST_MATCHINGS = 4096  # of a text that are kept; a rater's spans seldom overlap, and most texts have one or two
 
@@ -30,7 +33,9 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
     of_gold = _covered(length, gold)
     both = np.minimum(of_predicted, of_gold)
     # What is left on both sides has another severity there, else it would be in `both`.
-    left = np.minimum((of_predicted - both).sum(axis=0), (of_gold - both).sum(axis=0))
+    left_of_predicted = (of_predicted - both).sum(axis=0)
+    left_of_gold = (of_gold - both).sum(axis=0)
+    left = np.minimum(left_of_predicted, left_of_gold)
     credit = both.sum() + partial_credit * left.sum()
     return np.array([credit, of_predicted.sum(), credit, of_gold.sum()])
 
@@ -39,9 +44,11 @@ def _covered(length: int, spans: Ints) -> Floats:
     """float64[2, length] how many minor and major spans cover each character."""
     # +1 where a span starts and -1 behind its end: the running sum counts the spans that are open
     changes = np.zeros((2, length + 1))
-    np.add.at(changes, (spans[:, 2], spans[:, 0]), 1.0)
-    np.add.at(changes, (spans[:, 2], spans[:, 1]), -1.0)
-    return np.asarray(np.cumsum(changes, axis=1)[:, :length])
+    start, end, severity = spans.T
+    np.add.at(changes, (severity, start), 1.0)
+    np.add.at(changes, (severity, end), -1.0)
+    open_spans = np.cumsum(changes, axis=1)
+    return open_spans[:, :length]
 
 
 def span_sums(predicted: Ints, gold: Ints) -> Floats:
@@ -59,8 +66,8 @@ def span_sums(predicted: Ints, gold: Ints) -> Floats:
     overlap = np.maximum(ends - starts, 0).astype(np.float64)
     of_predicted = overlap / np.diff(predicted[:, :2])
     of_gold = overlap / np.diff(gold[:, :2]).T
-    credits = _best_matching(of_predicted, of_gold)
-    return np.array([credits[0], len(predicted), credits[1], len(gold)])
+    predicted_credit, gold_credit = _best_matching(of_predicted, of_gold)
+    return np.array([predicted_credit, len(predicted), gold_credit, len(gold)])
 
 
 def _best_matching(of_predicted: Floats, of_gold: Floats) -> Credits:
@@ -70,44 +77,58 @@ def _best_matching(of_predicted: Floats, of_gold: Floats) -> Credits:
     follow, one that is behind another in both credits cannot win.
     """
     m, n = of_predicted.shape
-    matchings: dict[frozenset[int], list[Credits]] = {frozenset(): [(0.0, 0.0)]}
+    matchings: Matchings = {frozenset(): [(0.0, 0.0)]}
     for row in range(m):
-        extended: dict[frozenset[int], list[Credits]] = {}
+        extended: Matchings = {}
         # true spans that a later predicted span overlaps: whether another one is taken makes no difference any more
-        needed = frozenset(np.flatnonzero((of_predicted[row + 1 :] > 0).any(axis=0)).tolist())
+        overlapped_later = (of_predicted[row + 1 :] > 0).any(axis=0)
+        needed = frozenset(np.flatnonzero(overlapped_later).tolist())
         partners = np.flatnonzero(of_predicted[row]).tolist()
         for used, credits in matchings.items():
+            # the predicted span may stay without a partner
             extended.setdefault(used & needed, []).extend(credits)
             for column in partners:
-                if column not in used:
-                    pair = (float(of_predicted[row, column]), float(of_gold[row, column]))
-                    matched = [(first + pair[0], second + pair[1]) for first, second in credits]
-                    extended.setdefault((used | {column}) & needed, []).extend(matched)
-        matchings = _kept({used: _undominated(credits) for used, credits in extended.items()}, m, n)
+                if column in used:
+                    continue
+                gained_predicted = float(of_predicted[row, column])
+                gained_gold = float(of_gold[row, column])
+                matched = [(predicted + gained_predicted, gold + gained_gold) for predicted, gold in credits]
+                now_used = (used | {column}) & needed
+                extended.setdefault(now_used, []).extend(matched)
+        undominated = {used: _undominated(credits) for used, credits in extended.items()}
+        matchings = _kept(undominated, m, n)
     complete = itertools.chain.from_iterable(matchings.values())
     return max(complete, key=lambda credits: _worth(credits, m, n))
 
 
 def _undominated(credits: list[Credits]) -> list[Credits]:
-    # From the highest first credit down, each one must be higher in the second.
+    """The credits that no other one equals or exceeds on both sides."""
     kept: list[Credits] = []
     # From the highest credit of predicted spans on, only a higher credit of true spans than any so far can win.
+    most = -math.inf
     for candidate in sorted(credits, reverse=True):
-        if not kept or candidate[1] > kept[-1][1]:
+        of_gold = candidate[1]
+        if of_gold > most:
             kept.append(candidate)
+            most = of_gold
     return kept
 
 
-def _kept(matchings: dict[frozenset[int], list[Credits]], m: int, n: int) -> dict[frozenset[int], list[Credits]]:
+def _kept(matchings: Matchings, m: int, n: int) -> Matchings:
     """The matchings; those of the highest F1 so far where there are too many."""
     if sum(map(len, matchings.values())) <= MOST_MATCHINGS:
         return matchings
     ranked: list[tuple[Credits, frozenset[int]]] = []
-    for used, of_used in matchings.items():
-        ranked += [(credits, used) for credits in of_used]
-    # by the true spans as well, so that the order of a dictionary of sets decides nothing
-    ranked.sort(key=lambda pair: (_worth(pair[0], m, n), sorted(pair[1])), reverse=True)
-    kept: dict[frozenset[int], list[Credits]] = {}
+    for used, credits_of_used in matchings.items():
+        ranked += [(credits, used) for credits in credits_of_used]
+
+    def by_worth(matching: tuple[Credits, frozenset[int]]) -> tuple[tuple[float, float, float], list[int]]:
+        credits, used = matching
+        # by the true spans as well, so that the order of a dictionary of sets decides nothing
+        return _worth(credits, m, n), sorted(used)
+
+    ranked.sort(key=by_worth, reverse=True)
+    kept: Matchings = {}
     for credits, used in ranked[:MOST_MATCHINGS]:
         kept.setdefault(used, []).append(credits)
     return kept
@@ -118,7 +139,9 @@ def _worth(credits: Credits, m: int, n: int) -> tuple[float, float, float]:
     precision = credits[0] / max(m, 1)
     recall = credits[1] / max(n, 1)
     both = precision + recall
-    f1 = 2 * precision * recall / both if both else 0.0
+    f1 = 0.0
+    if both > 0:
+        f1 = 2 * precision * recall / both
     return round(f1, 12), round(both, 12), round(precision, 12)
 
 
@@ -128,13 +151,16 @@ def agreement(sums: Floats) -> Floats:
     Undefined (NaN): precision without predicted spans, recall without true ones, F1 without either. F1 is 0 where one
     side has spans, and no credit.
     """
+    credit_predicted, n_predicted, credit_gold, n_gold = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision = sums[..., 0] / sums[..., 1]
-        recall = sums[..., 2] / sums[..., 3]
+        precision = credit_predicted / n_predicted
+        recall = credit_gold / n_gold
         f1 = 2 * precision * recall / (precision + recall)
     # 0 / 0 is undefined, but spans on one side and no credit at all are an F1 of 0.
-    nothing_right = (sums[..., 1] + sums[..., 3] > 0) & ~(sums[..., 0] + sums[..., 2] > 0)
-    return np.stack([precision, recall, np.where(nothing_right, 0.0, f1)], axis=-1)
+    has_spans = n_predicted + n_gold > 0
+    has_credit = credit_predicted + credit_gold > 0
+    f1 = np.where(has_spans & ~has_credit, 0.0, f1)
+    return np.stack([precision, recall, f1], axis=-1)
 
 
 def agreement_with_interval(
@@ -146,4 +172,5 @@ def agreement_with_interval(
     """
     by_cluster = sums_by(codes(cluster), sums)
     samples = resampled_sums(agreement, by_cluster, resamples, seed)
-    return agreement(sums.sum(axis=0)), interval(samples[:, 2], len(by_cluster))
+    f1_samples = samples[:, 2]
+    return agreement(sums.sum(axis=0)), interval(f1_samples, len(by_cluster))

@@ -34,6 +34,7 @@ from bmx_grid.measures.resampling import (
     interval,
     pearson_two_pass,
     ranges,
+    ratio,
     resampled_sums,
     seeded_draws,
     sums_by,
@@ -51,8 +52,7 @@ def by_mean(scores: ArrayLike) -> Floats:
 
 def mean(sums: Floats) -> Floats:
     """float64[...] means from float64[..., 2] sums of `by_mean`; NaN of none."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(sums[..., 0] / sums[..., 1])
+    return ratio(sums[..., 0], sums[..., 1])
 
 
 def system_score(
@@ -63,8 +63,10 @@ def system_score(
     terms: float64[N, k], statistics of a corpus score or those of `by_mean`. cluster: N labels of segments that are
     drawn together. Raises ValueError for another number of labels.
     """
+    score = float(combine(terms.sum(axis=0)))
     sums = sums_by(codes(cluster), terms)
-    return float(combine(terms.sum(axis=0))), *interval(resampled_sums(combine, sums, resamples, seed), len(sums))
+    samples = resampled_sums(combine, sums, resamples, seed)
+    return score, *interval(samples, len(sums))
 
 
 def system_scores(
@@ -77,18 +79,25 @@ def system_scores(
     """
     from scipy.sparse import coo_array
 
-    values = np.column_stack([terms, np.ones(len(terms))])  # the last sum counts segments
+    # the last sum counts segments
+    values = np.column_stack([terms, np.ones(len(terms))])
     k = values.shape[1]
     # A sparse matrix from weights of clusters to sums of systems: a resample is then one product.
-    place = (systems[:, None] * k + np.arange(k)).ravel(), np.repeat(clusters, k)
-    of_clusters = coo_array((values.ravel(), place), shape=(n_systems * k, n_clusters)).tocsr()
-    if 4 * of_clusters.nnz > n_systems * k * n_clusters:  # systems of the same segments: a plain product is faster
+    rows = systems[:, None] * k + np.arange(k)
+    place = (rows.ravel(), np.repeat(clusters, k))
+    shape = (n_systems * k, n_clusters)
+    of_clusters = coo_array((values.ravel(), place), shape=shape).tocsr()
+    # systems of the same segments: a plain product is faster
+    if 4 * of_clusters.nnz > n_systems * k * n_clusters:
         of_clusters = of_clusters.toarray()
 
     def scores(weights: Floats) -> Floats:
-        sums = np.asarray((of_clusters @ weights).T.reshape(weights.shape[1], n_systems, k))
+        products = (of_clusters @ weights).T
+        sums = np.asarray(products.reshape(weights.shape[1], n_systems, k))
+        has_segments = sums[..., -1] > 0
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(sums[..., -1] > 0, combine(sums[..., :-1]), np.nan)
+            combined = combine(sums[..., :-1])
+        return np.where(has_segments, combined, np.nan)
 
     return scores
 
@@ -99,8 +108,9 @@ def system_statistic(statistic: Statistic, metric: Floats, human: Floats) -> flo
     NaN with fewer than three systems (two for the accuracy), or where one side of a correlation is constant.
     """
     fewest = 2 if statistic == "pairwise_accuracy" else FEWEST_SYSTEMS
-    of_one = weighted_statistics([statistic], metric[None], human[None], np.ones((1, len(metric))), fewest)
-    return float(of_one[statistic][0])
+    once = np.ones((1, len(metric)))
+    values = weighted_statistics([statistic], metric[None], human[None], once, fewest)
+    return float(values[statistic][0])
 
 
 def system_samples(
@@ -141,8 +151,10 @@ def weighted_statistics(
     left out; NaN with fewer than `fewest` different systems, or a constant side. The accuracy is the share of the pairs
     that metric and people order alike (Kocmi et al. 2021): a tie agrees with a tie only.
     """
-    some = ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2))
-    parts = [_statistics_of(statistics, metric[part], human[part], times[part], fewest) for part in some]
+    parts = []
+    # as many rows at a time as leave all pairs of systems in a cache
+    for some in ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2)):
+        parts.append(_statistics_of(statistics, metric[some], human[some], times[some], fewest))
     values: dict[Statistic, Floats] = {}
     for statistic in statistics:
         values[statistic] = np.concatenate([part[statistic] for part in parts])
@@ -152,8 +164,10 @@ def weighted_statistics(
 def _statistics_of(
     statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats, fewest: int
 ) -> dict[Statistic, Floats]:
+    """What `weighted_statistics` gives, of as many rows as fit into a cache."""
+    scored = np.isfinite(metric) & np.isfinite(human)
     # systems by resamples from here on: sums over systems add up long rows
-    times = np.where(np.isfinite(metric) & np.isfinite(human), times, 0.0).T.copy()
+    times = np.where(scored, times, 0.0).T.copy()
     metric = np.where(times > 0, metric.T, 0.0)
     human = np.where(times > 0, human.T, 0.0)
     first, second = np.triu_indices(len(times), 1)
@@ -162,25 +176,34 @@ def _statistics_of(
     by_human = np.sign(human[first] - human[second])
     pairs = times[first] * times[second]
     values: dict[Statistic, Floats] = {}
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for statistic in statistics:
-            if statistic == "pearson":
-                values[statistic] = pearson_two_pass(metric, human, times)
-            elif statistic == "spearman":
-                # the mean rank of the drawn list is the same for all: a rank less it is half the net number below
-                ranks = [_net_below(signs, times, first, second) for signs in (by_metric, by_human)]
-                values[statistic] = pearson_two_pass(ranks[0], ranks[1], times)
-            elif statistic == "kendall":
-                untied = [(pairs * np.abs(signs)).sum(axis=0) for signs in (by_metric, by_human)]
-                values[statistic] = (pairs * by_metric * by_human).sum(axis=0) / np.sqrt(untied[0] * untied[1])
-            elif statistic == "agreement_slope":
+    for statistic in statistics:
+        if statistic == "pearson":
+            values[statistic] = pearson_two_pass(metric, human, times)
+        elif statistic == "spearman":
+            # the mean rank of the drawn list is the same for all: a rank less it is half the net number below
+            metric_ranks = _net_below(by_metric, times, first, second)
+            human_ranks = _net_below(by_human, times, first, second)
+            values[statistic] = pearson_two_pass(metric_ranks, human_ranks, times)
+        elif statistic == "kendall":
+            # tau-b: concordant less discordant pairs, over the root of the pairs that do not tie on either side
+            net = (pairs * by_metric * by_human).sum(axis=0)
+            untied_metric = (pairs * np.abs(by_metric)).sum(axis=0)
+            untied_human = (pairs * np.abs(by_human)).sum(axis=0)
+            values[statistic] = ratio(net, np.sqrt(untied_metric * untied_human))
+        elif statistic == "agreement_slope":
+            # where all drawn systems tie by the metric the pairs that were not drawn are infinitely far apart: the
+            # slope is NaN in the end
+            with np.errstate(invalid="ignore", divide="ignore"):
                 values[statistic] = agreement_slopes(gaps, by_human, pairs)
-            else:
-                values[statistic] = (pairs * (by_metric == by_human)).sum(axis=0) / pairs.sum(axis=0)
+        else:
+            alike = (pairs * (by_metric == by_human)).sum(axis=0)
+            values[statistic] = ratio(alike, pairs.sum(axis=0))
     enough = np.count_nonzero(times, axis=0) >= fewest
     for statistic in statistics:
-        bound = np.inf if statistic == "agreement_slope" else 1.0  # a correlation is above 1 by rounding only
-        values[statistic] = np.where(enough, np.clip(values[statistic], -bound, bound), np.nan)
+        # a correlation is above 1 by rounding only; a slope has no bound
+        bound = np.inf if statistic == "agreement_slope" else 1.0
+        bounded = np.clip(values[statistic], -bound, bound)
+        values[statistic] = np.where(enough, bounded, np.nan)
     return values
 
 
@@ -195,18 +218,24 @@ def agreement_slopes(gaps: Floats, order: Floats, weights: Floats) -> Floats:
     difference, on which people are divided: it keeps the slope finite where they always agree. NaN if all gaps are 0.
     (Kocmi et al. 2024, "Navigating the Metrics Maze", ask by difference how often people agree.)
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        size = np.sqrt((weights * gaps**2).sum(axis=0) / weights.sum(axis=0))
-        apart = np.abs(gaps) / size
+    squares = (weights * gaps**2).sum(axis=0)
+    size = np.sqrt(ratio(squares, weights.sum(axis=0)))
+    apart = ratio(np.abs(gaps), size)
     agree = (1 + np.sign(gaps) * order) / 2
     low = np.full(len(size), -STEEPEST)
     high = np.full(len(size), STEEPEST)
-    for _ in range(60):  # halves the bracket of the only root: the derivative of the log likelihood falls
+    # The derivative of the log likelihood falls with the slope: each turn halves the bracket of its only root.
+    for _ in range(60):
         slope = (low + high) / 2
-        more = (weights * apart * (agree - expit(slope * apart))).sum(axis=0) + 0.5 - expit(slope) > 0
+        expected = expit(slope * apart)
+        of_pairs = weights * apart * (agree - expected)
+        # the pair on which people are divided: half an agreement at a distance of 1
+        derivative = of_pairs.sum(axis=0) + 0.5 - expit(slope)
+        more = derivative > 0
         low = np.where(more, slope, low)
         high = np.where(more, high, slope)
-    return np.where(size > 0, (low + high) / 2 / size, np.nan)
+    slope = (low + high) / 2
+    return np.where(size > 0, ratio(slope, size), np.nan)
 
 
 def expit(values: Floats) -> Floats:
@@ -216,10 +245,12 @@ def expit(values: Floats) -> Floats:
 
 def _net_below(signs: Floats, times: Floats, first: Ints, second: Ints) -> Floats:
     """float64[S, B] drawn systems below each less those above; signs: float64[P, B] of the pairs first - second."""
-    of_pairs = np.arange(len(times))[:, None]
+    systems = np.arange(len(times))[:, None]
     # Products with 0 and 1 add up the pairs of each system, of all resamples at once.
-    net: Floats = (of_pairs == first).astype(np.float64) @ (signs * times[second])
-    net -= (of_pairs == second).astype(np.float64) @ (signs * times[first])
+    is_first = (systems == first).astype(np.float64)
+    is_second = (systems == second).astype(np.float64)
+    net: Floats = is_first @ (signs * times[second])
+    net -= is_second @ (signs * times[first])
     return net
 
 
@@ -241,8 +272,11 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
         raise ValueError(f"scores of shape {scores.shape} and resamples of shape {samples.shape}")
     known = np.flatnonzero(np.isfinite(scores))
     table = np.zeros((4, len(scores)), dtype=np.int64)
-    table[0, known] = 1 + (scores[known][:, None] < scores[known]).sum(axis=1)
-    drawn = samples[:, known][np.isfinite(samples[:, known]).all(axis=1)]
+    ranked = scores[known]
+    is_lower = ranked[:, None] < ranked
+    table[0, known] = 1 + is_lower.sum(axis=1)
+    drawn = samples[:, known]
+    drawn = drawn[np.isfinite(drawn).all(axis=1)]
     if not len(drawn) or not len(known):
         return table
     # Of systems that are equal in a resample the lower end counts the best rank that they share, the upper the worst.
@@ -250,7 +284,8 @@ def rank_ranges(scores: Floats, samples: Floats) -> Ints:
     worst = rankdata(-drawn, "max", axis=1).astype(np.int64)
     left_out = int(TAIL * len(drawn))
     low = np.sort(best, axis=0)[left_out]
-    high = np.sort(worst, axis=0)[len(drawn) - 1 - left_out]
+    last_kept = len(drawn) - 1 - left_out
+    high = np.sort(worst, axis=0)[last_kept]
     table[1:, known] = low, high, _clusters(low, high)
     return table
 
@@ -268,13 +303,18 @@ def ranges_by_wins(scores: Floats) -> Ints:
     """
     from scipy.stats import wilcoxon
 
-    shared = scores[np.isfinite(scores).sum(axis=1) > 1]
+    scored_systems = np.isfinite(scores).sum(axis=1)
+    shared = scores[scored_systems > 1]
     known = np.flatnonzero(np.isfinite(shared).any(axis=0))
     table = np.zeros((5, scores.shape[1]), dtype=np.int64)
     for winner, loser in itertools.permutations(known.tolist(), 2):
         gaps = shared[:, winner] - shared[:, loser]
-        gaps = gaps[np.isfinite(gaps) & (np.abs(gaps) > TIE)]  # ties say nothing, as Wilcoxon left them out
-        if len(gaps) and wilcoxon(gaps, alternative="greater").pvalue < LEVEL:
+        # ties say nothing, as Wilcoxon left them out
+        gaps = gaps[np.isfinite(gaps) & (np.abs(gaps) > TIE)]
+        if not len(gaps):
+            continue
+        p = wilcoxon(gaps, alternative="greater").pvalue
+        if p < LEVEL:
             table[0, winner] += 1
             table[1, loser] += 1
     if len(known):
@@ -294,15 +334,19 @@ def outliers(scores: Floats) -> Flags:
     if len(known) < FEWEST_SYSTEMS:
         return np.zeros(len(scores), dtype=np.bool_)
     median = np.median(known)
-    deviation = 1.483 * float(np.median(np.abs(known - median)))
-    return np.asarray((np.abs(scores - median) > OUTLYING * deviation) & (deviation > 0))
+    # 1.483 makes it the standard deviation of normal scores
+    absolute = np.abs(known - median)
+    deviation = 1.483 * float(np.median(absolute))
+    far = np.abs(scores - median) > OUTLYING * deviation
+    return np.asarray(far & (deviation > 0))
 
 
 def _clusters(low: Ints, high: Ints) -> Ints:
     """The number of each system's cluster: a new one begins where no range so far reaches the next best rank."""
     order = np.lexsort((high, low))
     reached = np.maximum.accumulate(high[order])
-    begins = np.append(True, low[order][1:] > reached[:-1])
+    starts = low[order]
+    begins = np.append(True, starts[1:] > reached[:-1])
     number = np.empty(len(low), dtype=np.int64)
     number[order] = np.cumsum(begins)
     return number

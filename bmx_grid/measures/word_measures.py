@@ -24,7 +24,8 @@ Where the paper is ambiguous:
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import math
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +33,17 @@ from numpy.typing import ArrayLike
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged, sums_by_text
 from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.resampling import Combine, codes, dealt, interval, number_of, resampled_sums, sums_by
+from bmx_grid.measures.resampling import (
+    Combine,
+    codes,
+    dealt,
+    interval,
+    labels_of_rows,
+    number_of,
+    ratio,
+    resampled_sums,
+    sums_by,
+)
 from bmx_grid.measures.span_agreement import agreement
 from bmx_grid.measures.systems import by_mean, mean
 
@@ -81,30 +92,40 @@ def statistics(gold: Labels, predicted: Labels) -> Floats:
     for bad in (False, True):
         in_gold = gold.bad == bad
         in_predicted = predicted.bad == bad
-        columns += [sums_by_text(words, row, count) for words in (in_gold & in_predicted, in_predicted, in_gold)]
+        columns.append(sums_by_text(in_gold & in_predicted, row, count))
+        columns.append(sums_by_text(in_predicted, row, count))
+        columns.append(sums_by_text(in_gold, row, count))
         for span, label, text in spans:
-            share = np.bincount(span, agrees, len(text)) / np.bincount(span, minlength=len(text))  # that agrees
+            agreeing = np.bincount(span, agrees, len(text))
+            share = agreeing / np.bincount(span, minlength=len(text))
             of_label = label == bad
-            columns.append(sums_by_text(np.where(of_label, share, 0.0), text, count))
+            credit = np.where(of_label, share, 0.0)
+            columns.append(sums_by_text(credit, text, count))
             columns.append(sums_by_text(of_label, text, count))
     # of the true labelling, OK and BAD: the third column of either label
     words = np.stack([columns[2], columns[PER_LABEL + 2]])
+    matched = _matched(of_gold, of_predicted, agrees, count)
+    # n / (2 k) for each matched word, divided by n: 0 where the label has no words
+    shares = matched / np.maximum(2 * words, 1)
+    sequences = shares.sum(axis=0)
     numbers = np.stack([np.bincount(text, minlength=count) for _, _, text in spans])
-    sequences = (_matched(of_gold, of_predicted, agrees, count) / np.maximum(2 * words, 1)).sum(axis=0)
-    columns += [
-        sequences * (numbers.min(axis=0) / np.maximum(numbers.max(axis=0), 1)),
-        (words > 0).sum(axis=0) / 2,
-        (gold.lengths > 0).astype(np.float64),
-        gold.lengths.astype(np.float64),
-    ]
+    fewer = numbers.min(axis=0)
+    more = np.maximum(numbers.max(axis=0), 1)
+    columns.append(sequences * (fewer / more))
+    columns.append((words > 0).sum(axis=0) / 2)
+    columns.append((gold.lengths > 0).astype(np.float64))
+    columns.append(gold.lengths.astype(np.float64))
     return np.stack(columns, axis=1)
 
 
 def _spans(labels: Labels, row: Ints) -> Spans:
     """int64[total] the span of each word of N texts; bool[G] the label of each span, and int64[G] its text."""
-    new = (labels.bad[1:] != labels.bad[:-1]) | (row[1:] != row[:-1])
-    begins = np.append(True, new)[: len(row)]
-    return np.cumsum(begins) - 1, labels.bad[begins], row[begins]
+    new_label = labels.bad[1:] != labels.bad[:-1]
+    new_text = np.diff(row) > 0
+    # cut, as without words there is no first one
+    begins = np.append(True, new_label | new_text)[: len(row)]
+    span = np.cumsum(begins) - 1
+    return span, labels.bad[begins], row[begins]
 
 
 def _matched(of_gold: Spans, of_predicted: Spans, agrees: Flags, count: int) -> Floats:
@@ -114,18 +135,24 @@ def _matched(of_gold: Spans, of_predicted: Spans, agrees: Flags, count: int) -> 
     the arg-max of the WMT15 scorer takes them.
     """
     gold, label, text = of_gold
-    predicted = of_predicted[0]
+    predicted, _, _ = of_predicted
     # a pair of spans as one number, so that its words are counted by sorting
     width = int(predicted.max(initial=0)) + 1
-    pairs, shared = np.unique(gold[agrees] * width + predicted[agrees], return_counts=True)
+    pair_of_word = gold[agrees] * width + predicted[agrees]
+    pairs, shared = np.unique(pair_of_word, return_counts=True)
     order = np.lexsort((pairs, -shared))
-    used = (np.zeros(len(text), np.bool_), np.zeros(width, np.bool_))
+    used_gold = np.zeros(len(text), np.bool_)
+    used_predicted = np.zeros(width, np.bool_)
     words = np.zeros((2, count))
-    for pair, size in zip(pairs[order].tolist(), shared[order].tolist(), strict=True):
+    pairs = pairs[order]
+    shared = shared[order]
+    for pair, size in zip(pairs.tolist(), shared.tolist(), strict=True):
         left, right = divmod(pair, width)
-        if not used[0][left] and not used[1][right]:
-            used[0][left] = used[1][right] = True
-            words[int(label[left]), text[left]] += size
+        if used_gold[left] or used_predicted[right]:
+            continue
+        used_gold[left] = True
+        used_predicted[right] = True
+        words[int(label[left]), text[left]] += size
     return words
 
 
@@ -140,36 +167,51 @@ def measures(sums: Floats) -> Floats:
     f1_bad = _f1(bad)
     phrase_ok = _phrase_f1(ok)
     phrase_bad = _phrase_f1(bad)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        seqcor = sums[..., -4] / sums[..., -2]
-        highest = sums[..., -3] / sums[..., -2]
+    seqcor_sum, highest_sum, texts, _ = np.moveaxis(sums[..., 2 * PER_LABEL :], -1, 0)
+    seqcor = ratio(seqcor_sum, texts)
+    highest = ratio(highest_sum, texts)
     of_words = (f1_ok, f1_bad, f1_ok * f1_bad, _mcc(ok, bad))
     of_phrases = (phrase_ok, phrase_bad, phrase_ok * phrase_bad)
     return np.stack([*of_words, *of_phrases, seqcor, highest], axis=-1)
 
 
 def _f1(label: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(2 * label[..., 0] / (label[..., 1] + label[..., 2]))
+    """F1 of a label, from its words in both labellings, in the predicted one and in the true one."""
+    common, predicted, true = np.moveaxis(label[..., :3], -1, 0)
+    # 2 P R / (P + R), written without P and R, which are 0 / 0 where one side has no word of the label
+    return ratio(2 * common, predicted + true)
 
 
 def _phrase_f1(label: Floats) -> Floats:
     # credits and numbers of predicted and true spans, as of error spans in a text
-    return np.asarray(agreement(label[..., 3:])[..., 2])
+    precision_recall_f1 = agreement(label[..., 3:])
+    return np.asarray(precision_recall_f1[..., 2])
 
 
 def _mcc(ok: Floats, bad: Floats) -> Floats:
-    true_ok = ok[..., 0]
-    true_bad = bad[..., 0]
-    missed = bad[..., 2] - true_bad
-    false_alarms = bad[..., 1] - true_bad
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # The root of each factor: the product of four counts of a large corpus would lose digits.
-        spread = np.sqrt(bad[..., 1]) * np.sqrt(bad[..., 2]) * np.sqrt(ok[..., 1]) * np.sqrt(ok[..., 2])
-        return np.asarray((true_bad * true_ok - false_alarms * missed) / spread)
+    """(TP TN - FP FN) / sqrt(predicted BAD x true BAD x predicted OK x true OK), from the words of both labels."""
+    common_ok, predicted_ok, true_ok = np.moveaxis(ok[..., :3], -1, 0)
+    common_bad, predicted_bad, true_bad = np.moveaxis(bad[..., :3], -1, 0)
+    missed = true_bad - common_bad
+    false_alarms = predicted_bad - common_bad
+    difference = common_bad * common_ok - false_alarms * missed
+    # The root of each factor: the product of four counts of a large corpus would lose digits.
+    of_bad = np.sqrt(predicted_bad) * np.sqrt(true_bad)
+    spread = of_bad * np.sqrt(predicted_ok) * np.sqrt(true_ok)
+    return ratio(difference, spread)
 
 
-WordMeasure = tuple[float, float, float, int, int]  # value, the ends of its interval, texts that count, others
+class WordMeasure(NamedTuple):
+    """A measure on all texts that count.
+
+    low, high: its interval, of the bootstrap; n_segments: texts that count; n_left_out: texts without a value.
+    """
+
+    value: float
+    low: float
+    high: float
+    n_segments: int
+    n_left_out: int
 
 
 def mean_over_segments(
@@ -177,17 +219,18 @@ def mean_over_segments(
 ) -> WordMeasure:
     """The mean of float64[N] values of N texts, NaN being left out: AUC, average precision and recall at top K.
 
-    Returns value, low, high, n_segments, n_left_out: on all texts; of the bootstrap, NaN with fewer than 3 clusters or
-    where most resamples have no value; texts that count; texts without a value.
+    Its interval is NaN with fewer than 3 clusters or where most resamples have no value.
 
     cluster: N labels of texts that are not independent of each other; each text is its own without. The interval is
     that of `resampling.interval` over whole clusters drawn with replacement.
     Raises ValueError for arrays of different lengths.
     """
 
-    terms = by_mean(values)
-    used = ~np.isnan(values)
-    return _measures(lambda sums: mean(sums)[..., None], terms, used, cluster, resamples, seed)[0]
+    def as_column(sums: Floats) -> Floats:
+        return mean(sums)[..., None]
+
+    [measure] = _measures(as_column, by_mean(values), ~np.isnan(values), cluster, resamples, seed)
+    return measure
 
 
 def label_measures(
@@ -197,8 +240,9 @@ def label_measures(
 
     Texts without words are left out.
     """
-    of_each = _measures(measures, statistics, statistics[:, -2] > 0, cluster, resamples, seed)
-    return dict(zip(MEASURES, of_each, strict=True))
+    has_words = statistics[:, -2] > 0
+    values = _measures(measures, statistics, has_words, cluster, resamples, seed)
+    return dict(zip(MEASURES, values, strict=True))
 
 
 def _measures(
@@ -210,16 +254,18 @@ def _measures(
     seed: int,
 ) -> list[WordMeasure]:
     """The m measures that `compute` makes of sums over texts, float64[..., k] -> float64[..., m]."""
-    labels = np.arange(len(terms)) if cluster is None else np.asarray(cluster)
+    labels = labels_of_rows(cluster, len(terms))
     if len(labels) != len(terms):
         raise ValueError(f"{len(labels)} clusters but {len(terms)} texts")
     sums = sums_by(codes(labels[used]), terms[used])
-    n = int(used.sum())
+    values = compute(sums.sum(axis=0))
     samples = resampled_sums(compute, sums, resamples, seed)
-    return [
-        (float(value), *interval(column, len(sums)), n, len(terms) - n)
-        for value, column in zip(compute(sums.sum(axis=0)), samples.T, strict=True)
-    ]
+    n = int(used.sum())
+    rows = []
+    for value, resampled in zip(values, samples.T, strict=True):
+        low, high = interval(resampled, len(sums))
+        rows.append(WordMeasure(float(value), low, high, n_segments=n, n_left_out=len(terms) - n))
+    return rows
 
 
 def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> dict[str, Floats]:
@@ -246,8 +292,8 @@ def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> d
     row = gold.row_of_word()
     count = len(gold)
     bad = sums_by_text(gold.bad, row, count)
-    lost = sums_by_text(np.isnan(attributions.values), row, count) > 0
-    used = (bad > 0) & (bad < gold.lengths) & ~lost
+    has_both = (bad > 0) & (bad < gold.lengths)
+    used = has_both & ~_with_nan(attributions, row)
     kept = used[row]
     scores = np.full((3, count), np.nan)
     if kept.any():
@@ -267,34 +313,53 @@ def _ranked(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
     order = np.lexsort((attributions, row))
     rows = row[order]
     values = attributions[order]
-    first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (values[1:] != values[:-1])))
+    new_segment = np.diff(rows) > 0
+    new_value = values[1:] != values[:-1]
+    first = np.flatnonzero(np.append(True, new_segment | new_value))
+    # of each group: its segment, its words, those of them that are BAD and OK
     segment = rows[first]
-    size = np.diff(np.append(first, len(rows))).astype(np.float64)
-    wrong = np.add.reduceat(bad[order].astype(np.float64), first)
+    bounds = np.append(first, len(rows))
+    size = np.diff(bounds).astype(np.float64)
+    ordered_bad = bad[order].astype(np.float64)
+    wrong = np.add.reduceat(ordered_bad, first)
+    right = size - wrong
     words = sums_by_text(size, segment, count)
     all_bad = sums_by_text(wrong, segment, count)
+    all_ok = words - all_bad
     before = _before(size, words, segment)
     bad_before = _before(wrong, all_bad, segment)
-    ok_after = (words - all_bad)[segment] - (before - bad_before) - (size - wrong)
-    won = sums_by_text(wrong * (ok_after + (size - wrong) / 2), segment, count)
-    precision = sums_by_text(wrong * ((bad_before + wrong) / (before + size)), segment, count)
-    places = np.clip(all_bad[segment] - before, 0, size)  # of the K that fall to the group
+    # AUC: a BAD word wins over each OK word after its group, and half over each OK word of its group.
+    ok_after = all_ok[segment] - (before - bad_before) - right
+    wins = wrong * (ok_after + right / 2)
+    won = sums_by_text(wins, segment, count)
+    # average precision: what is reached at the end of each group, for each BAD word that it adds
+    reached = (bad_before + wrong) / (before + size)
+    precision = sums_by_text(wrong * reached, segment, count)
+    # how many of the K places fall to the group
+    places = np.clip(all_bad[segment] - before, 0, size)
     hit = sums_by_text(wrong * places / size, segment, count)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.stack([won / (all_bad * (words - all_bad)), precision / all_bad, hit / all_bad])
+    auc = ratio(won, all_bad * all_ok)
+    average_precision = ratio(precision, all_bad)
+    recall = ratio(hit, all_bad)
+    return np.stack([auc, average_precision, recall])
 
 
 def _before(part: Floats, total: Floats, segment: Ints) -> Floats:
     """float64[G] the sum over the earlier groups of its segment; part: of each group; total: of each segment."""
-    return np.asarray(np.cumsum(part) - part - (np.cumsum(total) - total)[segment])
+    before_group = np.cumsum(part) - part
+    before_segment = np.cumsum(total) - total
+    return before_group - before_segment[segment]
 
 
 def _argsorted(gold: Labels, attributions: Ragged, used: Flags) -> Floats:
+    """float64[N] the recall at K of the used texts in the order of Eval4NLP's script."""
     recall = np.full(len(gold), np.nan)
     for row in np.flatnonzero(used).tolist():
         bad = gold[row]
         places = int(bad.sum())
-        recall[row] = bad[np.argsort(-attributions[row])[::-1][:places]].sum() / places
+        # the script's order to the letter: which of tied words come first rests on it
+        order = np.argsort(-attributions[row])[::-1]
+        recall[row] = bad[order[:places]].sum() / places
     return recall
 
 
@@ -314,18 +379,29 @@ def best_threshold(bad: Flags, values: Floats) -> float:
     order = np.argsort(values)
     ordered = values[order]
     hits = np.cumsum(bad[order]).astype(np.float64)
-    cut = np.flatnonzero(ordered[1:] != ordered[:-1])  # the last word below each possible threshold
-    if not len(cut) or hits[-1] in (0, len(bad)):
-        return float("nan")
-    blamed = cut + 1.0
+    # the last word below each possible threshold
+    cut = np.flatnonzero(ordered[1:] != ordered[:-1])
+    if not len(cut):
+        return math.nan
     wrong = hits[-1]
     total = float(len(bad))
+    if wrong in (0.0, total):
+        return math.nan
+    blamed = cut + 1.0
     # (TP TN - FP FN) / sqrt(...) written with TP, the words blamed, the wrong words and all words.
-    mcc = (hits[cut] * total - blamed * wrong) / np.sqrt(blamed * (total - blamed)) / np.sqrt(wrong * (total - wrong))
-    best = int(np.argmax(mcc >= mcc.max() - TIE))
-    below = float(ordered[cut[best]])
-    above = float(ordered[cut[best] + 1])
-    middle = below + (above - below) / 2 if np.isfinite([below, above]).all() else below
+    difference = hits[cut] * total - blamed * wrong
+    of_predicted = np.sqrt(blamed * (total - blamed))
+    of_gold = np.sqrt(wrong * (total - wrong))
+    mcc = difference / of_predicted / of_gold
+    as_high = mcc >= mcc.max() - TIE
+    best = int(np.argmax(as_high))
+    last = cut[best]
+    below = float(ordered[last])
+    above = float(ordered[last + 1])
+    if not np.isfinite([below, above]).all():
+        return below
+    middle = below + (above - below) / 2
+    # between two neighbouring numbers there is no middle: it is rounded to one of them
     return middle if middle < above else below
 
 
@@ -334,10 +410,17 @@ def labels_at(attributions: Ragged, thresholds: Floats) -> tuple[Labels, Flags]:
 
     thresholds: float64[N], NaN for a text that has none. One with a NaN attribution has no labels either: all are OK.
     """
-    row = np.repeat(np.arange(len(attributions)), attributions.lengths)
-    lost = np.bincount(row, np.isnan(attributions.values), minlength=len(attributions)) > 0
-    labelled = ~np.isnan(thresholds) & ~lost
-    return Labels((attributions.values <= thresholds[row]) & labelled[row], attributions.offsets), labelled
+    count = len(attributions)
+    row = np.repeat(np.arange(count), attributions.lengths)
+    labelled = ~np.isnan(thresholds) & ~_with_nan(attributions, row)
+    bad = attributions.values <= thresholds[row]
+    return Labels(bad & labelled[row], attributions.offsets), labelled
+
+
+def _with_nan(attributions: Ragged, row: Ints) -> Flags:
+    """bool[N] the texts that have a NaN attribution; row: int64[total] the text of each word."""
+    missing = sums_by_text(np.isnan(attributions.values), row, len(attributions))
+    return missing > 0
 
 
 def cross_fitted_labels(
@@ -356,6 +439,9 @@ def cross_fitted_labels(
     if len(group) != len(gold):
         raise ValueError(f"{len(group)} clusters but {len(gold)} texts")
     fold = dealt(group, folds, np.random.default_rng([seed, FOLDS_STREAM]))
-    others = [fold[gold.row_of_word()] != number for number in range(number_of(fold))]
-    best = np.array([best_threshold(gold.bad[words], attributions.values[words]) for words in others])
-    return labels_at(attributions, best[fold] if len(best) else np.empty(0))
+    fold_of_word = fold[gold.row_of_word()]
+    best = np.empty(number_of(fold))
+    for number in range(len(best)):
+        others = fold_of_word != number
+        best[number] = best_threshold(gold.bad[others], attributions.values[others])
+    return labels_at(attributions, best[fold])
