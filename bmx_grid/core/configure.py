@@ -25,11 +25,11 @@ from bmx_grid.core.errors import ComponentError, ConfigError, component_errors, 
 from bmx_grid.core.identity import IDENTITY, Component
 from bmx_grid.core.storage import Place, check_name, place
 
-_HERE = Path(__file__).resolve().parents[1]
-CONFIGS = next(
-    (path for path in (_HERE / "configs", _HERE.parent / "configs") if (path / "config.yaml").is_file()),
-    _HERE.parent / "configs",
-)
+_PACKAGE = Path(__file__).resolve().parents[1]
+# Inside the package where it is installed, beside it in a checkout.
+CONFIGS = _PACKAGE / "configs"
+if not (CONFIGS / "config.yaml").is_file():
+    CONFIGS = _PACKAGE.parent / "configs"
 ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
 ENTRY_POINTS = "bmx_grid.options"
 GROUPS_OF_PACKAGES = ("dataset", "explainer", "metric")  # in which installed packages may have options
@@ -49,7 +49,11 @@ def options(group: str, folder: Path | None = None) -> list[str]:
     """The names of a group's options, sorted: ours and those of installed packages, or those in a folder."""
     if folder is not None:
         return sorted(path.stem for path in (folder / group).glob("*.yaml"))
-    return sorted({*options(group, CONFIGS), *(name for of, name in installed_options() if of == group)})
+    names = set(options(group, CONFIGS))
+    for group_of_option, name in installed_options():
+        if group_of_option == group:
+            names.add(name)
+    return sorted(names)
 
 
 def installed_options() -> Mapping[tuple[str, str], Path]:
@@ -57,7 +61,9 @@ def installed_options() -> Mapping[tuple[str, str], Path]:
 
     Raises ConfigError for a name that is taken.
     """
-    return _installed_options(tuple(_allowed_packages()[1:]))
+    # Kept by the value of the environment variable, which may change in one process.
+    allowed_besides_ours = _allowed_packages()[1:]
+    return _installed_options(tuple(allowed_besides_ours))
 
 
 @functools.lru_cache(maxsize=8)
@@ -67,9 +73,10 @@ def _installed_options(allowed: tuple[str, ...]) -> Mapping[tuple[str, str], Pat
     files: dict[tuple[str, str], Path] = {}
     for package in _registered() & set(allowed):
         for group, file in _files_of_package(package):
-            if file.stem in options(group, CONFIGS) or (group, file.stem) in files:
-                raise ConfigError(f"{file}: {group}={file.stem} is taken; leave {package} out of {ALLOWED_PACKAGES}.")
-            files[group, file.stem] = file
+            name = file.stem
+            if name in options(group, CONFIGS) or (group, name) in files:
+                raise ConfigError(f"{file}: {group}={name} is taken; leave {package} out of {ALLOWED_PACKAGES}.")
+            files[group, name] = file
     return files
 
 
@@ -83,7 +90,10 @@ def _registered() -> set[str]:
 def _files_of_package(package: str) -> Iterator[tuple[str, Path]]:
     """The group and the file of each option in a package, which is not imported."""
     spec = importlib.util.find_spec(package)
-    for folder in (spec and spec.submodule_search_locations) or ():
+    # A package may be registered and not importable, or be a single module, which has no folder.
+    if spec is None or spec.submodule_search_locations is None:
+        return
+    for folder in spec.submodule_search_locations:
         for group in GROUPS_OF_PACKAGES:
             for file in sorted(Path(folder, "configs", group).glob("*.yaml")):
                 yield group, file
@@ -92,16 +102,19 @@ def _files_of_package(package: str) -> Iterator[tuple[str, Path]]:
 def way_to_option(group: str, name: str) -> str:
     """The end of a message on an unknown option: the installed package that brings it; "" where none does."""
     for package in sorted(_registered()):
-        if any((of, file.stem) == (group, name) for of, file in _files_of_package(package)):
-            return f" The installed package {package} has it: set {ALLOWED_PACKAGES}={package} if you trust it."
+        for group_of_option, file in _files_of_package(package):
+            if group_of_option == group and file.stem == name:
+                return f" The installed package {package} has it: set {ALLOWED_PACKAGES}={package} if you trust it."
     return ""
 
 
 def option_file(group: str, name: str) -> Path:
     """The YAML file of an option. Raises ConfigError with the closest name when there is no such option."""
-    if name not in options(group):
-        raise ConfigError(unknown(group, name, options(group)) + way_to_option(group, name))
-    return installed_options().get((group, name), CONFIGS / group / f"{name}.yaml")
+    names = options(group)
+    if name not in names:
+        raise ConfigError(unknown(group, name, names) + way_to_option(group, name))
+    file_of_ours = CONFIGS / group / f"{name}.yaml"
+    return installed_options().get((group, name), file_of_ours)
 
 
 def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
@@ -112,14 +125,18 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
     """
     import yaml
 
-    loaded = yaml.safe_load(option_file(group, name).read_text(encoding="utf-8"))
-    settings = loaded[name] if set(loaded) == {name} else loaded
+    text = option_file(group, name).read_text(encoding="utf-8")
+    settings = yaml.safe_load(text)
+    # Options of which a sweep may have several stand below their name.
+    if set(settings) == {name}:
+        settings = settings[name]
     return {key: _outside_a_sweep(value, seed) for key, value in settings.items()}
 
 
 def option_class(group: str, name: str) -> type:
     """The class of an option. Raises ConfigError when there is none, or it cannot be imported."""
-    return _allowed_class(_targets(option_file(group, name))[0], f"{group}.{name}")
+    target = _targets(option_file(group, name))[0]
+    return _allowed_class(target, f"{group}.{name}")
 
 
 def _targets(file: Path) -> list[str]:
@@ -131,7 +148,7 @@ def _outside_a_sweep(value: Any, seed: Any) -> Any:
     """A value of a YAML file, without a sweep whose keys it could refer to: its grid is that of the paper."""
     if not isinstance(value, str) or not value.startswith("${"):
         return value
-    key = value[2:].partition("}")[0]
+    key = value.removeprefix("${").partition("}")[0]
     if key.startswith("grid."):
         return load_option("grid", "paper")[key.removeprefix("grid.")]
     if key == "aggregation":
@@ -150,13 +167,19 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     if not isinstance(node, Mapping) or "_target_" not in node:
         raise ConfigError(f"{where}: expected an option with a `_target_`, got {shown(node)}.")
     cls = _allowed_class(str(node["_target_"]), where)
+    key_of_class = f"{where}._target_"
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         kind = expected.__name__
-        raise ConfigError(f"{where}._target_: {cls.__name__} is not a dataclass made of {kind}; name one that is.")
-    missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
+        raise ConfigError(f"{key_of_class}: {cls.__name__} is not a dataclass made of {kind}; name one that is.")
+    missing = []
+    for name in dir(cls):
+        attribute = getattr(cls, name, None)
+        if getattr(attribute, "__isabstractmethod__", False):
+            missing.append(name)
     if missing:
-        raise ConfigError(f"{where}._target_: {cls.__name__} is abstract; name one with {', '.join(missing)}.")
-    return typing.cast(Built, _fill(cls, {key: node[key] for key in node if key != "_target_"}, where))
+        raise ConfigError(f"{key_of_class}: {cls.__name__} is abstract; name one with {', '.join(missing)}.")
+    values = {key: value for key, value in node.items() if key != "_target_"}
+    return typing.cast(Built, _fill(cls, values, where))
 
 
 def build_options(config: Mapping[str, Any], group: str, expected: type[Built], least: int = 1) -> dict[str, Built]:
@@ -168,9 +191,11 @@ def build_options(config: Mapping[str, Any], group: str, expected: type[Built], 
         raise ConfigError(f"{group}: choose at least one, as {group}=[NAME,…].")
     built = {}
     for name, node in chosen.items():
-        check_name(group, str(name), f"{group}.{name}")
-        # the grid's keys are at the top of the configuration, and errors name them as they are written there
-        where = name if (group, name) == ("evaluation", "grid") else f"{group}.{name}"
+        where = f"{group}.{name}"
+        check_name(group, str(name), where)
+        # The grid's keys are at the top of the configuration, and errors name them as they are written there.
+        if where == "evaluation.grid":
+            where = "grid"
         built[str(name)] = build(node, expected, where)
     return built
 
@@ -180,22 +205,26 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
     hints = typing.get_type_hints(cls)
     fields = {item.name: item for item in dataclasses.fields(cls) if item.init}
     values = {}
-    for key, value in node.items():
+    for key, node_value in node.items():
         if key not in fields:
             raise ConfigError(f"{where}: {unknown('key', str(key), fields)}")
-        values[key] = convert(value, hints[key], f"{where}.{key}", node.get("seed", SEED))
-        if key == "seed" and isinstance(values[key], int):
-            check_seed(values[key], f"{where}.{key}")
-        elif (
-            fields[key].metadata.get("role") == IDENTITY
-            and isinstance(values[key], int)
-            and values[key] > LARGEST_COUNT
-        ):
+        where_value = f"{where}.{key}"
+        value = convert(node_value, hints[key], where_value, node.get("seed", SEED))
+        values[key] = value
+        if not isinstance(value, int):
+            continue
+        changes_results = fields[key].metadata.get("role") == IDENTITY
+        if key == "seed":
+            check_seed(value, where_value)
+        elif changes_results and value > LARGEST_COUNT:
             raise ConfigError(
-                f"{where}.{key} must be at most {LARGEST_COUNT:,}, got {shown(values[key])}; write a smaller one."
+                f"{where_value} must be at most {LARGEST_COUNT:,}, got {shown(value)}; write a smaller one."
             )
-    absent = [item for name, item in fields.items() if name not in values]
-    required = [item.name for item in absent if item.default is item.default_factory is dataclasses.MISSING]
+    required = []
+    for name, item in fields.items():
+        has_default = not (item.default is item.default_factory is dataclasses.MISSING)
+        if name not in values and not has_default:
+            required.append(name)
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
     try:
@@ -204,7 +233,9 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
     except ComponentError as error:
         raise ConfigError(f"{where}: {cls.__name__} cannot be built: {error}") from error
     except ConfigError as error:  # options of several names share a class, which knows its fields only
-        if re.split(r"[=:.\[]", str(error))[0] in fields:
+        # A message of a class begins with its field, followed by one of these signs.
+        first_word = re.split(r"[=:.\[]", str(error))[0]
+        if first_word in fields:
             raise ConfigError(f"{where}.{error}") from error
         raise
 
@@ -212,6 +243,7 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
 def folder_path(value: Any, where: str) -> Path:
     """`value` as the path of a folder, `~` expanded. Raises ConfigError for text that cannot be one, and for a file."""
     text = convert(value, str, where)
+    # Not Path.expanduser, which raises where there is no home.
     path = Path(os.path.expanduser(text))
     try:
         if not text.strip():
@@ -237,33 +269,44 @@ def check_seed(seed: int, where: str = "seed") -> int:
 
 def _allowed_packages() -> list[str]:
     """The packages whose classes may be built, ours first."""
-    return ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]
+    entries = os.environ.get(ALLOWED_PACKAGES, "").split(",")
+    return ["bmx_grid", *filter(None, entries)]
 
 
 def _allowed_class(target: str, where: str) -> type:
+    """The class of this path. Raises ConfigError unless its package is allowed, and has it."""
     module_name, _, class_name = target.rpartition(".")
+    package = module_name.split(".")[0]
     allowed = _allowed_packages()
-    if module_name.split(".")[0] not in allowed:
-        way_out = f"name its package in the environment variable {ALLOWED_PACKAGES} if you trust it"
-        raise ConfigError(f"{where}._target_: {shown(target)} is outside the packages {', '.join(allowed)}; {way_out}.")
+    key = f"{where}._target_"
+    if package not in allowed:
+        raise ConfigError(
+            f"{key}: {shown(target)} is outside the packages {', '.join(allowed)}; "
+            f"name its package in the environment variable {ALLOWED_PACKAGES} if you trust it."
+        )
     try:
-        cls = getattr(importlib.import_module(module_name), class_name, None)
+        module = importlib.import_module(module_name)
+        cls = getattr(module, class_name, None)
     except ModuleNotFoundError as error:
-        there_is_none = f"{where}._target_: there is no module '{error.name}' for '{target}'"
-        raise ConfigError(f"{there_is_none}{_way_out(class_name)}.") from error
+        way_out = _way_out(class_name)
+        raise ConfigError(f"{key}: there is no module '{error.name}' for '{target}'{way_out}.") from error
     except (Exception, SystemExit) as error:  # importing a module of another package may raise anything
-        raise ConfigError(f"{where}._target_: importing '{module_name}' fails: {exception_line(error)}") from error
+        raise ConfigError(f"{key}: importing '{module_name}' fails: {exception_line(error)}") from error
     if not isinstance(cls, type):
-        raise ConfigError(f"{where}._target_: there is no class '{class_name}' in {module_name}.")
+        raise ConfigError(f"{key}: there is no class '{class_name}' in {module_name}.")
     return cls
 
 
 def _way_out(class_name: str) -> str:
     """Where options have a class of this name, for those who name a module that was moved; "" where none has."""
-    paths: set[str] = set()
+    paths = set()
     for file in CONFIGS.glob("*/*.yaml"):
-        paths.update(path for path in _targets(file) if path.endswith(f".{class_name}"))
-    return f"; write {' or '.join(sorted(paths))}" if paths else ""
+        for path in _targets(file):
+            if path.endswith(f".{class_name}"):
+                paths.add(path)
+    if not paths:
+        return ""
+    return f"; write {' or '.join(sorted(paths))}"
 
 
 def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
@@ -275,6 +318,9 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     """
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
+    is_class = isinstance(hint, type)
+    # Python counts a bool as a number: here `true` fits no number.
+    is_flag = isinstance(value, bool)
     if hint is Any:
         return value
     if origin is typing.Literal:
@@ -288,20 +334,22 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     if origin is tuple and isinstance(value, list | tuple):
         inner = arguments[0] if arguments else Any
         return tuple(convert(item, inner, f"{where}[{index}]") for index, item in enumerate(value))
-    if isinstance(hint, type) and issubclass(hint, Component):
-        by_name = isinstance(value, str)  # of an option ("lime")
-        return build(load_option(hint.__name__.lower(), value, seed) if by_name else value, hint, where)
+    if is_class and issubclass(hint, Component):
+        if isinstance(value, str):  # the name of an option ("lime"), whose group is named like its class
+            value = load_option(hint.__name__.lower(), value, seed)
+        return build(value, hint, where)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(value, Mapping):
         return _fill(hint, value, where)
     if origin in (dict, collections.abc.Mapping):
         if isinstance(value, Mapping):
-            return {str(key): convert(item, arguments[1], f"{where}.{key}") for key, item in value.items()}
-    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+            inner = arguments[1]
+            return {str(key): convert(item, inner, f"{where}.{key}") for key, item in value.items()}
+    elif hint is float and isinstance(value, int | float) and not is_flag:
         try:
             return float(value)
         except OverflowError as error:
             raise ConfigError(f"{where}: {shown(value)} is beyond the largest number; write a smaller one.") from error
-    elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
+    elif is_class and isinstance(value, hint) and (hint is bool or not is_flag):
         return value
     raise ConfigError(f"{where}: expected {_wanted(hint)}, got {shown(value)}.")
 
@@ -314,10 +362,12 @@ def _folder(value: Any, hint: Any, where: str) -> Place:
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
+    """The value as the first of these types that it fits. Raises what the last one does if it fits none."""
     if value is None and type(None) in arguments:
         return None
     kinds = [kind for kind in arguments if kind is not type(None)]
-    if isinstance(value, list | tuple):  # of its errors, those of a list are to the point
+    if isinstance(value, list | tuple):
+        # Lists last: of the errors of a list, theirs are to the point. The sort is stable.
         kinds.sort(key=lambda kind: getattr(kind, "__origin__", None) is tuple)
     for kind in kinds[:-1]:
         try:
@@ -328,8 +378,18 @@ def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
 
 
 def _wanted(hint: Any) -> str:
+    """What a type expects, in the words of a message."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return f"keys below it ({', '.join(item.name for item in dataclasses.fields(hint) if item.init)})"
-    names: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    names |= {tuple: "a list, as [A,B]", dict: "keys below it", collections.abc.Mapping: "keys below it"}
+        keys = [item.name for item in dataclasses.fields(hint) if item.init]
+        return f"keys below it ({', '.join(keys)})"
+    names: dict[Any, str] = {
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "a text",
+        tuple: "a list, as [A,B]",
+        dict: "keys below it",
+        collections.abc.Mapping: "keys below it",
+    }
+    # tuple[str, ...] is not tuple, but made of it.
     return names.get(typing.get_origin(hint) or hint, str(hint))

@@ -32,8 +32,10 @@ class BmxError(Exception):
     def __str__(self) -> str:
         """The message; of one that quotes something long the start and the end, which says the way out."""
         message = super().__str__()
+        if len(message) <= MOST_OF_MESSAGE:
+            return message
         half = MOST_OF_MESSAGE // 2
-        return message if len(message) <= MOST_OF_MESSAGE else f"{message[:half]} … {message[-half:]}"
+        return f"{message[:half]} … {message[-half:]}"
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows in place of a traceback: the message, as on the command line."""
@@ -84,17 +86,25 @@ def component_errors() -> Iterator[None]:
 def exception_line(error: BaseException) -> str:
     """The type and the first line of an exception, even of one that cannot be printed."""
     try:
-        said = str(error)
+        message = str(error)
     except Exception:  # the exception is a user's: its __str__ may raise anything
-        said = "(its message cannot be printed)"
-    line = printable(f"{type(error).__name__}: {said}"[: 2 * MOST_OF_LINE].splitlines()[0])
-    return line if len(line) <= MOST_OF_LINE else f"{line[: MOST_OF_LINE - 1]}…"
+        message = "(its message cannot be printed)"
+    # Cut before it is split: a message may be of any length.
+    start = f"{type(error).__name__}: {message}"[: 2 * MOST_OF_LINE]
+    return _cut(printable(start.splitlines()[0]), MOST_OF_LINE)
 
 
 def shown(value: object, most: int = 80) -> str:
     """Any value in one printable line of at most `most` characters, for messages."""
-    text = printable(" ".join(repr(value).split()))
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    text = " ".join(repr(value).split())
+    return _cut(printable(text), most)
+
+
+def _cut(line: str, most: int) -> str:
+    """The line; of one with more than `most` characters the start, and an ellipsis."""
+    if len(line) <= most:
+        return line
+    return f"{line[: most - 1]}…"
 
 
 def printable(text: str) -> str:
@@ -108,16 +118,21 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     names = sorted(known)
     closest = _closest(name, names)
     hint = f" Did you mean '{closest}'?" if closest else ""
-    available = [known_name if any(map(str.isalnum, known_name)) else f"'{known_name}'" for known_name in names]
+    available = []
+    for known_name in names:
+        is_sign = not any(map(str.isalnum, known_name))  # it would be lost between the commas
+        available.append(f"'{known_name}'" if is_sign else known_name)
     return f"unknown {kind} '{name}'.{hint} Available: {', '.join(available) or 'none'}."
 
 
 def close_match(name: str, known: Iterable[str | None]) -> str:
     """ " (did you mean 'NAME'?)" for the known name closest to an unknown one; "" where none is close."""
-    closest = _closest(name, [known_name for known_name in known if known_name is not None])
+    names = [known_name for known_name in known if known_name is not None]
+    closest = _closest(name, names)
     return f" (did you mean '{closest}'?)" if closest else ""
 
 
 def _closest(name: str, known: Sequence[str]) -> str:
     """The known name that is most like a name; "" where none is half alike."""
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), "")
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return matches[0] if matches else ""

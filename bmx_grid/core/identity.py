@@ -20,7 +20,8 @@ from bmx_grid.core.errors import ConfigError
 
 IDENTITY = "identity"
 RUNTIME = "runtime"
-BOUNDS = {  # of numbers, which are finite where there is one
+# Bounds of a number, by the argument of `identity` and `runtime`: its words in a message, and whether a value keeps it.
+BOUNDS = {
     "least": ("at least", operator.ge),
     "above": ("above", operator.gt),
     "most": ("at most", operator.le),
@@ -35,7 +36,7 @@ def identity(
 
     later: it came after results had been stored, so that its default is no part of the fingerprint.
     kw_only: of a base class, whose subclasses have fields without a default. bounds: least, most, above, below
-    (`BOUNDS`), of the number that it holds; None and texts stand outside of them.
+    (`BOUNDS`), of the number that it holds, which is then finite; None and texts stand outside of them.
     """
     metadata = {"role": IDENTITY, "later": later, **bounds}
     return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
@@ -51,7 +52,7 @@ class Component:
     """Base of all configured parts. Subclasses are frozen dataclasses that check their own values."""
 
     VERSION: ClassVar[int] = 1
-    # options of earlier versions, in every fingerprint since: results stay valid
+    # Options of earlier versions, in every fingerprint since: results stay valid.
     GONE: ClassVar[Mapping[str, Any]] = {}
 
     def __post_init__(self) -> None:
@@ -59,24 +60,34 @@ class Component:
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
             bounds = [key for key in BOUNDS if key in item.metadata]
-            if value is None or isinstance(value, str) or not bounds:  # as "auto", beside numbers
+            # Fields of numbers may take a word in their place, such as "auto".
+            if value is None or isinstance(value, str) or not bounds:
                 continue
-            if not (abs(value) < math.inf and all(BOUNDS[key][1](value, item.metadata[key]) for key in bounds)):
-                asked = ", ".join(f"{BOUNDS[key][0]} {item.metadata[key]:,}" for key in bounds)
-                raise ConfigError(f"{item.name}: expected a number {asked}, got {f'{value:,}':.60}.")
+            # NaN is not below infinity either.
+            fits = abs(value) < math.inf
+            expected = []
+            for key in bounds:
+                words, is_kept = BOUNDS[key]
+                bound = item.metadata[key]
+                fits = fits and is_kept(value, bound)
+                expected.append(f"{words} {bound:,}")
+            if not fits:
+                shown_value = f"{value:,}"[:60]
+                raise ConfigError(f"{item.name}: expected a number {', '.join(expected)}, got {shown_value}.")
 
     def settings(self, role: str = IDENTITY) -> dict[str, Any]:
         """The fields of one role with their values, in order of declaration.
 
         Raises TypeError when a field has no role: a new field must say whether it changes results.
         """
-        found = {}
+        values = {}
         for item in dataclasses.fields(self):
-            if item.metadata.get("role") not in (IDENTITY, RUNTIME):
+            role_of_field = item.metadata.get("role")
+            if role_of_field not in (IDENTITY, RUNTIME):
                 raise TypeError(f"{type(self).__name__}.{item.name} is neither identity() nor runtime()")
-            if item.metadata["role"] == role:
-                found[item.name] = getattr(self, item.name)
-        return found
+            if role_of_field == role:
+                values[item.name] = getattr(self, item.name)
+        return values
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
         """The pretrained models that it loads, as (name, revision); by default none."""
@@ -88,15 +99,15 @@ class Component:
 
     def fingerprint(self) -> dict[str, Any]:
         """Everything of this component that a result depends on, readable and canonical."""
-        values = {key: _fingerprinted(value) for key, value in self.settings(IDENTITY).items()}
+        values = self.settings(IDENTITY)
+        for key, value in values.items():
+            if isinstance(value, Component):
+                values[key] = value.fingerprint()
         for item in dataclasses.fields(self):
+            # With its default it is left out, as in fingerprints from before it came.
             if item.metadata.get("later") and values[item.name] == item.default:
                 del values[item.name]
         return {"type": type(self).__name__, "version": self.VERSION, **values, **self.GONE}
-
-
-def _fingerprinted(value: Any) -> Any:
-    return value.fingerprint() if isinstance(value, Component) else value
 
 
 def canonical_json(value: Any) -> str:

@@ -29,10 +29,13 @@ class Ragged:
     @classmethod
     def from_rows(cls, rows: Iterable[ArrayLike]) -> Self:
         """Pack rows, in order."""
-        kept: list[NDArray[Any]] = [np.asarray(row, dtype=cls.DTYPE) for row in rows]
-        offsets = np.zeros(len(kept) + 1, dtype=np.int64)
-        np.cumsum([len(row) for row in kept], out=offsets[1:])
-        return cls(np.concatenate(kept) if kept else np.empty(0, dtype=cls.DTYPE), offsets)
+        arrays: list[NDArray[Any]] = [np.asarray(row, dtype=cls.DTYPE) for row in rows]
+        lengths = [len(array) for array in arrays]
+        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        # With an empty array: NumPy refuses to concatenate none.
+        values = np.concatenate([np.empty(0, dtype=cls.DTYPE), *arrays])
+        return cls(values, offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -60,41 +63,56 @@ def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
     """Row by row: the values of `left`, then those of `right`."""
     if len(left) != len(right):
         raise ValueError(f"{len(left)} rows cannot be joined with {len(right)}")
-    offsets = np.concatenate([[0], np.cumsum(left.lengths + right.lengths)])
+    lengths = left.lengths + right.lengths
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
     values = np.empty(offsets[-1])
-    for side, starts in ((left, offsets[:-1]), (right, offsets[:-1] + left.lengths)):
+    starts_of_left = offsets[:-1]
+    starts_of_right = offsets[:-1] + left.lengths
+    for side, starts in ((left, starts_of_left), (right, starts_of_right)):
         first = side.offsets[0]
         last = side.offsets[-1]
         # Every value moves by as much as the start of its row does.
-        values[np.repeat(starts - side.offsets[:-1], side.lengths) + np.arange(first, last)] = side.values[first:last]
+        row_moves = starts - side.offsets[:-1]
+        places = np.arange(first, last) + np.repeat(row_moves, side.lengths)
+        values[places] = side.values[first:last]
     return Ragged(values, offsets)
 
 
 def defined_rows(rows: Ragged) -> Flags:
     """bool[N] which rows have a value, and finite ones only."""
-    found = rows.lengths > 0
-    inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
-    broken = np.flatnonzero(~np.isfinite(inside)) + rows.offsets[0]
+    is_defined = rows.lengths > 0
+    # Rows may be a part of their values: what lies outside of them does not count.
+    first = rows.offsets[0]
+    inside = rows.values[first : rows.offsets[-1]]
+    undefined_values = np.flatnonzero(~np.isfinite(inside)) + first
     # The row of a value is the last one that starts at or before it.
-    found[np.searchsorted(rows.offsets, broken, side="right") - 1] = False
-    return found
+    rows_of_values = np.searchsorted(rows.offsets, undefined_values, side="right") - 1
+    is_defined[rows_of_values] = False
+    return is_defined
 
 
 def take_rows(rows: Ragged, keep: Flags) -> Ragged:
     """The rows where bool[N] `keep` is true, from offset 0."""
-    inside = rows.values[rows.offsets[0] : rows.offsets[-1]]
-    if keep.all():
-        return Ragged(inside, rows.offsets - rows.offsets[0])
-    return Ragged(inside[np.repeat(keep, rows.lengths)], np.concatenate([[0], np.cumsum(rows.lengths[keep])]))
+    first = rows.offsets[0]
+    inside = rows.values[first : rows.offsets[-1]]
+    if keep.all():  # no copy of the values
+        return Ragged(inside, rows.offsets - first)
+    lengths = rows.lengths
+    kept_values = inside[np.repeat(keep, lengths)]
+    offsets = np.concatenate([[0], np.cumsum(lengths[keep])])
+    return Ragged(kept_values, offsets)
 
 
 def row_minimum(rows: Ragged) -> Floats:
     """float64[N] the lowest value of each row; infinity for an empty row, NaN where a value is NaN."""
-    found = np.full(len(rows), np.inf)
-    filled = np.flatnonzero(rows.lengths > 0)  # reduceat has no empty rows: it would take the next row's first value
+    lowest = np.full(len(rows), np.inf)
+    # `reduceat` has no empty rows: it would take the next row's first value.
+    filled = np.flatnonzero(rows.lengths > 0)
     if len(filled) > 0:
-        found[filled] = np.minimum.reduceat(rows.values[: rows.offsets[-1]], rows.offsets[filled])
-    return found
+        # Cut at the end of the last row, which `reduceat` would else take to the end of the values.
+        values = rows.values[: rows.offsets[-1]]
+        lowest[filled] = np.minimum.reduceat(values, rows.offsets[filled])
+    return lowest
 
 
 class Labels(Ragged):
@@ -118,4 +136,6 @@ class Labels(Ragged):
 
 def sums_by_text(values: ArrayLike, text: Ints, count: int) -> Floats:
     """float64[count] the sum of the values of each text; text: the number of the text that each value belongs to."""
-    return np.bincount(text, np.asarray(values, dtype=np.float64), minlength=count).astype(np.float64)
+    weights = np.asarray(values, dtype=np.float64)
+    # Without any value bincount gives integers, weights or not.
+    return np.bincount(text, weights, minlength=count).astype(np.float64)

@@ -14,12 +14,10 @@ _USER = re.compile(r"(\w[\w+.-]*://[^\s:@/]*):(?!\d*(?:[/?#\s'\"]|$))\S*@")
 _WHOLE = re.compile(r"\A(\w[\w+.-]*://[^\s:@/]*):(?=[^@]*\s)(?!\d*[/?#])[\s\S]*@")
 _TOKEN = re.compile(r"(https?://)[^\s:@/]+@", re.IGNORECASE)  # https://token@host
 _SECRETS = frozenset({"password", "passwd", "pwd", "token", "secret", "api_key", "apikey", "access_key"})
-_QUERY = re.compile(rf"([?&](?:{'|'.join(sorted(_SECRETS))})=)[^&#\s'\"]+", re.IGNORECASE)
-
+_ANY_SECRET = "|".join(sorted(_SECRETS))
+_QUERY = re.compile(rf"([?&](?:{_ANY_SECRET})=)[^&#\s'\"]+", re.IGNORECASE)
 # KEY=VALUE of a command line, or KEY: VALUE in a mapping there; the rest of the word may belong to the secret.
-_VALUE = re.compile(
-    rf"((?:^|[\s.{{,+~-])(?:{'|'.join(sorted(_SECRETS))})['\"]?\s*[=:]\s*).+", re.IGNORECASE | re.DOTALL
-)
+_VALUE = re.compile(rf"((?:^|[\s.{{,+~-])(?:{_ANY_SECRET})['\"]?\s*[=:]\s*).+", re.IGNORECASE | re.DOTALL)
 
 
 def masked_address(text: str) -> str:
@@ -32,6 +30,7 @@ def masked_address(text: str) -> str:
     """
     if "://" not in text:
         return text
+    # First the secrets that hold blanks: the other patterns stop at the first one.
     text = _WHOLE.sub(rf"\1:{MASK}@", text)
     text = _USER.sub(rf"\1:{MASK}@", text)
     text = _TOKEN.sub(rf"\1{MASK}@", text)
@@ -53,10 +52,14 @@ def masked(config: Any) -> Any:
     Masked are those in addresses (see `masked_address`) and the values of keys such as `password` and `token`.
     """
     if isinstance(config, Mapping):
-        return {
-            masked(key): MASK if str(key).lower() in _SECRETS and isinstance(value, str) else masked(value)
-            for key, value in config.items()
-        }
+        copy = {}
+        for key, value in config.items():
+            # A key such as "token" may also name a part of its own, which is masked value by value.
+            is_secret = str(key).lower() in _SECRETS and isinstance(value, str)
+            copy[masked(key)] = MASK if is_secret else masked(value)
+        return copy
     if isinstance(config, list | tuple):
         return [masked(value) for value in config]
-    return masked_address(config) if isinstance(config, str) else config
+    if isinstance(config, str):
+        return masked_address(config)
+    return config

@@ -38,10 +38,10 @@ def check_address(base_url: str) -> None:
     """Raise ConfigError for an address that is none, or that holds what should be secret."""
     try:
         address = urlsplit(base_url)
-        fits = address.scheme in ("http", "https") and address.hostname and address.port != 0 and not address.query
-    except ValueError:
-        fits = False
-    if not fits or "@" in base_url:
+        is_server = address.scheme in ("http", "https") and address.hostname and address.port != 0
+    except ValueError:  # as for a port that is no number
+        is_server = False
+    if not is_server or address.query or "@" in base_url:
         raise ConfigError("base_url: expected http(s)://HOST[:PORT]/v1 without a user name, password and query.")
 
 
@@ -71,7 +71,8 @@ def check_servers_of_files(config: Any, keys_of_user: AbstractSet[str], where: s
     for name, value in config.items():
         key = f"{where}.{name}" if where else str(name)
         if name in ("base_url", "key_variable"):
-            if not (key in keys_of_user or _may_be_in_a_file(str(name), value)):
+            is_trusted = key in keys_of_user or _may_be_in_a_file(str(name), value)
+            if not is_trusted:
                 raise ConfigError(
                     f"{key}: {shown(value)} is named by a file, which could send texts and keys anywhere. If you trust "
                     f"it, write it on the command line, or list the host or variable in the environment variable "
@@ -82,7 +83,9 @@ def check_servers_of_files(config: Any, keys_of_user: AbstractSet[str], where: s
 
 
 def _may_be_in_a_file(name: str, value: Any) -> bool:
-    allowed = [entry.strip() for entry in os.environ.get(ALLOWED, "").split(",") if entry.strip()]
+    """Whether a file of a stranger may hold this value of "base_url" or "key_variable"."""
+    entries = os.environ.get(ALLOWED, "").split(",")
+    allowed = [entry.strip() for entry in entries if entry.strip()]
     if name == "key_variable":
         return value == KEY_VARIABLE or value in allowed
     try:

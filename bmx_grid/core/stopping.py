@@ -83,13 +83,14 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    seen = _state.signum
+    signum_before = _state.signum
     _state.held += 1
     try:
         yield
     finally:
         _state.held -= 1
-    if _state.held == 0 and _state.signum is not None and seen is None:
+    # A signal from before the block has been answered already.
+    if _state.held == 0 and _state.signum is not None and signum_before is None:
         _raise(_state.signum)
 
 
@@ -130,10 +131,12 @@ def run_process(work: Callable[[], int], last_words: str) -> NoReturn:
         _listen()
         _watch(last_words)
         _state.status = work()
-    except SystemExit as left:
-        if isinstance(left.code, str):
-            print(left.code, file=sys.stderr)
-        _state.status = left.code if isinstance(left.code, int) else int(left.code is not None)
+    except SystemExit as exit_error:
+        # As Python does: a text is an error that is printed, None is success.
+        code = exit_error.code
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+        _state.status = code if isinstance(code, int) else int(code is not None)
     except KeyboardInterrupt:
         pass  # `_end` says so
     finally:
@@ -147,6 +150,7 @@ def _open_closed_streams() -> None:
     Python has None in their place, and the next file or pipe that is opened would have their number: what a library
     writes to standard output would end up in it.
     """
+    # The lowest number that is free is given first: until one above 2 comes, closed streams are filled.
     null = os.open(os.devnull, os.O_RDWR)
     while null <= 2:
         null = os.dup(null)
@@ -157,12 +161,14 @@ def _open_closed_streams() -> None:
 
 
 def _end(last_words: str) -> None:
+    """Leave the process, the sentence after a signal written and streams flushed."""
     if _state.signum is not None:
         answer_signal(last_words)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed
             stream.flush()
-    os._exit(_state.status if _state.signum is None else exit_status())
+    status = _state.status if _state.signum is None else exit_status()
+    os._exit(status)
 
 
 def _listen() -> dict[signal.Signals, Any]:
@@ -170,13 +176,16 @@ def _listen() -> dict[signal.Signals, Any]:
     if threading.current_thread() is not threading.main_thread():
         return {}
     handlers = {signum: signal.getsignal(signum) for signum in SIGNALS}
+    # The outermost block: signals of an earlier one are over.
     if _handle not in handlers.values():
         _state.signum = None
         _state.answered = False
-    kept = (signal.SIG_IGN, _handle, None)
-    replaced = {signum: handler for signum, handler in handlers.items() if handler not in kept}
-    for signum in replaced:
-        signal.signal(signum, _handle)
+    replaced = {}
+    for signum, handler in handlers.items():
+        # None is a handler that was not installed from Python, and could not be restored.
+        if handler not in (signal.SIG_IGN, _handle, None):
+            signal.signal(signum, _handle)
+            replaced[signum] = handler
     return replaced
 
 
@@ -188,7 +197,13 @@ def _handle(signum: int, frame: FrameType | None) -> None:
 
 
 def _open_to_interrupts() -> bool:
+    """Whether a signal may raise an exception now."""
     return _state.held == 0 and not _state.leaving and not _state.answered
+
+
+def _seconds_to_end() -> float:
+    """How long after a signal the process may run. It changes as a block of `uninterrupted` begins or ends."""
+    return HELD_SECONDS if _state.held > 0 else GRACE_SECONDS
 
 
 def _raise(signum: int) -> NoReturn:
@@ -197,8 +212,9 @@ def _raise(signum: int) -> NoReturn:
 
 def _watch(last_words: str) -> None:
     """Start the thread that makes sure that a signal ends this process."""
-    main = threading.get_ident()
+    main_thread = threading.get_ident()
     reader, writer = os.pipe()
+    # Python writes the number of each signal to this pipe as it arrives, whatever the main thread does.
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
@@ -206,11 +222,11 @@ def _watch(last_words: str) -> None:
         signum = 0
         while signum not in SIGNALS:
             signum = os.read(reader, 1)[0]
-        began = time.monotonic()
-        while time.monotonic() - began < (HELD_SECONDS if _state.held > 0 else GRACE_SECONDS):
+        start = time.monotonic()
+        while time.monotonic() - start < _seconds_to_end():
             time.sleep(AGAIN_SECONDS)
             if _open_to_interrupts():
-                signal.pthread_kill(main, signum)
+                signal.pthread_kill(main_thread, signum)
         if not _state.answered:
             os.write(2, f"\n{last_words}\n".encode())
         os._exit(128 + signum)

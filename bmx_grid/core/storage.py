@@ -46,7 +46,8 @@ T = TypeVar("T")
 
 def check_name(kind: str, name: str, where: str) -> None:
     """Refuse names that cannot be part of file names. Raises DataError naming `where`, the name and what fits."""
-    if not _NAME.fullmatch(name) or len(name.encode()) > _NAME_BYTES:
+    fits = _NAME.fullmatch(name) and len(name.encode()) <= _NAME_BYTES
+    if not fits:
         raise DataError(
             f"{where}: the {kind} {name[:60]!r} cannot be part of file names; use letters, digits and '-_+.,() ', "
             f"at most {_NAME_BYTES} bytes in UTF-8, with a letter or digit first: file systems allow 255 for all parts."
@@ -74,11 +75,11 @@ Place = Path | Address
 
 def place(text: str) -> Place:
     """A folder's path, `~` expanded, or an address; file:// is a path."""
-    if text.lower().startswith("file://"):
-        return Path(text[len("file://") :])
-    if "://" not in text:
+    protocol, separator, rest = text.partition("://")
+    if not separator:
         return Path(text).expanduser()
-    protocol, _, rest = text.partition("://")
+    if protocol.lower() == "file":
+        return Path(rest)
     return Address(f"{protocol}://{rest.rstrip('/')}")
 
 
@@ -106,6 +107,7 @@ def files_of(folder: Place, suffix: str) -> list[Place]:
         raise StoreError(
             f"cannot read {folder}: {error.strerror}. Fix its permissions or choose another cache_dir."
         ) from error
+    # An object store gives whole paths.
     last_parts = {name.rpartition("/")[2] for name in names}
     return [folder / name for name in sorted(last_parts) if name.endswith(suffix)]
 
@@ -141,7 +143,8 @@ def replacing(file: Place) -> Iterator[Path]:
         return
     fs, path = _file_system(file)
     with tempfile.TemporaryDirectory(prefix="bmx_grid-") as folder:
-        copy = Path(folder) / file.url.rpartition("/")[2]
+        name = file.url.rpartition("/")[2]
+        copy = Path(folder) / name
         with _replacing_path(copy) as part:
             yield part
         _asked(file, "write", lambda: fs.put_file(str(copy), path))
@@ -164,12 +167,13 @@ def locked(file: Place) -> Iterator[None]:
 
     if isinstance(file, Path):
         file.parent.mkdir(parents=True, exist_ok=True)
-        beside = file.with_suffix(".lock")
+        lock_file = file.with_suffix(".lock")
     else:
-        # the folder is shared by all users of a machine, whose lock files are their own
-        name = hashlib.sha256(f"{Path.home()}\0{file.url}".encode()).hexdigest()[:24]
-        beside = Path(tempfile.gettempdir()) / f"bmx_grid-{name}.lock"
-    with FileLock(beside):
+        # The folder is shared by all users of a machine, whose lock files are their own.
+        key = f"{Path.home()}\0{file.url}"
+        name = hashlib.sha256(key.encode()).hexdigest()[:24]
+        lock_file = Path(tempfile.gettempdir()) / f"bmx_grid-{name}.lock"
+    with FileLock(lock_file):
         yield
 
 
@@ -184,6 +188,7 @@ def _file_system(where: Address) -> tuple[Any, str]:
             f"cache_dir: {where} names no folder of an object store; write an address such as s3://BUCKET/PREFIX, "
             "and leave what follows ? or # to the settings of its package."
         )
+    # A listing from before would miss what other processes have written since.
     options: dict[str, Any] = {"use_listings_cache": False}
     if protocol.lower() in _S3:
         options["config_kwargs"] = {"connect_timeout": CONNECTS_WITHIN, "read_timeout": READS_WITHIN}
@@ -213,8 +218,11 @@ def _asked(where: Address, act: str, ask: Callable[[], T]) -> T:
 
 def _reason(error: BaseException) -> str:
     """What went wrong, in one line without secrets."""
-    text = str(error.strerror if isinstance(error, OSError) and error.strerror else error)
-    return masked_address(" ".join(text.split()).rstrip(".")[:300]) or type(error).__name__
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror  # without the number and the file, which the message names
+    line = " ".join(text.split()).rstrip(".")
+    return masked_address(line[:300]) or type(error).__name__
 
 
 @contextmanager
@@ -225,13 +233,16 @@ def _replacing_path(path: Path) -> Iterator[Path]:
     the place of a folder).
     """
     # The whole name again would not fit into the 255 bytes of a file name; the random part makes it unique.
-    part = path.parent / f".{path.name[:20]}.{_HOST}.{os.getpid()}.{uuid.uuid4().hex[:8]}.part"
+    start = path.name[:20]
+    random_part = uuid.uuid4().hex[:8]
+    part = path.parent / f".{start}.{_HOST}.{os.getpid()}.{random_part}.part"
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
         part.touch(exist_ok=False)
         yield part
-        with part.open("rb+") as written:
-            os.fsync(written.fileno())
+        # To the disk before it is renamed: after a crash the file would else be there, and empty.
+        with part.open("rb+") as content:
+            os.fsync(content.fileno())
         os.replace(part, path)
     except OSError as error:
         raise StoreError(
@@ -246,7 +257,9 @@ def _replacing_path(path: Path) -> Iterator[Path]:
 def check_readable(path: Path) -> None:
     """Raise OSError for a device such as /dev/zero, which may give bytes for ever, and for a socket."""
     mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
+    # A folder passes: to open it raises an error that says so.
+    is_readable = stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)
+    if not is_readable:
         raise OSError(errno.EINVAL, "it is neither a file nor a pipe")
 
 
@@ -258,6 +271,7 @@ def read_file(path: Path) -> bytes:
     with open(descriptor, "rb") as file:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return file.read()
+        # Until somebody writes, a look returns at once; from then on reading waits for what comes.
         first = _first_of_pipe(descriptor)
         os.set_blocking(descriptor, True)
         return first + read_stream(file)
@@ -265,7 +279,7 @@ def read_file(path: Path) -> bytes:
 
 def read_stream(stream: IO[bytes]) -> bytes:
     """The bytes of a pipe. Raises OSError for one that does not end."""
-    content = stream.read(MOST_OF_PIPE + 1)
+    content = stream.read(MOST_OF_PIPE + 1)  # one more than may be there
     if len(content) > MOST_OF_PIPE:
         raise OSError(errno.EFBIG, f"it does not end within {MOST_OF_PIPE:,} bytes")
     return content
@@ -307,16 +321,20 @@ def remove_abandoned(folder: Path) -> None:
 
     With them go the journals that SQLite keeps while it writes one.
     """
+    # Named as in `_replacing_path`: host, process and a random part from the end.
     for part in folder.glob(f".*.{_HOST}.*.part*"):
         owner = part.name.split(".")[-3]
-        if owner.isdigit() and not _alive(int(owner)):
+        if owner.isdigit() and not _is_alive(int(owner)):
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
+    """Whether a process of this machine runs."""
     try:
-        os.kill(pid, 0)
-    except OSError as error:
-        return isinstance(error, PermissionError)
+        os.kill(pid, 0)  # sends nothing
+    except PermissionError:  # it is another user's
+        return True
+    except OSError:
+        return False
     return True

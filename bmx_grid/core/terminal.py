@@ -32,8 +32,12 @@ RESUMES = "Interrupted. Finished work is kept: run the same command again to con
 def parser(name: str, doc: str | None) -> argparse.ArgumentParser:
     """The parser of a command, whose help is its module's docstring: before the first empty line, and after it."""
     description, _, epilog = str(doc).partition("\n\n")
-    how = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(prog=f"bmx-grid {name}", description=description, epilog=epilog, formatter_class=how)
+    return argparse.ArgumentParser(
+        prog=f"bmx-grid {name}",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # the lines stay as they are in the docstring
+    )
 
 
 def command(work: Callable[[], int | None], interrupted: str = "Interrupted.") -> int:
@@ -69,9 +73,11 @@ def say_error(sentence: str) -> None:
 
 
 def _status(work: Callable[[], int | None]) -> int:
+    """Do the work; the status to leave with. After a signal no mistake is told: `command` says what happened."""
     try:
         with plain_warnings():
             status = work() or 0
+        # Here, not as Python ends: a closed pipe or a full disk can still be answered.
         sys.stdout.flush()
         return status
     except BmxError as error:
@@ -80,12 +86,14 @@ def _status(work: Callable[[], int | None]) -> int:
         return 2
     except MemoryError as error:
         if signalled() is None:
-            print(f"error: not enough memory: {str(error) or 'an array is too large'}.", file=sys.stderr)
+            reason = str(error) or "an array is too large"
+            print(f"error: not enough memory: {reason}.", file=sys.stderr)
         return 1
     except BrokenPipeError:
         _mute()
         return 0
-    except OSError as error:  # of standard output: files are said by name, in a StoreError
+    except OSError as error:
+        # Without a file name it is of standard output. A file that cannot be written is a StoreError, which names it.
         if error.errno not in FULL or error.filename is not None:
             raise
         _mute()
@@ -118,7 +126,9 @@ def say(line: str) -> None:
 
 
 def _mute() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Send standard output nowhere from here on: what is still in its buffer, too, which Python writes as it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _show_warning(
@@ -142,15 +152,18 @@ class Progress:
         self._total = total
         self._done = 0
         self._last_done = 0
-        self._start = self._last = time.monotonic()
-        self._how: dict[str, Any] = {"unit": unit if unit == BYTES else f" {unit}", "unit_scale": True}
+        self._start = time.monotonic()
+        self._last = self._start
+        if unit != BYTES:
+            unit = f" {unit}"  # tqdm writes it directly behind the number
+        self._units: dict[str, Any] = {"unit": unit, "unit_scale": True}
         self._label = label
         self._bar = None
         if total != 0 and sys.stderr.isatty():
             from tqdm import tqdm
 
             bar_format = None if total is None else BAR
-            self._bar = tqdm(total=total, desc=label, dynamic_ncols=True, bar_format=bar_format, **self._how)
+            self._bar = tqdm(total=total, desc=label, dynamic_ncols=True, bar_format=bar_format, **self._units)
 
     def __enter__(self) -> Self:
         return self
@@ -168,11 +181,23 @@ class Progress:
         elif self._total != 0 and now - self._last >= LINE_EVERY_S:
             from tqdm import tqdm
 
-            # at the rate since the last line: parts of one sweep differ a hundredfold in speed
-            self._how["rate"] = (self._done - self._last_done) / (now - self._last)
-            total = None if self._total is None else max(self._total, self._done)  # a total may be an estimate
-            shape = {"prefix": self._label, "bar_format": None if total is None else LINE, **self._how}
-            print(tqdm.format_meter(self._done, total, now - self._start, **shape), file=sys.stderr, flush=True)
+            # The rate since the last line: parts of one sweep differ a hundredfold in speed.
+            rate = (self._done - self._last_done) / (now - self._last)
+            total = None
+            line_format = None
+            if self._total is not None:
+                total = max(self._total, self._done)  # it may be an estimate
+                line_format = LINE
+            line = tqdm.format_meter(
+                self._done,
+                total,
+                now - self._start,
+                prefix=self._label,
+                rate=rate,
+                bar_format=line_format,
+                **self._units,
+            )
+            print(line, file=sys.stderr, flush=True)
             self._last = now
             self._last_done = self._done
 

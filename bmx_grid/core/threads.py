@@ -17,6 +17,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
     SciPy brings a BLAS of its own: import scipy.linalg before this block, if it is used there.
     """
+    # SciPy's libraries are known to a controller only if they were loaded before it.
     controller: Any = _controller("scipy.linalg" in sys.modules)
     return controller.limit(limits=1)  # type: ignore[no-any-return]
 

@@ -24,7 +24,7 @@ SIGNED_FORMAT = re.compile(r"\+\.\d+f")
 MOST_PLACES = 8  # of a signed number
 P_VALUE = "p"  # in place of a form
 SMALLEST_P = 0.001  # that is written out
-UNPRINTABLE = {"Cc", "Cs", "Zl", "Zp"}
+UNPRINTABLE = {"Cc", "Cs", "Zl", "Zp"}  # control characters, surrogates, line and paragraph separators
 # Option name to written name; no two options share one. Names of capital letters follow; any other name stays as it is.
 WRITTEN = {
     "bertscore": "BERTScore",
@@ -72,8 +72,13 @@ def number(value: float | None, form: str = "g", minus: str = "-") -> str:
         return f"{value:.3f}" if value >= SMALLEST_P else f"< {SMALLEST_P}"
     text = format(value + 0, form)  # -0.0 + 0 is 0.0
     if _is_zero(text):
-        if SIGNED_FORMAT.fullmatch(form) and not _is_zero(format(value, f".{MOST_PLACES}f")):
-            text = format(value, f"+.{min(-math.floor(math.log10(abs(value))), MOST_PLACES)}f")
+        is_zero_in_full = _is_zero(format(value, f".{MOST_PLACES}f"))
+        if SIGNED_FORMAT.fullmatch(form) and not is_zero_in_full:
+            # The first decimal that is not 0: the second of 0.03, as log10 of it lies between -2 and -1.
+            first_digit = -math.floor(math.log10(abs(value)))
+            # Of 0.000000006, the ninth: rounding gives it the eighth.
+            n_digits = min(first_digit, MOST_PLACES)
+            text = format(value, f"+.{n_digits}f")
         elif "e" not in text:
             text = text.lstrip("+-")
     return text.replace("-", minus)
@@ -94,13 +99,16 @@ def with_interval(
         return shown
     if not (math.isfinite(low) and math.isfinite(high)):
         return f"{shown} {without}".rstrip()
-    return f"{shown} [{number(low, form, minus)}, {number(high, form, minus)}]"
+    shown_low = number(low, form, minus)
+    shown_high = number(high, form, minus)
+    return f"{shown} [{shown_low}, {shown_high}]"
 
 
 def named(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
     """Some names in a row: "a, b, c and 4 more"."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{separator.join(names[:most])}{more}"
+    shown = separator.join(names[:most])
+    n_more = len(names) - most
+    return f"{shown} and {n_more:,} more" if n_more > 0 else shown
 
 
 def typeset(value: float | None, form: str = "g") -> str:
@@ -124,18 +132,24 @@ def setting_label(*names: str) -> str:
 
 def written(name: str) -> str:
     """The name of an option as papers write it; an unknown name as it is."""
-    return name.upper().replace("_", "-") if name in CAPITALS else WRITTEN.get(name, name)
+    if name in CAPITALS:
+        return name.upper().replace("_", "-")
+    return WRITTEN.get(name, name)
 
 
 def correlation_in_words(kind: str | None) -> str:
     """The name of a correlation; of an unstated one "correlation"."""
-    return "correlation" if kind is None else CORRELATION_NAMES.get(kind, kind)
+    if kind is None:
+        return "correlation"
+    return CORRELATION_NAMES.get(kind, kind)
 
 
 def label(name: str, longest: int = LONGEST_LABEL) -> str:
     """The written name in one line of at most `longest` characters, for places with little room."""
     text = visible(written(name))
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest - 1]}…"
 
 
 def setting_in_words(names: tuple[str, ...]) -> str:
@@ -150,13 +164,17 @@ def factor_in_words(factor: str) -> str:
 
 def counted(count: int, thing: str, things: str | None = None) -> str:
     """1 setting, 2 settings, 1,000 settings; `things` is the plural where it is not `thing` with an s."""
-    several = f"{thing}s" if things is None else things
-    return f"{count:,} {thing if count == 1 else several}"
+    if count == 1:
+        return f"{count} {thing}"
+    plural = f"{thing}s" if things is None else things
+    return f"{count:,} {plural}"
 
 
 def shortened(text: str, most: int) -> str:
     """The text; of one with more than `most` characters the first `most` - 3 and an ellipsis."""
-    return text if len(text) <= most else f"{text[: most - 3]}…"
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 3]}…"
 
 
 def visible(text: str) -> str:
@@ -164,11 +182,10 @@ def visible(text: str) -> str:
 
     A name can then neither end a comment or a row, nor move the cursor of a terminal.
     """
+    # Nearly all names end here, without a look at each character.
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        _escaped(sign) if unicodedata.category(sign) in UNPRINTABLE or sign in TURNING else sign for sign in text
-    )
+    return "".join(map(_visible_sign, text))
 
 
 def file_stem(*names: str, separator: str = ".") -> str:
@@ -179,32 +196,44 @@ def file_stem(*names: str, separator: str = ".") -> str:
     """
     joined = separator.join(names)
     stem = ODD.sub("_", joined)
-    unique = len(names) == 1 or not any(separator in name for name in names)
-    if stem == joined and all(names) and unique and len(stem.encode()) <= LONGEST_STEM:
+    # "a.b" and "c" would otherwise give the stem of "a" and "b.c".
+    is_unique = len(names) == 1 or not any(separator in name for name in names)
+    is_readable = stem == joined and all(names) and is_unique
+    if is_readable and len(stem.encode()) <= LONGEST_STEM:
         return stem
-    mark = hashlib.sha256("\0".join(names).encode(errors="surrogatepass")).hexdigest()[:12]
-    kept = stem.encode(errors="replace")[: LONGEST_STEM - len(mark) - 1].decode(errors="ignore")
-    return f"{kept}-{mark}"
+    # Joined by NUL, which tells apart what the separator does not. Half characters, of broken input, are no UTF-8.
+    key = "\0".join(names).encode(errors="surrogatepass")
+    mark = hashlib.sha256(key).hexdigest()[:12]
+    longest = LONGEST_STEM - len(mark) - 1
+    # The limit is in bytes, which may end within a character: what is left of it is dropped.
+    start = stem.encode(errors="replace")[:longest].decode(errors="ignore")
+    return f"{start}-{mark}"
 
 
 def _is_zero(text: str) -> bool:
-    """Whether a number, as written, has no digit but 0."""
-    return not any(digit in text.partition("e")[0] for digit in "123456789")
+    """Whether a number, as written, has no digit but 0; its exponent does not count."""
+    mantissa = text.partition("e")[0]
+    return not any(digit in mantissa for digit in "123456789")
 
 
-def _escaped(sign: str) -> str:
+def _visible_sign(sign: str) -> str:
+    """A character, or its escape if it is a control character, half of one, or turns the direction of a line."""
+    if unicodedata.category(sign) not in UNPRINTABLE and sign not in TURNING:
+        return sign
     return sign.encode("unicode_escape", errors="backslashreplace").decode("ascii")
 
 
 def first_line(error: Exception) -> str:
     """What an error says, in one line: its first one, or its type where it says nothing."""
-    return (str(error) or type(error).__name__).splitlines()[0]
+    message = str(error) or type(error).__name__
+    return message.splitlines()[0]
 
 
 def telling_apart(paths: Sequence[PurePath]) -> list[str]:
     """A short name per path: as many of its parts, from the end, as tell them apart; the whole paths if none do."""
-    for count in range(1, max((len(path.parts) for path in paths), default=0) + 1):
-        names = ["/".join(path.parts[-count:]) for path in paths]
+    most_parts = max((len(path.parts) for path in paths), default=0)
+    for n_parts in range(1, most_parts + 1):
+        names = ["/".join(path.parts[-n_parts:]) for path in paths]
         if len(set(names)) == len(names):
             return names
     return [str(path) for path in paths]

@@ -62,7 +62,10 @@ def analyse_sweep(
     results = [result for result in results if result.has_grid]
     if not results:
         return _of_metrics(tables, folder)
-    explainers = {result.explainer for result in results if not {*CONTROLS} & {*result.names}}
+    explainers = set()
+    for result in results:
+        if set(CONTROLS).isdisjoint(result.names):
+            explainers.add(result.explainer)
     if not explainers:
         return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
     try:
@@ -70,9 +73,15 @@ def analyse_sweep(
     except DataError as error:
         return (None, [], f"no analysis: {error}")
     # Options may give points of explainers that this sweep does not have.
-    points = {name: point for name, point in fixed.items() if name in explainers}
+    points = {}
+    for name, point in fixed.items():
+        if name in explainers:
+            points[name] = point
     analysis = analyse_table(table, Tables(tables), with_others(questions), fixed=points, seed=seed)
-    signatures = {setting_label(result.metric, result.explainer): result.signature for result in results}
+    # One signature for each metric and explainer, not for each language pair.
+    signatures = {}
+    for result in results:
+        signatures[setting_label(result.metric, result.explainer)] = result.signature
     files = write_analysis(
         analysis,
         folder.path,
@@ -89,47 +98,65 @@ def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
     import pandas as pd
     import pyarrow as pa
 
-    rows: tuple[tuple[type, Sequence[Any]], ...] = (
+    tables: tuple[tuple[type, Sequence[Any]], ...] = (
         (Selection, analysis.ask(selection)),
         (FitRow, analysis.ask(fit_rows)),
     )
-    paths = [folder.path / TABLES / f"{name}.parquet" for name in OF_ANALYSIS]
+    tables_folder = folder.path / TABLES
+    paths = [tables_folder / f"{name}.parquet" for name in OF_ANALYSIS]
     folder.begin(paths)
-    for path, (row_class, rows_of_table) in zip(paths, rows, strict=True):
+    for path, (row_class, rows) in zip(paths, tables, strict=True):
         # Named columns, so that a table without rows has them, too.
-        frame = pd.DataFrame(rows_of_table, columns=[field.name for field in fields(row_class)])
-        write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path)
+        columns = [field.name for field in fields(row_class)]
+        frame = pd.DataFrame(rows, columns=columns)
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        write_parquet(table, path)
     return paths
 
 
 def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:
     """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
-    given = Given(Tables(tables))
+    analysis = Given(Tables(tables))
     shown: list[Table] = []
     for question in of_metrics():
-        shown += question.tables(given.ask(question.compute))
+        shown += question.tables(analysis.ask(question.compute))
     if not shown:
         return (None, [], "")
     # Any of the tables names the data sets: not every sweep has correlations.
-    frame = given.frames.get("correlations", next(iter(given.frames.values())))
+    any_frame = next(iter(analysis.frames.values()))
+    frame = analysis.frames.get("correlations", any_frame)
     datasets = ", ".join(sorted(set(frame["dataset"])))
     n_metrics = counted(frame["metric"].nunique(), "metric")
-    introduction = f"{n_metrics} on {datasets}, without an explainer."
-    remarks = [*given.ask(placebos.compute).unbeaten, *not_evidence(given)]
-    path = folder.path / REPORT
-    drawings = list(metrics_and_people(given.ask(correlations.compute).correlations or ()))
+    unbeaten = analysis.ask(placebos.compute).unbeaten
+    remarks = [*unbeaten, *not_evidence(analysis)]
+    introduction = [f"{n_metrics} on {datasets}, without an explainer.", *remarks]
+    page = folder.path / REPORT
     figures = folder.path / "figures"
-    folder.begin([*(figure_file(drawing, figures) for drawing in drawings), path])
+    metrics = analysis.ask(correlations.compute).correlations or ()
+    drawings = list(metrics_and_people(metrics))
+    files = [figure_file(drawing, figures) for drawing in drawings]
+    files.append(page)
+    # All files are claimed before one is written, as in `write_analysis`.
+    folder.begin(files)
     drawn = [(drawing, save(drawing, figures)) for drawing in drawings]
     title = f"Metrics on {datasets}"
-    write_metrics_report(path, title=title, introduction=[introduction, *remarks], tables=shown, figures=drawn)
-    brief = next((replace(table, notes=()) for table in shown if table.brief), None)
-    lines = [] if brief is None else as_text(brief, terminal_width()).rstrip().splitlines()
-    if len(lines) > MOST_LINES:
-        more = counted(len(lines) - MOST_LINES, "more line")
-        lines[MOST_LINES:] = [f"… {more} in {REPORT}"]
-    files = [*(file for _, file in drawn), path]
-    return None, files, "\n".join([*lines, *map(fitted, remarks)])
+    write_metrics_report(page, title=title, introduction=introduction, tables=shown, figures=drawn)
+    lines = _brief_lines(shown)
+    lines += [fitted(remark) for remark in remarks]
+    return None, files, "\n".join(lines)
+
+
+def _brief_lines(tables: Sequence[Table]) -> list[str]:
+    """The first brief table as lines for a terminal, at most MOST_LINES of it; none without such a table."""
+    for table in tables:
+        if table.brief:
+            text = as_text(replace(table, notes=()), terminal_width())
+            lines = text.rstrip().splitlines()
+            if len(lines) > MOST_LINES:
+                more = counted(len(lines) - MOST_LINES, "more line")
+                lines[MOST_LINES:] = [f"… {more} in {REPORT}"]
+            return lines
+    return []
 
 
 def write_analysis(
@@ -150,16 +177,18 @@ def write_analysis(
     figures = folder / "figures"
     drawings = page_figures(analysis)
     others = further_figures(analysis) if every_figure else []
+    page = folder / REPORT
     # All files are claimed before one is written: a refusal leaves no half of an analysis.
-    claim([*(figure_file(drawing, figures) for drawing in (*drawings, *others)), folder / REPORT])
+    files = [figure_file(drawing, figures) for drawing in (*drawings, *others)]
+    claim([*files, page])
     shown = [(drawing, save(drawing, figures)) for drawing in drawings]
     further = [save(drawing, figures) for drawing in others]
     # Too long for a page: they are written as CSV alone.
     tables = [table for table in analysis.tables() if not table.data]
-    date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    facts = [*facts, ("date", date)]
-    write_report(analysis, folder / REPORT, figures=shown, tables=tables, examples=examples, facts=facts)
-    return [*(file for _, file in shown), *further, folder / REPORT]
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    facts = [*facts, ("date", today.isoformat())]
+    write_report(analysis, page, figures=shown, tables=tables, examples=examples, facts=facts)
+    return [*(file for _, file in shown), *further, page]
 
 
 def page_figures(analysis: Analysis) -> list[Drawing]:
@@ -174,5 +203,7 @@ def further_figures(analysis: Analysis) -> list[Drawing]:
     if len(analysis.real):
         drawings += [best_boxes(analysis), better_and_worse(analysis), ridge_bars(analysis)]
     for explainer in analysis.real.factor_levels("explainer"):
+        # By all factors but the explainer, which is one.
         drawings += [gains_by(analysis, explainer, factor) for factor in FACTORS[:3]]
-    return [*drawings, *(setting_drawing(analysis, row) for row in range(len(analysis.table)))]
+    drawings += [setting_drawing(analysis, row) for row in range(len(analysis.table))]
+    return drawings

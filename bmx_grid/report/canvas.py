@@ -42,7 +42,15 @@ SKY = "#56b4e9"
 RED = "#d55e00"
 PINK = "#cc79a7"
 LINES = (RED, ORANGE, GREEN, SKY, BLUE, PINK)
-DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (3, 1)), (0, (8, 2, 2, 2)))
+# Matplotlib's (offset, (on, off, …)).
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (6, 2)),
+    (0, (1, 1.2)),
+    (0, (5, 1.5, 1, 1.5)),
+    (0, (3, 1)),
+    (0, (8, 2, 2, 2)),
+)
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 STYLE: Any = {
@@ -77,8 +85,9 @@ class Drawing:
     signature: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("title", "caption"):  # names in them may hold line breaks
-            object.__setattr__(self, name, visible(getattr(self, name)))
+        # Names of data sets and metrics, which stand in both, may hold line breaks. The class is frozen.
+        object.__setattr__(self, "title", visible(self.title))
+        object.__setattr__(self, "caption", visible(self.caption))
 
 
 @contextmanager
@@ -101,9 +110,11 @@ def _imported() -> Any:
         backend = os.environ.pop("MPLBACKEND", None)
         if backend is None:
             raise
+        # Half of it was imported: without this, the second attempt would get that half.
         for name in list(sys.modules):
-            if name.partition(".")[0] == "matplotlib":
-                del sys.modules[name]  # half of it was imported
+            package = name.partition(".")[0]
+            if package == "matplotlib":
+                del sys.modules[name]
         try:
             return importlib.import_module("matplotlib")
         finally:
@@ -119,6 +130,7 @@ def canvas(
     """
     from matplotlib.figure import Figure
 
+    # Figures are made without pyplot, which would choose a backend and keep every figure in memory.
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.03, h_pad=0.03)
@@ -137,7 +149,12 @@ def save(drawing: Drawing, folder: Path) -> Path:
     No date is inside: the same figure gives the same bytes.
     """
     file = figure_file(drawing, folder)
-    metadata = {"Title": drawing.title, "Description": drawing.caption, "Source": drawing.signature, "Date": None}
+    metadata = {
+        "Title": drawing.title,
+        "Description": drawing.caption,
+        "Source": drawing.signature,
+        "Date": None,
+    }
     with style(), replacing(file) as part:
         drawing.draw().savefig(part, format="svg", metadata=metadata)
     return file
@@ -155,7 +172,9 @@ def correlation_of(analysis: Analysis) -> str:
 
 def undefined_in_words(count: int, thing: str) -> str:
     """A sentence on what could not be drawn; empty where everything could."""
-    return f" {counted(count, thing)} undefined and left out." if count > 0 else ""
+    if count == 0:
+        return ""
+    return f" {counted(count, thing)} undefined and left out."
 
 
 def empty(axes: Axes, words: str) -> None:
@@ -170,9 +189,18 @@ def no_change_line(axes: Axes) -> None:
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
     """Names at the left of horizontal rows, one unit apart, the first on top."""
-    axes.set_yticks([-place for place in range(len(names))], names)
+    # Downwards from 0: row i is at -i.
+    heights = [-place for place in range(len(names))]
+    axes.set_yticks(heights, names)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(0.4 - len(names), 0.6)
+
+
+def write_beside(axes: Axes, place: int, words: str, **look: Any) -> None:
+    """Words at the right of the horizontal row `place` (see `name_rows`), outside the axes."""
+    # Across a fraction of the axes, upwards the row: the words stay beside it whatever the axis across shows.
+    where: Any = ("axes fraction", "data")
+    axes.annotate(words, (1.01, -place), xycoords=where, va="center", annotation_clip=False, **look)
 
 
 def legend_above(figure: Figure, **look: Any) -> None:

@@ -25,6 +25,7 @@ from bmx_grid.core.wording import (
     label,
     point_in_words,
     setting_in_words,
+    setting_label,
     typeset,
     with_interval,
 )
@@ -76,7 +77,11 @@ LEAST_REACH = 0.005  # of their second frame, above and below the metric alone
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of a figure. names: the parts of its name; filled: its mark; marks: further values, by kind."""
+    """A row of a figure.
+
+    names: the parts of its name, "" for none; gain: with its interval; filled: whether its mark is; marks: further
+    values, by kind (a key of MARKS).
+    """
 
     names: tuple[str, ...]
     gain: Estimate
@@ -86,27 +91,35 @@ class Bar:
 
 def boosts(analysis: Analysis) -> Iterator[Drawing]:
     """All boosts, those of the metric with the largest gain first; none without a table of boosts."""
-    every = analysis.ask(shown_verdicts)
-    verdicts = [row for row in every if row.question == DECLARED and math.isfinite(row.gain.value)]
+    verdicts = []
+    for row in analysis.ask(shown_verdicts):
+        if row.question == DECLARED and math.isfinite(row.gain.value):
+            verdicts.append(row)
     if not verdicts:
         return
     # The rows of a metric stay together, in the order of what each metric can gain.
     largest: dict[str, float] = {}
     for row in verdicts:
-        largest[row.metric] = max(row.gain.value, largest.get(row.metric, -math.inf))
+        known = largest.get(row.metric, -math.inf)
+        largest[row.metric] = max(row.gain.value, known)
     verdicts.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain.value))
-    several = len({row.boost for row in verdicts}) > 1
+    boosts_differ = len({row.boost for row in verdicts}) > 1
     rows = []
     for row in verdicts:
-        boost = row.boost.replace("_", " ") if several else ""
-        pair = f"{row.dataset} {row.language_pair}" if row.pairs == 1 else ""
+        # What all rows share would only lengthen their names.
+        boost = row.boost.replace("_", " ") if boosts_differ else ""
+        pair = ""
+        if row.pairs == 1:
+            pair = f"{row.dataset} {row.language_pair}"
         names = (row.metric, row.explainer, boost, pair, row.human)
         marks = {LENGTH_MARK: row.length_gain.value, REASSIGNED_MARK: row.reassigned_gain}
         rows.append(Bar(names, row.gain, row.verdict == HELPS, marks))
-    helping = sum(row.filled for row in rows)
+    n_helping = sum(row.filled for row in rows)
+    n_boosts = counted(len(rows), "boost")
+    correlation = correlation_of(analysis)
     caption = (
-        f"{counted(len(rows), 'boost')}, each judged on segments it was not chosen on: {correlation_of(analysis)}, "
-        f"boosted minus metric alone, with 95 % intervals. Filled: it helps, {helping} of {len(rows)}. "
+        f"{n_boosts}, each judged on segments it was not chosen on: {correlation}, "
+        f"boosted minus metric alone, with 95 % intervals. Filled: it helps, {n_helping} of {len(rows)}. "
         "Beside it what length alone, and attributions of another segment, gain on the same segments."
     )
     yield from _drawings(analysis, rows, "boosts", "What each boost gains", caption)
@@ -119,69 +132,88 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
     if all(row.test is None for row in every):
         return
     defined = [row for row in every if not math.isnan(row.gain)]
+    # By name where gains are equal, so that the order does not depend on that of the files.
     defined.sort(key=lambda row: (-row.gain, row.setting))
-    for explainer, gains in sorted(rows_by(defined, lambda row: row.explainer).items()):
+    by_explainer = rows_by(defined, lambda row: row.explainer)
+    correlation = correlation_of(analysis)
+    for explainer, gains in sorted(by_explainer.items()):
         caption = (
-            f"Gain of {label(explainer)} at the declared point ({correlation_of(analysis)}, boosted minus metric "
+            f"Gain of {label(explainer)} at the declared point ({correlation}, boosted minus metric "
             "alone), one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
         )
         stem = f"gains_with_intervals_{file_stem(explainer)}"
         title = f"Gains of {label(explainer)} at the declared point"
         rows = []
         for row in gains:
+            names = (row.dataset, row.language_pair, row.metric)
             gain = Estimate(row.gain, row.low, row.high)
-            rows.append(Bar((row.dataset, row.language_pair, row.metric), gain, row.survives))
+            rows.append(Bar(names, gain, row.survives))
         yield from _drawings(analysis, rows, stem, title, caption)
 
 
-def metrics_and_people(every: Sequence[MetricRow]) -> Iterator[Drawing]:
+def metrics_and_people(metrics: Sequence[MetricRow]) -> Iterator[Drawing]:
     """Metrics alone beside further human scores, which are the ceiling; for each language pair that has such scores."""
-    for (dataset, language_pair), rows in rows_by(every, lambda row: (row.dataset, row.language_pair)).items():
-        people = [row for row in rows if row.is_human and math.isfinite(row.correlations[POOLED].value)]
-        if not people:
+    by_pair = rows_by(metrics, lambda row: (row.dataset, row.language_pair))
+    for (dataset, language_pair), rows in by_pair.items():
+        correlations_of_people = []
+        for row in rows:
+            pooled = row.correlations[POOLED].value
+            if row.is_human and math.isfinite(pooled):
+                correlations_of_people.append(pooled)
+        if not correlations_of_people:
             continue
-        ceiling = max(row.correlations[POOLED].value for row in people)
+        ceiling = max(correlations_of_people)
+        rows.sort(key=lambda row: -abs(row.correlations[POOLED].value))
         bars = []
-        for row in sorted(rows, key=lambda row: -abs(row.correlations[POOLED].value)):
-            pooled = _without_sign(row.correlations[POOLED])
-            within = abs(row.correlations.get(WITHIN_SOURCES, NOTHING).value)
+        # There is one figure per language pair: of very many metrics the weakest are left out.
+        for row in rows[:MOST_GAINS]:
             # Without signs: a metric of errors stands beside those that it agrees with.
-            bars.append(Bar((row.metric,), pooled, row.is_human, {WITHIN_SOURCES: within}))
+            pooled_estimate = _without_sign(row.correlations[POOLED])
+            within = abs(row.correlations.get(WITHIN_SOURCES, NOTHING).value)
+            bars.append(Bar((row.metric,), pooled_estimate, row.is_human, {WITHIN_SOURCES: within}))
         caption = (
             "Correlation with the primary human score: Pearson's r of segments with its 95 % interval, and r of "
             "differences within sources (PDP). Filled: other human scores of the same segments; the dashed line is "
             "the highest of them."
         )
+        stem = file_stem(f"people_and_metrics_{dataset}_{language_pair}")
         title = f"{dataset} {language_pair}: metrics and people"
-        draw = partial(_draw, bars[:MOST_GAINS], "correlation, without its sign", ceiling)
-        yield Drawing(file_stem(f"people_and_metrics_{dataset}_{language_pair}"), title, caption, draw)
+        yield Drawing(stem, title, caption, partial(_draw, bars, "correlation, without its sign", ceiling))
 
 
 def _without_sign(r: Estimate) -> Estimate:
     """A correlation and its interval, turned where it is negative."""
-    return r if r.value >= 0 else Estimate(-r.value, -r.high, -r.low)
+    if r.value >= 0:
+        return r
+    return Estimate(-r.value, -r.high, -r.low)
 
 
 def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, caption: str) -> Iterator[Drawing]:
     """One figure, or several of MOST_GAINS rows each."""
-    for start in range(0, len(rows), MOST_GAINS):
+    axis = f"gain in {correlation_of(analysis)}"
+    yield signed(analysis, stem, title, caption, partial(_draw, rows[:MOST_GAINS], axis))
+    # The first keeps its stem: the page looks for that of the boosts.
+    for start in range(MOST_GAINS, len(rows), MOST_GAINS):
         number = start // MOST_GAINS + 1
-        draw = partial(_draw, rows[start : start + MOST_GAINS], f"gain in {correlation_of(analysis)}")
-        if number == 1:
-            yield signed(analysis, stem, title, caption, draw)
-        else:
-            yield signed(analysis, f"{stem}_{number}", f"{title}, part {number}", caption, draw)
+        rows_of_part = rows[start : start + MOST_GAINS]
+        stem_of_part = f"{stem}_{number}"
+        title_of_part = f"{title}, part {number}"
+        yield signed(analysis, stem_of_part, title_of_part, caption, partial(_draw, rows_of_part, axis))
 
 
 def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
-    """Names stand above their rows, so that the figure fits a column and a phone. ceiling: is a dashed line."""
-    figure, (axes,) = canvas(COLUMN, 0.7 + ROW * max(len(rows), 3))
+    """Draw rows, the first on top. axis: what is measured; ceiling: where a dashed line is, with its words.
+
+    Names stand above their rows, so that the figure fits a column and a phone.
+    """
+    height = 0.7 + ROW * max(len(rows), 3)
+    figure, (axes,) = canvas(COLUMN, height)
     for place, row in enumerate(rows):
         names = [label(part, SHORT_LABEL) for part in row.names if part]
         axes.text(
             0.01,
             -place + 0.3,
-            " · ".join(names),
+            setting_label(*names),
             transform=axes.get_yaxis_transform(),
             fontsize=6.5,
             va="center",
@@ -190,19 +222,19 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
             in_layout=False,
         )
         # Below the name, which stands above its row.
-        height = -place - 0.16
-        # nothing is drawn for NaN
-        axes.plot(
-            [row.gain.low, row.gain.high], [height] * 2, color=BLUE, linewidth=1.4, solid_capstyle="butt", zorder=2
-        )
+        y = -place - 0.16
+        # Matplotlib draws nothing for NaN: a gain without an interval has its mark alone.
+        ends = [row.gain.low, row.gain.high]
+        axes.plot(ends, [y, y], color=BLUE, linewidth=1.4, solid_capstyle="butt", zorder=2)
         values = {"gain": row.gain.value, **row.marks}
         for kind, value in values.items():
             marker, size, colour = MARKS[kind]
             is_gain = kind == "gain"
+            # Beside a ceiling the rows are correlations of metrics, not gains.
             entry = POOLED if is_gain and ceiling is not None else kind
             axes.plot(
                 [value],
-                [height],
+                [y],
                 linestyle="none",
                 marker=marker,
                 markersize=size,
@@ -231,35 +263,42 @@ def setting_drawing(analysis: Analysis, row: int) -> Drawing:
     names = analysis.table.settings[row]
     stem = f"correlation_over_p_{file_stem(*names)}"
     title = f"{setting_in_words(names)}: correlation over p"
-    return signed(analysis, stem, title, _caption(analysis, row), partial(correlation_over_p, analysis, row))
+    draw = partial(correlation_over_p, analysis, row)
+    return signed(analysis, stem, title, _caption(analysis, row), draw)
 
 
 def _caption(analysis: Analysis, row: int) -> str:
     """The numbers of the figure in sentences."""
     setting = analysis.ask(at_points)[row]
-    alone = typeset(setting.baseline, ".4f") if math.isfinite(setting.baseline) else "undefined"
-    words = [
+    alone = "undefined"
+    if math.isfinite(setting.baseline):
+        alone = typeset(setting.baseline, ".4f")
+    sentences = [
         f"{correlation_of(analysis).capitalize()} with human scores over p, one line per w; right: near the metric "
         f"alone. Metric alone (w = 1): {alone}."
     ]
     if setting.best_w < 1:
-        words.append(f"Best point (in-sample): {_point(setting.best, setting.best_w, setting.best_p)}.")
+        best = _point_with_correlation(setting.best, setting.best_w, setting.best_p)
+        sentences.append(f"Best point (in-sample): {best}.")
     elif math.isfinite(setting.baseline):
-        words.append("Best of all points: the metric alone.")
+        sentences.append("Best of all points: the metric alone.")
     if math.isfinite(setting.fixed):
+        fixed = _point_with_correlation(setting.fixed, setting.fixed_w, setting.fixed_p)
         origin = analysis.ask(chosen_points)[setting.explainer].origin
         gain = ""
-        there = setting.fixed_gain
-        if math.isfinite(there.low):
-            gain = f", gain there {with_interval(there.value, there.low, there.high, minus=MINUS)}, the vertical line"
-        words.append(f"Fixed point: {_point(setting.fixed, setting.fixed_w, setting.fixed_p)}{gain}, {origin}.")
-    undefined = undefined_in_words(int(np.isnan(analysis.table.correlation[row]).sum()), "point")
-    return f"{' '.join(words)}{undefined}"
+        estimate = setting.fixed_gain
+        if math.isfinite(estimate.low):
+            interval = with_interval(estimate.value, estimate.low, estimate.high, minus=MINUS)
+            gain = f", gain there {interval}, the vertical line"
+        sentences.append(f"Fixed point: {fixed}{gain}, {origin}.")
+    n_undefined = int(np.isnan(analysis.table.correlation[row]).sum())
+    return " ".join(sentences) + undefined_in_words(n_undefined, "point")
 
 
-def _point(correlation: float, w: float, p: float) -> str:
-    where = point_in_words(w, p, MINUS).replace(" ", "\u00a0")
-    return f"{typeset(correlation, '.4f')} ({where})"
+def _point_with_correlation(correlation: float, w: float, p: float) -> str:
+    """A correlation and its point, which no line of the page breaks."""
+    point = point_in_words(w, p, MINUS).replace(" ", "\u00a0")
+    return f"{typeset(correlation, '.4f')} ({point})"
 
 
 def correlation_over_p(analysis: Analysis, row: int) -> Figure:
@@ -267,26 +306,34 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     from matplotlib.figure import Figure
 
     setting = analysis.ask(at_points)[row]
-    aggregation = analysis.aggregation
+    power = "p of the power mean"
+    if analysis.aggregation not in (None, "PowerMean"):
+        power = f"p ({analysis.aggregation})"
     figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
     # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
-    whole, near = (figure.add_axes((left, 0.165, 0.315, 0.735)) for left in (0.088, 0.49))
+    whole = figure.add_axes((0.088, 0.165, 0.315, 0.735))
+    near = figure.add_axes((0.49, 0.165, 0.315, 0.735))
     # The same lines twice: the second frame shows a part of them only.
     for axes in (whole, near):
         _draw_lines(axes, analysis, row, setting)
         thin_grid(axes)
         axes.margins(x=0.01)
-        axes.set_xlabel("p of the power mean" if aggregation in (None, "PowerMean") else f"p ({aggregation})")
+        axes.set_xlabel(power)
         axes.xaxis.set_label_coords(0.5, -0.13)
     if np.isnan(analysis.table.correlation[row]).all():
         empty(whole, "no defined correlation")
     baseline = setting.baseline
     if math.isfinite(baseline):
+        # Far enough above the metric alone to show the best gain, and never beyond what the first frame shows.
         reach = max(LEAST_REACH, setting.gain)  # an undefined gain is not above it
         low, high = whole.get_ylim()
-        near.set_ylim(max(baseline - 2 * reach, low), min(baseline + 1.5 * reach, high))
+        bottom = max(baseline - 2 * reach, low)
+        top = min(baseline + 1.5 * reach, high)
+        near.set_ylim(bottom, top)
     kind = correlation_of(analysis)
-    whole.set_ylabel(f"{kind[:1].upper()}{kind[1:]} with human scores")
+    # `capitalize` would also make all other letters small.
+    kind = kind[:1].upper() + kind[1:]
+    whole.set_ylabel(f"{kind} with human scores")
     whole.yaxis.set_label_coords(-0.2, 0.5)
     figure.text(0.088, 0.935, setting_in_words(analysis.table.settings[row]), fontsize=8)
     near.set_title("near the metric alone", loc="right", fontsize=7.5, pad=3)
@@ -297,27 +344,50 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
 def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: SettingAtPoints) -> None:
     """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
     table = analysis.table
-    every = max(len(table.p) // 10, 1)
+    every = max(len(table.p) // 10, 1)  # about ten markers on each line
     for column, weight in enumerate(table.w.tolist()):
-        alone = weight == 1
-        axes.plot(
-            table.p,
-            table.correlation[row][:, column],
-            color=INK if alone else LINES[column % len(LINES)],
-            linestyle="-" if alone else DASHES[column % len(DASHES)],
-            linewidth=1.3 if alone else 1.1,
-            marker=None if alone and len(table.p) > 1 else MARKERS[column % len(MARKERS)],
-            # Markers of different lines start at different powers: where lines meet they do not cover each other.
-            markevery=((column * every) // len(table.w), every),
-            markersize=3.2,
-            label="metric alone" if alone else f"w = {weight:g}",
-        )
+        look: dict[str, Any] = {
+            "color": LINES[column % len(LINES)],
+            "linestyle": DASHES[column % len(DASHES)],
+            "linewidth": 1.1,
+            "marker": MARKERS[column % len(MARKERS)],
+            "label": f"w = {weight:g}",
+        }
+        if weight == 1:
+            look |= {"color": INK, "linestyle": "-", "linewidth": 1.3, "label": "metric alone"}
+            # At a single p a line without a marker would not be seen.
+            if len(table.p) > 1:
+                look["marker"] = None
+        # Markers of different lines start at different powers: where lines meet they do not cover each other.
+        first_marker = column * every // len(table.w)
+        correlation = table.correlation[row][:, column]
+        axes.plot(table.p, correlation, markevery=(first_marker, every), markersize=3.2, **look)
     if math.isfinite(setting.fixed_p):
-        if math.isfinite(setting.fixed_gain.low):
-            ends = [setting.baseline + setting.fixed_gain.low, setting.baseline + setting.fixed_gain.high]
-            axes.plot([setting.fixed_p] * 2, ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
-        cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.5, "color": INK}
-        axes.plot([setting.fixed_p], [setting.fixed], label="fixed (w, p)", zorder=9, linestyle="none", **cross)
+        gain = setting.fixed_gain
+        if math.isfinite(gain.low):
+            ends = [setting.baseline + gain.low, setting.baseline + gain.high]
+            p = setting.fixed_p
+            axes.plot([p, p], ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
+        axes.plot(
+            [setting.fixed_p],
+            [setting.fixed],
+            linestyle="none",
+            marker="x",
+            markersize=6,
+            markeredgewidth=1.5,
+            color=INK,
+            zorder=9,
+            label="fixed (w, p)",
+        )
     if setting.gain > NO_CHANGE:
-        ring: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": INK, "color": "none"}
-        axes.plot([setting.best_p], [setting.best], label="best (in-sample)", zorder=10, linestyle="none", **ring)
+        axes.plot(
+            [setting.best_p],
+            [setting.best],
+            linestyle="none",
+            marker="o",
+            markersize=7,
+            markeredgecolor=INK,
+            color="none",
+            zorder=10,
+            label="best (in-sample)",
+        )

@@ -44,7 +44,6 @@ HERE = Path(__file__).parent / "page"
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
 NO_GAIN_HERE = -32_768
 MOST_OPEN = 3  # tables of a page without an answer
-OWN_PARTS = ("verdicts", "settings")  # tables that have a part of their own
 # What a verdict rests on first of all. The other columns stand in a table below, so that each table fits the page.
 FIRST_COLUMNS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
 OPEN_FIGURE = "boosts"  # the figure beside the answer
@@ -65,31 +64,48 @@ def write_report(
     counts. examples: segments with attributions; facts: further (name, words) on what was run.
     Raises StoreError when the page cannot be written.
     """
-    of_boosts = analysis.ask(answers.compute).answers
-    signed = analysis.ask(signature)
-    pictures = [_picture(drawing, file) for drawing, file in figures]
-    first = next((picture for picture in pictures if picture["name"] == OPEN_FIGURE), None)
-    parts = {table.stem: _table(table, signed) for table in tables}
-    parts_of_verdicts: list[Table] = []
+    answers_of_boosts = analysis.ask(answers.compute).answers
+    signature_line = analysis.ask(signature)
+    # The sentences after the answers say what these mean.
+    meaning = headline.answer(analysis)[len(answers_of_boosts) :]
+    open_figure = None
+    folded_figures = []
+    for drawing, file in figures:
+        if drawing.stem == OPEN_FIGURE:
+            open_figure = _picture(drawing, file)
+        else:
+            folded_figures.append(_picture(drawing, file))
+    overview = []
+    verdicts = []
+    settings = None
+    others = []
     for table in tables:
         if table.stem == "verdicts":
-            parts_of_verdicts += _parts_of_verdicts(table)
+            verdicts += [_page_table(part, signature_line) for part in _parts_of_verdicts(table)]
+        elif table.stem == "settings":
+            settings = _page_table(table, signature_line)
+        elif table.brief:
+            overview.append(_page_table(table, signature_line))
+        else:
+            others.append(_page_table(table, signature_line))
+    origin = Path(analysis.table.origin)
+    origin_end = "/".join(origin.parts[-2:])
     _write(
         path,
-        title=f"BMX analysis of {visible('/'.join(Path(analysis.table.origin).parts[-2:]))}",
-        answers=[_answer(line) for line in of_boosts],
-        meaning=[_answer(line) for line in headline.answer(analysis)[len(of_boosts) :]],
-        figure=first,
+        title=f"BMX analysis of {visible(origin_end)}",
+        answers=[_answer(line) for line in answers_of_boosts],
+        meaning=[_answer(line) for line in meaning],
+        figure=open_figure,
         counts=[_with_minus(line) for line in analysis.ask(headline.compute).headline],
-        overview=[parts[table.stem] for table in tables if table.brief],
-        verdicts=[_table(part, signed) for part in parts_of_verdicts],
-        settings=parts.get("settings"),
-        tables=[parts[table.stem] for table in tables if not table.brief and table.stem not in OWN_PARTS],
+        overview=overview,
+        verdicts=verdicts,
+        settings=settings,
+        tables=others,
         rule=RULE,
         examples=[_example(example) for example in examples],
-        figures=[picture for picture in pictures if picture is not first],
+        figures=folded_figures,
         introduction=_introduction(analysis),
-        facts=[*_facts(analysis), *facts, ("signature of the table", signed)],
+        facts=[*_facts(analysis), *facts, ("signature of the table", signature_line)],
         grids=heat_maps(analysis),
     )
 
@@ -107,13 +123,15 @@ def write_metrics_report(
     Raises StoreError.
     """
     pictures = [_picture(drawing, file) for drawing, file in figures]
-    shown = sorted((table for table in tables if not table.data), key=lambda table: not table.brief)
+    shown = [table for table in tables if not table.data]
+    # The sort is stable: among the brief ones, and among the others, the order stays.
+    shown.sort(key=lambda table: not table.brief)
     _write(
         path,
         title=visible(title),
         answers=[("", line) for line in introduction],
-        open_tables=[_table(table) for table in shown[:MOST_OPEN]],
-        tables=[_table(table) for table in shown[MOST_OPEN:]],
+        open_tables=[_page_table(table) for table in shown[:MOST_OPEN]],
+        tables=[_page_table(table) for table in shown[MOST_OPEN:]],
         figure=pictures[0] if pictures else None,
         figures=pictures[1:],
     )
@@ -130,13 +148,16 @@ def _write(path: Path, **parts: Any) -> None:
     template = environment.get_template("report.html.jinja")
     page = template.render(style=style, script=script, most_answers=MOST_ANSWERS, **parts)
     # Surrogates of broken input have no UTF-8: shown as the replacement character.
-    write_text(path, page.encode("utf-8", "replace").decode("utf-8"))
+    printable_page = page.encode("utf-8", "replace").decode("utf-8")
+    write_text(path, printable_page)
 
 
 def _answer(line: str) -> tuple[str, str]:
     """What a line is about, set in bold, and the rest of it."""
     about, colon, words = _with_minus(line).partition(": ")
-    return (f"{about}{colon}", words) if colon else ("", about)
+    if not colon:
+        return "", about
+    return f"{about}{colon}", words
 
 
 def _with_minus(sentence: str) -> str:
@@ -147,8 +168,13 @@ def _with_minus(sentence: str) -> str:
 def _picture(drawing: Drawing, file: Path) -> Mapping[str, str]:
     """A figure as an image in the page: scripts in it never run there, it can load nothing."""
     # Inside the page, which is one file that can be sent and opened without a server.
-    source = f"data:image/svg+xml;base64,{base64.b64encode(file.read_bytes()).decode('ascii')}"
-    return {"name": drawing.stem, "title": drawing.title, "caption": drawing.caption, "source": source}
+    content = base64.b64encode(file.read_bytes()).decode("ascii")
+    return {
+        "name": drawing.stem,
+        "title": drawing.title,
+        "caption": drawing.caption,
+        "source": f"data:image/svg+xml;base64,{content}",
+    }
 
 
 def _introduction(analysis: Analysis) -> list[str]:
@@ -160,142 +186,212 @@ def _introduction(analysis: Analysis) -> list[str]:
     if aggregation not in (None, "PowerMean"):
         mean = f"{aggregation} with the parameter p"
     sides = "both sides" if analysis.table.side == "both" else "the hypothesis"
+    n_powers = counted(len(p), "value")
+    weights = ", ".join(map(typeset, w))
+    points = points_in_words(analysis.ask(chosen_points))
     return [
         "BMX boosts a metric with an explanation of its own scores. An explainer gives every word an attribution, its "
         f"contribution to the score s; M is {mean} of the attributions of {sides} of a segment. The boosted metric is "
         "w · s + (1 − w) · M: w is the weight of the metric itself, and w = 1 is the metric alone.",
-        f"Here p runs from {typeset(p[0])} to {typeset(p[-1])} ({counted(len(p), 'value')}) and w is "
-        f"{', '.join(map(typeset, w))}. Every number is {correlation_of(analysis)} with human scores, segment by "
-        "segment. A gain is that of the boosted metric minus that of the metric alone, on segments that the boost was "
+        f"Here p runs from {typeset(p[0])} to {typeset(p[-1])} ({n_powers}) and w is {weights}. "
+        f"Every number is {correlation_of(analysis)} with human scores, segment by segment. "
+        "A gain is that of the boosted metric minus that of the metric alone, on segments that the boost was "
         "not chosen on; others are named: the gain at a point, the in-sample best.",
-        _with_minus(points_in_words(analysis.ask(chosen_points))),
+        _with_minus(points),
     ]
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
+    """What was analysed, as (name, words), names not always different."""
     table = analysis.table
-    return [
-        ("results", table.origin),
-        *((factor_in_words(factor), ", ".join(map(label, table.factor_levels(factor)))) for factor in FACTORS),
-        *(("left out", part) for part in table.left_out),
-        ("versions", f"bmx-grid {__version__}, Python {sys.version.split()[0]}"),
-    ]
+    facts = [("results", table.origin)]
+    for factor in FACTORS:
+        levels = table.factor_levels(factor)
+        facts.append((factor_in_words(factor), ", ".join(map(label, levels))))
+    for part in table.left_out:
+        facts.append(("left out", part))
+    python = sys.version.split()[0]  # what follows is the compiler
+    facts.append(("versions", f"bmx-grid {__version__}, Python {python}"))
+    return facts
 
 
-def _table(table: Table, signed: str = "") -> Mapping[str, Any]:
-    """Cells are (text, whether it is bold); columns are numeric where no cell is a text. signed: the last note."""
+def _page_table(table: Table, signature_line: str = "") -> Mapping[str, Any]:
+    """What the template shows of a table: cells are (text, whether it is bold), the header (name, whether texts).
+
+    signature_line: the note that is left out, because the page has it once, at its end.
+    """
+    # A column of texts and of numbers is aligned as texts. So is every column of a table without rows.
     are_texts = [not table.rows] * len(table.header)
     for row in table.rows:
         for column, cell in enumerate(row):
             are_texts[column] |= isinstance(cell.value, str)
+    groups = []
+    for group in table.groups:
+        rows = []
+        for row in group:
+            rows.append([(_shown(cell), cell.marked) for cell in row])
+        groups.append(rows)
     return {
         "title": table.title,
         "name": f"table-{table.stem}",
         "header": list(zip(table.header, are_texts, strict=True)),
-        "groups": [list(map(_shown_row, group)) for group in table.groups],
-        "notes": [_with_minus(note) for note in table.notes if note != signed],
+        "groups": groups,
+        "notes": [_with_minus(note) for note in table.notes if note != signature_line],
     }
 
 
 def _parts_of_verdicts(table: Table) -> Iterator[Table]:
     """The table of verdicts as several that fit a page: one for each kind of point, and what else was computed."""
+    # What a boost is called: the columns before its verdict.
     boost = table.header[: table.header.index("verdict")]
+    first_columns = (*boost, *FIRST_COLUMNS)
     chosen_on = table.header.index("chosen on")
-    # The first keeps the name of the table, so that links to it stay.
     for place, group in enumerate(table.groups):
+        # A dict keeps the order of the rows, and each kind of point once.
         points = dict.fromkeys(row[chosen_on].shown for row in group)
-        title = "At the fixed points (grid.fixed)" if PUBLISHED in points else f"Chosen on {named(list(points))}"
-        part = replace(table, title=title, groups=(group,), notes=()).with_columns((*boost, *FIRST_COLUMNS))
-        yield replace(part, stem=part.stem if place == 0 else f"{part.stem}-{place + 1}")
-    others = [name for name in table.header if name not in (*boost, *FIRST_COLUMNS, "chosen on") and _has(table, name)]
-    beside = table.with_columns((*boost, "chosen on", *others))
+        title = f"Chosen on {named(list(points))}"
+        if PUBLISHED in points:
+            title = "At the fixed points (grid.fixed)"
+        # The first keeps the name of the table, so that links to it stay.
+        stem = table.stem
+        if place > 0:
+            stem = f"{table.stem}-{place + 1}"
+        part = replace(table, stem=stem, title=title, groups=(group,), notes=())
+        yield part.with_columns(first_columns)
+    others = []
+    for name in table.header:
+        # Columns without any number would only make the table wider.
+        if name not in (*first_columns, "chosen on") and _has_values(table, name):
+            others.append(name)
+    rest = table.with_columns((*boost, "chosen on", *others))
+    stem = f"{table.stem}-beside"
     title = "What gains without an explanation, and what else the verdicts rest on"
-    yield replace(beside, stem=f"{table.stem}-beside", title=title)
+    yield replace(rest, stem=stem, title=title)
 
 
-def _has(table: Table, header: str) -> bool:
+def _has_values(table: Table, header: str) -> bool:
     """Whether a column holds anything but undefined numbers."""
     place = table.header.index(header)
-    values = [row[place].value for row in table.rows]
-    return any(value is not None and value == value for value in values)
-
-
-def _shown_row(row: Sequence[Cell]) -> list[tuple[str, bool]]:
-    return [(_shown(cell), cell.marked) for cell in row]
+    for row in table.rows:
+        value = row[place].value
+        # NaN alone differs from itself. Texts do not, and isnan would refuse them.
+        if value is not None and value == value:
+            return True
+    return False
 
 
 def _shown(cell: Cell) -> str:
-    return visible(written(cell.shown)) if isinstance(cell.value, str) else cell.shown.replace("-", MINUS)
+    """The words of a cell: names as the field writes them, numbers with true minus signs."""
+    if isinstance(cell.value, str):
+        return visible(written(cell.shown))
+    return cell.shown.replace("-", MINUS)
 
 
 def _example(example: Example) -> Mapping[str, Any]:
+    """A segment with its words, and a sentence on how far boosting moved it in the ranking."""
+    # Rank 1 is the best: who rises gets a lower number.
     moved = example.metric.rank - example.boosted.rank
+    direction = "Rises" if moved > 0 else "Falls"
     before = abs(example.metric.rank - example.human.rank)
     after = abs(example.boosted.rank - example.human.rank)
     where = "as far as before from"
     if after != before:
         where = "nearer to" if after < before else "farther from"
-    scores = {"metric": example.metric, "boosted": example.boosted, "human": example.human}
-    ranked = [f"{name} {typeset(scored.score, '.4g')} (rank {scored.rank:g})" for name, scored in scores.items()]
+    ranked = []
+    for name in ("metric", "boosted", "human"):
+        scored = getattr(example, name)
+        score = typeset(scored.score, ".4g")
+        ranked.append(f"{name} {score} (rank {scored.rank:g})")
     shares = strengths([side.attributions for side in example.sides])
     sides = []
     for side, shares_of_side in zip(example.sides, shares, strict=True):
         words = zip(side.words, side.attributions.tolist(), shares_of_side, side.marked, strict=True)
         sides.append({"name": side.role, "words": words})
+    setting = setting_in_words(example.names)
+    point = f"w = {typeset(example.w)}, p = {typeset(example.p)}"
     return {
-        "title": f"{setting_in_words(example.names)}: segment {visible(example.segment)}",
+        "title": f"{setting}: segment {visible(example.segment)}",
         "words": (
-            f"{'Rises' if moved > 0 else 'Falls'} by {abs(moved):g} of {example.n} ranks at w = "
-            f"{typeset(example.w)}, p = {typeset(example.p)}, {where} its rank by human score: {', '.join(ranked)}."
+            f"{direction} by {abs(moved):g} of {example.n} ranks at {point}, "
+            f"{where} its rank by human score: {', '.join(ranked)}."
         ),
         "sides": sides,
     }
 
 
 def heat_maps(analysis: Analysis) -> dict[str, Any]:
-    """p, w and every setting of the table: names, baseline, best and fixed point, and its gains.
+    """What the page's script draws heat maps from: p, w, the settings, and which of them to show first.
 
-    The gains of w other than 1 are int16[W - 1, P], w slowest, in multiples of `step`; -32768 is undefined. They are
-    exact to half a step: a largest gain or loss of 0.5 gives steps of 0.000015. Stored are the differences
-    from one p to the next (modulo 65536), low bytes of all before high bytes of all, deflated, as base64: a quarter of
-    the size. Points are [w, p, r], or null; alone: whether the best is the metric alone. first: the setting to show
-    first, of those that are not controls the one that gains most.
+    Of each setting: names, baseline (null if undefined), and the best and the fixed point as [w, p, r] (null if it has
+    no place on the map); alone: whether the metric alone is best; step and gains: see `_quantised`. first: of the
+    settings that are not controls the one that gains most.
     """
-    table = analysis.table
+    grid_table = analysis.table
     settings = analysis.ask(at_points)
-    grids = []
-    for row, (names, setting) in enumerate(zip(table.settings, settings, strict=True)):
-        gains, step = _quantised(table, row)
-        grids.append(
+    maps = []
+    for row, (names, setting) in enumerate(zip(grid_table.settings, settings, strict=True)):
+        gains, step = _quantised(grid_table, row)
+        # JSON has no NaN.
+        baseline = setting.baseline if math.isfinite(setting.baseline) else None
+        best = _map_point(setting.best_w, setting.best_p, setting.best)
+        fixed = _map_point(setting.fixed_w, setting.fixed_p, setting.fixed)
+        alone = math.isfinite(setting.best) and not setting.best_w < 1
+        maps.append(
             {
                 "names": list(names),
                 "label": setting_in_words(names),
-                "baseline": setting.baseline if math.isfinite(setting.baseline) else None,
-                "best": _map_point(setting.best_w, setting.best_p, setting.best),
-                "alone": math.isfinite(setting.best) and not setting.best_w < 1,
-                "fixed": _map_point(setting.fixed_w, setting.fixed_p, setting.fixed),
+                "baseline": baseline,
+                "best": best,
+                "alone": alone,
+                "fixed": fixed,
                 "step": step,
                 "gains": gains,
             }
         )
-    # A control gains by chance: it is not what a reader should see first.
-    largest = [-math.inf if setting.control else np.nan_to_num(setting.gain) for setting in settings]
-    first = largest.index(max(largest))
-    return {"p": table.p.tolist(), "w": table.w.tolist(), "first": first, "settings": grids}
+    gains_of_settings = []
+    for setting in settings:
+        # A control gains by chance: it is not what a reader should see first.
+        gain = -math.inf if setting.control else np.nan_to_num(setting.gain)
+        gains_of_settings.append(gain)
+    first = gains_of_settings.index(max(gains_of_settings))
+    return {
+        "p": grid_table.p.tolist(),
+        "w": grid_table.w.tolist(),
+        "first": first,
+        "settings": maps,
+    }
 
 
-def _quantised(table: GridTable, row: int) -> tuple[str, float]:
-    gains = table.gains[row][:, table.boosted].T
+def _quantised(grid_table: GridTable, row: int) -> tuple[str, float]:
+    """The gains of one setting in few bytes, and the step that they are multiples of.
+
+    Gains at w other than 1 are int16[W - 1, P], w slowest; NO_GAIN_HERE is undefined. They are exact to half a step: a
+    largest gain or loss of 0.5 gives steps of 0.000015. Stored are the differences from one p to the next (modulo
+    65536), low bytes of all before high bytes of all, deflated, as base64: a quarter of the size.
+    """
+    gains_of_setting = grid_table.gains[row]
+    gains = gains_of_setting[:, grid_table.boosted].T
     defined = np.isfinite(gains)
-    largest = float(np.abs(gains[defined]).max(initial=0.0))
+    sizes = np.abs(gains[defined])
+    largest = float(sizes.max(initial=0.0))
     # By setting: small gains of one are not rounded by the large ones of another.
     step = largest / LEVELS if largest > 0 else 1.0
-    whole = np.where(defined, np.rint(np.where(defined, gains, 0.0) / step), NO_GAIN_HERE).astype(np.int64)
-    changes = np.diff(whole, axis=1, prepend=0).astype("<u2")  # wraps, and so does the sum that undoes it
-    planes = changes.reshape(-1).view(np.uint8).reshape(-1, 2).T
-    return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii"), step
+    # NaN has no integer: it is replaced before the cast.
+    finite_gains = np.where(defined, gains, 0.0)
+    steps = np.rint(finite_gains / step)
+    levels = np.where(defined, steps, NO_GAIN_HERE).astype(np.int64)
+    changes = np.diff(levels, axis=1, prepend=0)
+    changes = changes.astype("<u2")  # wraps, and so does the sum that undoes it
+    # Neighbours on a smooth curve differ little: their high bytes are nearly all alike, which deflates well.
+    low_and_high = changes.reshape(-1).view(np.uint8).reshape(-1, 2)
+    low_then_high = low_and_high.T.tobytes()
+    packed = zlib.compress(low_then_high, 9)
+    return base64.b64encode(packed).decode("ascii"), step
 
 
-def _map_point(*point: float) -> list[float] | None:
+def _map_point(w: float, p: float, correlation: float) -> list[float] | None:
     """w, p and correlation; None where there is none, and for the metric alone, which has no place on the map."""
-    return list(point) if point[0] != 1 and all(map(math.isfinite, point)) else None
+    point = [w, p, correlation]
+    if w == 1 or not np.isfinite(point).all():
+        return None
+    return point

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bmx_grid.analysis import regression
-from bmx_grid.analysis.base import CONTROLS, FACTORS, highest_first, rows_by
+from bmx_grid.analysis.base import CONTROLS, highest_first, rows_by
 from bmx_grid.analysis.gain_summaries import Summary, summaries
 from bmx_grid.analysis.gains import (
     FixedSummary,
@@ -65,6 +65,7 @@ from bmx_grid.report.canvas import (
     signed,
     thin_grid,
     undefined_in_words,
+    write_beside,
 )
 
 if TYPE_CHECKING:
@@ -77,51 +78,62 @@ STRIP_HEIGHT = 0.3
 BAR_HEIGHT = 0.27
 COEFFICIENT_HEIGHT = 0.17
 COUNTS = {"better": ("better", SKY), "unchanged": ("within 1e-5", NEUTRAL), "worse": ("equal or worse", ORANGE)}
-FACTOR_LOOKS = dict(zip(FACTORS, ((BLUE, "////"), (GREEN, ""), (ORANGE, ".."), (PINK, "xx")), strict=True))
+FACTOR_LOOKS = {
+    "dataset": (BLUE, "////"),
+    "language_pair": (GREEN, ""),
+    "metric": (ORANGE, ".."),
+    "explainer": (PINK, "xx"),
+}
 
 
 def gains_of_all_points(analysis: Analysis) -> Drawing:
     """Gains of all (p, w) with w other than 1, one line per explainer (Figure 4)."""
     table = analysis.table
     gains = {}
+    descriptions = []
     for name in table.factor_levels("explainer"):
-        values = table.gains[[setting.explainer == name for setting in table.settings]][:, :, table.boosted]
-        gains[name] = values[~np.isnan(values)]
-    each = "; ".join(
-        f"{label(name)} {counted(len(values), 'point')}, {typeset((values > 0).mean(), '.1%')} above 0, mean "
-        f"{typeset(values.mean(), '+.3f')}"
-        for name, values in gains.items()
-        if len(values)
-    )
+        is_of_explainer = [setting.explainer == name for setting in table.settings]
+        values = table.gains[is_of_explainer][:, :, table.boosted]
+        values = values[~np.isnan(values)]
+        gains[name] = values
+        if len(values) > 0:
+            points = counted(len(values), "point")
+            above = typeset((values > 0).mean(), ".1%")
+            mean = typeset(values.mean(), "+.3f")
+            descriptions.append(f"{label(name)} {points}, {above} above 0, mean {mean}")
     kind = correlation_of(analysis)
     framed = FRAMED[1] - FRAMED[0]
     caption = (
         f"Histogram of the gain ({kind}, boosted minus metric alone) over every (p, w) with w other than 1 of every "
-        f"setting, those of the random metric included; the frame holds the middle {framed:.0%}. {each}. "
-        "The points of a grid share their segments: no intervals. "
+        f"setting, those of the random metric included; the frame holds the middle {framed:.0%}. "
+        f"{'; '.join(descriptions)}. The points of a grid share their segments: no intervals. "
     )
     draw = partial(_histograms, gains, f"gain in {kind}")
     return signed(analysis, "gain_density_by_explainer", "Gain over all (p, w) by explainer", caption, draw)
 
 
 def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
-    figure, (axes,) = canvas(COLUMN, 2.1 + 0.14 * len(gains))
+    """One line per name. axis: what is measured."""
+    height = 2.1 + 0.14 * len(gains)  # each line has an entry in the legend above
+    figure, (axes,) = canvas(COLUMN, height)
     # With a zero: of no gains at all there are no quantiles.
     known = np.concatenate([np.zeros(1), *gains.values()])
-    edges = np.histogram_bin_edges(known, HISTOGRAM_BINS, tuple(np.quantile(known, FRAMED)))
+    frame = tuple(np.quantile(known, FRAMED))
+    edges = np.histogram_bin_edges(known, HISTOGRAM_BINS, frame)
     for place, (name, values) in enumerate(gains.items()):
-        control = name in CONTROLS
-        share = (values > 0).mean() if len(values) else math.nan
+        share = math.nan
+        if len(values) > 0:
+            share = (values > 0).mean()
+        counts, _ = np.histogram(values, edges)
         # Densities of all values, those outside the frame among them: areas add up to less than 1.
-        heights = np.histogram(values, edges)[0] / max(len(values), 1) / np.diff(edges)
-        axes.stairs(
-            heights,
-            edges,
-            color=GREY if control else LINES[place % len(LINES)],
-            linestyle=(0, (2, 1)) if control else DASHES[place % len(DASHES)],
-            linewidth=1.2,
-            label=f"{label(name, SHORT_LABEL)} ({typeset(share, '.0%')} above 0)",
-        )
+        densities = counts / max(len(values), 1) / np.diff(edges)
+        colour = LINES[place % len(LINES)]
+        dashes = DASHES[place % len(DASHES)]
+        if name in CONTROLS:
+            colour = GREY
+            dashes = (0, (2, 1))
+        entry = f"{label(name, SHORT_LABEL)} ({typeset(share, '.0%')} above 0)"
+        axes.stairs(densities, edges, color=colour, linestyle=dashes, linewidth=1.2, label=entry)
     if len(known) == 1:
         empty(axes, "no gain")
     no_change_line(axes)
@@ -136,48 +148,56 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
 
 def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     """Gains of an explainer's settings at its fixed point, by data set, language pair or metric (Figures 7 to 13)."""
-    settings = [row for row in analysis.ask(real_gains) if row.setting.explainer == explainer]
-    by_name = summaries(settings, factor, analysis.seed)
-    means = dict(sorted(by_name.items(), key=lambda item: highest_first(item[1].mean_gain)))
-    each = "; ".join(
-        f"{label(name)}: {counted(row.n, 'setting')}, mean "
-        f"{with_interval(row.mean_gain, row.mean_low, row.mean_high, minus=MINUS)}, metric alone "
-        f"{typeset(row.mean_baseline, '.3f')} on average"
-        for name, row in means.items()
-    )
+    gains = [row for row in analysis.ask(real_gains) if row.setting.explainer == explainer]
+    by_name = summaries(gains, factor, analysis.seed)
+    means: dict[str, Summary] = {}
+    descriptions = []
+    for name in sorted(by_name, key=lambda name: highest_first(by_name[name].mean_gain)):
+        summary = by_name[name]
+        means[name] = summary
+        mean = with_interval(summary.mean_gain, summary.mean_low, summary.mean_high, minus=MINUS)
+        alone = typeset(summary.mean_baseline, ".3f")
+        n_settings = counted(summary.n, "setting")
+        descriptions.append(f"{label(name)}: {n_settings}, mean {mean}, metric alone {alone} on average")
+    values: dict[str, list[float]] = {name: [] for name in means}
+    n_undefined = 0
+    for row in gains:
+        if math.isnan(row.gain):
+            n_undefined += 1
+        else:
+            name = getattr(row.setting, factor)
+            values[name].append(row.gain)
     kind = correlation_of(analysis)
-    undefined = sum(math.isnan(row.gain) for row in settings)
+    title = f"Gain of {label(explainer)} by {factor_in_words(factor)}"
+    point = points_in_words({explainer: analysis.ask(chosen_points)[explainer]})
     caption = (
         f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) by {factor_in_words(factor)}. One mark per "
         "setting, diamonds are means; in brackets and as lines 95 % intervals of means by clusters (data set x "
-        f"language pair; none with fewer than 3). {each}. "
-        f"{points_in_words({explainer: analysis.ask(chosen_points)[explainer]})}"
-        f"{undefined_in_words(undefined, 'gain')}"
+        f"language pair; none with fewer than 3). {'; '.join(descriptions)}. {point}"
+        f"{undefined_in_words(n_undefined, 'gain')}"
     )
-    values: dict[str, list[float]] = {name: [] for name in means}
-    for row in settings:
-        if not math.isnan(row.gain):
-            values[getattr(row.setting, factor)].append(row.gain)
     stem = f"gain_by_{factor}_{file_stem(explainer)}"
-    title = f"Gain of {label(explainer)} by {factor_in_words(factor)}"
-    return signed(analysis, stem, title, caption, partial(_strips, values, means, f"gain in {kind}"))
+    draw = partial(_strips, values, means, f"gain in {kind}")
+    return signed(analysis, stem, title, caption, draw)
 
 
 def _strips(values: Mapping[str, Sequence[float]], means: Mapping[str, Summary], axis: str) -> Figure:
-    """A row per name, the highest mean gain on top."""
-    figure, (axes,) = canvas(COLUMN, 0.55 + STRIP_HEIGHT * len(means))
-    for place, (name, mean) in enumerate(means.items()):
-        marks = values[name]
-        axes.scatter(marks, np.full(len(marks), -place), s=60, marker="|", color=BLUE, linewidth=0.8, zorder=3)
-        ends = (mean.mean_low, mean.mean_high)  # nothing is drawn for NaN
-        axes.plot(ends, (-place, -place), color=INK, linewidth=1.4, zorder=3.5)
-        axes.scatter(mean.mean_gain, -place, s=26, marker="D", facecolor="none", edgecolor=INK, zorder=4)
-        where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
-        axes.annotate(f"n = {mean.n}", (1.01, -place), fontsize=SMALL, color=QUIET, **where)
+    """A row per name, the highest mean gain on top. values: the gains by name; axis: what is measured."""
+    height = 0.55 + STRIP_HEIGHT * len(means)
+    figure, (axes,) = canvas(COLUMN, height)
+    for place, (name, summary) in enumerate(means.items()):
+        y = -place
+        gains = values[name]
+        heights = np.full(len(gains), y)
+        axes.scatter(gains, heights, s=60, marker="|", color=BLUE, linewidth=0.8, zorder=3)
+        ends = (summary.mean_low, summary.mean_high)  # nothing is drawn for NaN
+        axes.plot(ends, (y, y), color=INK, linewidth=1.4, zorder=3.5)
+        axes.scatter(summary.mean_gain, y, s=26, marker="D", facecolor="none", edgecolor=INK, zorder=4)
+        write_beside(axes, place, f"n = {summary.n}", fontsize=SMALL, color=QUIET)
     axes.margins(x=0.06)
     name_rows(axes, [label(name, SHORT_LABEL) for name in means])
     gain_axis(axes, axis)
-    if not any(mean.n for mean in means.values()):
+    if not any(summary.n for summary in means.values()):
         empty(axes, "no defined gain")
     return figure
 
@@ -186,24 +206,31 @@ def best_boxes(analysis: Analysis) -> Drawing:
     """Box plots of best w and best p by explainer, with the medians written (Figure 5)."""
     real = analysis.ask(real_at_points)
     defined = [row for row in real if math.isfinite(row.best_w)]
-    tied = sum(row.ties_baseline for row in real)
+    n_tied = sum(row.ties_baseline for row in real)
+    n_undefined = len(real) - len(defined)
     caption = (
         f"Best (w, p) of {counted(len(defined), 'setting')} by explainer, controls left out, chosen on the "
         f"segments they are judged on, of equal points the first. Box: quartiles; whiskers: "
-        f"last values within 1.5 interquartile ranges; Md: median. Of {tied} settings the "
-        f"metric alone is best: their p means nothing.{undefined_in_words(len(real) - len(defined), 'best point')}"
+        f"last values within 1.5 interquartile ranges; Md: median. Of {n_tied} settings the "
+        f"metric alone is best: their p means nothing.{undefined_in_words(n_undefined, 'best point')}"
     )
     title = "Best w and p by explainer"
     return signed(analysis, "best_w_and_p_by_explainer", title, caption, partial(_boxes, defined))
 
 
 def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
-    groups = dict(sorted(rows_by(best, lambda row: row.explainer).items()))
-    figure, frames = canvas(PAGE, 0.5 + 0.36 * max(len(groups), 2), columns=2)
+    """Best w at the left, best p at the right, a box per explainer in each."""
+    by_explainer = rows_by(best, lambda row: row.explainer)
+    groups = dict(sorted(by_explainer.items()))
+    names = []
+    for name, settings in groups.items():
+        names.append(f"{label(name)} (n = {len(settings)})")
+    height = 0.5 + 0.36 * max(len(groups), 2)
+    figure, frames = canvas(PAGE, height, columns=2)
     for axes, symbol in zip(frames, "wp", strict=True):
         values = []
-        for rows in groups.values():
-            values.append([getattr(row, f"best_{symbol}") for row in rows])
+        for settings in groups.values():
+            values.append([getattr(setting, f"best_{symbol}") for setting in settings])
         axes.boxplot(
             values,
             positions=[-place for place in range(len(groups))],
@@ -215,25 +242,29 @@ def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
             medianprops={"color": RED, "linewidth": 2.2, "solid_capstyle": "butt"},
             flierprops={"marker": "o", "markersize": 2.5, "markeredgecolor": QUIET},
         )
-        name_rows(axes, [f"{label(name)} (n = {len(group)})" for name, group in groups.items()])
-        axes.tick_params(axis="y", labelleft=symbol == "w")
+        name_rows(axes, names)
+        axes.tick_params(axis="y", labelleft=symbol == "w")  # both frames have the same rows
         axes.set_xlabel(f"best {symbol}")
         thin_grid(axes, "x")
         for place, values_of_explainer in enumerate(values):
-            words = f"Md {typeset(float(np.median(values_of_explainer)))}"
-            axes.annotate(words, (1.01, -place), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
+            median = float(np.median(values_of_explainer))
+            write_beside(axes, place, f"Md {typeset(median)}")
     return figure
 
 
 def better_and_worse(analysis: Analysis) -> Drawing:
     """Settings that got better and not better at the fixed points, by explainer (Figures 6 and 10)."""
     total = analysis.ask(overview)[ALL]
+    settings = counted(total.n, "setting")
+    clusters = counted(total.clusters, "cluster")
+    sign_test = p_in_words(total.sign_p)
+    points = points_in_words(analysis.ask(chosen_points))
+    undefined = undefined_in_words(total.undefined, "setting")
     caption = (
-        f"{counted(total.n, 'setting')} at one fixed (w, p) per explainer; controls left out. Better: gain above "
-        f"1e-5; equal or worse: gain of 0 or less. Of {counted(total.clusters, 'cluster')}, a data set and language "
+        f"{settings} at one fixed (w, p) per explainer; controls left out. Better: gain above "
+        f"1e-5; equal or worse: gain of 0 or less. Of {clusters}, a data set and language "
         f"pair each, {total.clusters_better} have a mean gain above 0 (one-sided sign test "
-        f"{p_in_words(total.sign_p)}). {points_in_words(analysis.ask(chosen_points))}"
-        f"{undefined_in_words(total.undefined, 'setting')}"
+        f"{sign_test}). {points}{undefined}"
     )
     title = "Settings that get better and worse by explainer"
     draw = partial(_bars, analysis.ask(gains_by_explainer))
@@ -242,17 +273,29 @@ def better_and_worse(analysis: Analysis) -> Drawing:
 
 def _bars(by_name: Mapping[str, FixedSummary]) -> Figure:
     """One bar per name, of settings that got better, stayed, and got worse, with their numbers."""
-    figure, (axes,) = canvas(COLUMN, BAR_HEIGHT * max(len(by_name), 1) + 0.75)
+    height = 0.75 + BAR_HEIGHT * max(len(by_name), 1)
+    figure, (axes,) = canvas(COLUMN, height)
     widest = max(row.n for row in by_name.values())
     places = [-place for place in range(len(by_name))]
-    start = np.zeros(len(by_name))
+    start = np.zeros(len(by_name))  # where the next part of each bar begins
     for kind, (name, colour) in COUNTS.items():
         widths = [getattr(row, kind) for row in by_name.values()]
-        look: dict[str, Any] = {"color": colour, "edgecolor": INK, "linewidth": 0.5, "height": 0.7}
-        bars = axes.barh(places, widths, left=start, label=name, **look)
-        # A number that does not fit its part of the bar is left out.
-        words = [str(width) if width > 0 and width >= 0.06 * widest else "" for width in widths]
-        axes.bar_label(bars, words, label_type="center", fontsize=SMALL, color=INK)
+        bars = axes.barh(
+            places,
+            widths,
+            height=0.7,
+            left=start,
+            color=colour,
+            edgecolor=INK,
+            linewidth=0.5,
+            label=name,
+        )
+        numbers = []
+        for width in widths:
+            # A number that does not fit its part of the bar is left out.
+            fits = width > 0 and width >= 0.06 * widest
+            numbers.append(str(width) if fits else "")
+        axes.bar_label(bars, numbers, label_type="center", fontsize=SMALL, color=INK)
         start = start + widths
     name_rows(axes, [label(name, SHORT_LABEL) for name in by_name])
     axes.set_xlim(0, max(widest, 1))
@@ -266,32 +309,55 @@ def ridge_bars(analysis: Analysis) -> Drawing:
     """Coefficients of the regression of the gain (Figure 8)."""
     result = analysis.ask(regression.compute)
     fit = result.ridge
+    settings = counted(fit.n, "setting")
+    intercept = typeset(fit.intercept, "+.4f")
+    r2 = typeset(fit.r2, ".2f")
+    points = points_in_words(analysis.ask(chosen_points))
     caption = (
         f"Coefficients of a ridge regression (alpha {fit.alpha:g}) of the gain on data set, language pair, "
-        f"metric and explainer, which are not independent; {counted(fit.n, 'setting')}; intercept "
-        f"{typeset(fit.intercept, '+.4f')}, R² {typeset(fit.r2, '.2f')}. Lines: two standard errors either way "
+        f"metric and explainer, which are not independent; {settings}; intercept "
+        f"{intercept}, R² {r2}. Lines: two standard errors either way "
         f"by a bootstrap of {fit.clusters} clusters, a data set and language pair each; none for a name in fewer "
-        f"than 3 of them. {points_in_words(analysis.ask(chosen_points))}"
+        f"than 3 of them. {points}"
     )
     draw = partial(_ridge, result.ridge_coefficients)
     return signed(analysis, "ridge", "Regression of the gain: coefficients", caption, draw)
 
 
 def _ridge(coefficients: Sequence[Coefficient]) -> Figure:
-    figure, (axes,) = canvas(COLUMN, 0.75 + COEFFICIENT_HEIGHT * max(len(coefficients), 4))
+    """A bar per coefficient, in the colour of its factor, with its number at the end."""
+    height = 0.75 + COEFFICIENT_HEIGHT * max(len(coefficients), 4)
+    figure, (axes,) = canvas(COLUMN, height)
+    # One call for each factor, so that the legend has one entry for each.
     by_factor = rows_by(enumerate(coefficients), lambda placed: placed[1].factor)
     for factor, placed in sorted(by_factor.items()):
         colour, hatch = FACTOR_LOOKS[factor]
-        look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": PAPER, "height": 0.72, "linewidth": 0}
-        look |= {"xerr": [2 * row.error for _, row in placed], "error_kw": {"elinewidth": 0.8, "zorder": 3}}
-        heights = [-place for place, _ in placed]
-        axes.barh(heights, [row.coefficient for _, row in placed], label=factor_in_words(factor), **look)
+        axes.barh(
+            [-place for place, _ in placed],
+            [row.coefficient for _, row in placed],
+            height=0.72,
+            color=colour,
+            hatch=hatch,
+            edgecolor=PAPER,
+            linewidth=0,
+            xerr=[2 * row.error for _, row in placed],
+            error_kw={"elinewidth": 0.8, "zorder": 3},
+            label=factor_in_words(factor),
+        )
     for place, row in enumerate(coefficients):
-        # The number stands beyond the end of its bar and of its line.
+        # The number stands beyond the end of its bar and of its line, on the side that they point to.
         sign = 1 if row.coefficient >= 0 else -1
-        end = row.coefficient + sign * 2 * (0.0 if math.isnan(row.error) else row.error)
-        where: dict[str, Any] = {"textcoords": "offset points", "ha": "left" if sign > 0 else "right", "va": "center"}
-        axes.annotate(typeset(row.coefficient, "+.4f"), (end, -place), xytext=(3 * sign, 0), fontsize=6.5, **where)
+        error = 0.0 if math.isnan(row.error) else row.error
+        end = row.coefficient + sign * 2 * error
+        axes.annotate(
+            typeset(row.coefficient, "+.4f"),
+            (end, -place),
+            xytext=(3 * sign, 0),
+            textcoords="offset points",
+            ha="left" if sign > 0 else "right",
+            va="center",
+            fontsize=6.5,
+        )
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.margins(x=0.5)  # room for the numbers beside the bars
     name_rows(axes, [label(row.name, SHORT_LABEL) for row in coefficients])

@@ -42,7 +42,15 @@ LATEX = str.maketrans(
         "…": r"\ldots{}",
     }
 )
-MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]|~$#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+# What Markdown reads as commands, and HTML in it.
+MARKDOWN = str.maketrans(
+    {sign: f"\\{sign}" for sign in "\\`*_[]|~$#"}
+    | {
+        "<": "&lt;",
+        ">": "&gt;",
+        "&": "&amp;",
+    }
+)
 
 
 def as_text(table: Table, width: int | None = None) -> str:
@@ -56,23 +64,29 @@ def as_text(table: Table, width: int | None = None) -> str:
         for column, cell in enumerate(row):
             has_marks[column] |= cell.marked
     # Widths over all groups: their columns stand below each other.
-    widths = list(map(width_of, header))
+    widths = [width_of(name) for name in header]
     groups = []
     for group in table.groups:
-        rows = [list(map(_marked, row, has_marks)) for row in group]
-        groups.append(rows)
-        for cells in rows:
+        rows = []
+        for row in group:
+            cells = list(map(_marked, row, has_marks))
+            rows.append(cells)
             widths = list(map(max, widths, map(width_of, cells)))
+        groups.append(rows)
     lines = [visible(table.title)]
     blocks = _blocks(widths, table.names, width)
     for block in blocks:
-        rule = "-" * (sum(widths[column] for column in block) + len(GAP) * (len(block) - 1))
+        width_of_columns = sum(widths[column] for column in block)
+        width_of_gaps = len(GAP) * (len(block) - 1)
+        rule = "-" * (width_of_columns + width_of_gaps)
         lines += [_text_row(header, block, widths, table.names), rule]
         for rows in groups:
             for cells in rows:
                 # A row without anything else in this block would be its names alone.
-                if len(blocks) == 1 or any(cells[column] for column in block[table.names :]):
+                has_values = any(cells[column] for column in block[table.names :])
+                if has_values or len(blocks) == 1:
                     lines.append(_text_row(cells, block, widths, table.names))
+            # A group of which no row is shown has no rule: the last line is that of the one before.
             if lines[-1] != rule:
                 lines.append(rule)
     lines += [wrapped(note, width or WIDTH) for note in table.notes]
@@ -81,35 +95,51 @@ def as_text(table: Table, width: int | None = None) -> str:
 
 def as_markdown(table: Table) -> str:
     """A pipe table. The first row of a group follows on the one before."""
-    names = ["---" if column < table.names else "---:" for column in range(len(table.header))]
-    lines = [_markdown_row(markdown(name) for name in table.header), _markdown_row(names)]
-    lines += [_markdown_row(map(_markdown, row)) for row in table.rows]
-    return "\n\n".join([f"**{markdown(table.title)}**", "\n".join(lines), *map(markdown, table.notes)]) + "\n"
+    n_numbers = len(table.header) - table.names
+    alignment = ["---"] * table.names + ["---:"] * n_numbers
+    lines = [_markdown_row(map(markdown, table.header)), _markdown_row(alignment)]
+    for row in table.rows:
+        cells = map(_markdown, row)
+        lines.append(_markdown_row(cells))
+    rows = "\n".join(lines)
+    title = f"**{markdown(table.title)}**"
+    notes = [markdown(note) for note in table.notes]
+    # An empty line ends the table: without it the first note would be a row.
+    return "\n\n".join([title, rows, *notes]) + "\n"
 
 
 def as_latex(table: Table) -> str:
     """A table environment of booktabs, a wide one shrunk to the line; the last note, the signature, is a comment."""
-    wide = len(table.header) > FITTING
+    is_wide = len(table.header) > FITTING
     columns = "l" * table.names + "r" * (len(table.header) - table.names)
-    lines = [
+    # A comment ends with its line: `visible` keeps the signature, which holds names, in one.
+    lines = [f"% {visible(note)}" for note in table.notes[-1:]]
+    lines += [
         r"% needs \usepackage{booktabs,graphicx} and the T1 font encoding",
         r"\begin{table}",
         r"\centering\small",
-        *[r"\resizebox{\linewidth}{!}{%"] * wide,
-        rf"\begin{{tabular}}{{{columns}}}",
     ]
-    lines += [r"\toprule", _latex_row(latex(name) for name in table.header)]
+    if is_wide:
+        lines.append(r"\resizebox{\linewidth}{!}{%")
+    lines += [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _latex_row(map(latex, table.header)),
+    ]
     for group in table.groups:
-        lines += [r"\midrule", *(_latex_row(map(_latex, row)) for row in group)]
-    caption = " ".join(latex(text) for text in (f"{table.title}.", *table.notes[:-1]))
+        lines.append(r"\midrule")
+        for row in group:
+            lines.append(_latex_row(map(_latex, row)))
+    sentences = [f"{table.title}.", *table.notes[:-1]]
+    caption = " ".join(map(latex, sentences))
     lines += [
         r"\bottomrule",
-        r"\end{tabular}" + "}" * wide,
+        r"\end{tabular}}" if is_wide else r"\end{tabular}",
         rf"\caption{{{caption}}}",
         rf"\label{{tab:{table.stem}}}",
         r"\end{table}",
     ]
-    return "\n".join([*(f"% {visible(note)}" for note in table.notes[-1:]), *lines]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def as_csv(table: Table) -> str:
@@ -120,7 +150,7 @@ def as_csv(table: Table) -> str:
     out = io.StringIO()
     # One ending on every system: the same table gives the same bytes.
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_full(name) for name in table.header])
+    writer.writerow(map(_full, table.header))
     for row in table.rows:
         writer.writerow([_full(cell.value) for cell in row])
     return out.getvalue()
@@ -168,31 +198,34 @@ def width_of(text: str) -> int:
         return len(text)
     width = 0
     for sign in text:
-        if not unicodedata.combining(sign):
-            width += 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+        if unicodedata.combining(sign):
+            continue
+        is_wide = unicodedata.east_asian_width(sign) in "WF"
+        width += 2 if is_wide else 1
     return width
 
 
 def filled_up(text: str, width: int, *, left: bool) -> str:
     """`text` with blanks up to `width` columns, behind it or before it."""
-    blanks = " " * max(width - width_of(text), 0)
+    n_blanks = max(width - width_of(text), 0)
+    blanks = " " * n_blanks
     return text + blanks if left else blanks + text
 
 
 def _blocks(widths: Sequence[int], names: int, width: int | None) -> list[list[int]]:
     """The columns of each block: the names, then as many others as fit, at least one."""
-    first = list(range(names))
-    others = list(range(names, len(widths)))
-    if width is None or not others:
-        return [[*first, *others]]
+    columns = list(range(len(widths)))
+    if width is None or len(columns) == names:
+        return [columns]
     # What the names leave, which every block repeats.
-    room = width - sum(widths[column] for column in first) - len(GAP) * (names - 1)
+    gaps = len(GAP) * (names - 1)
+    room = width - sum(widths[:names]) - gaps
     blocks: list[list[int]] = []
-    left = -1
-    for column in others:
+    left = -1  # the first column begins a block, however wide it is
+    for column in columns[names:]:
         needed = widths[column] + len(GAP)
         if needed > left:
-            blocks.append(list(first))
+            blocks.append(columns[:names])
             left = room
         blocks[-1].append(column)
         left -= needed
@@ -200,7 +233,12 @@ def _blocks(widths: Sequence[int], names: int, width: int | None) -> list[list[i
 
 
 def _text_row(cells: Sequence[str], block: Sequence[int], widths: Sequence[int], names: int) -> str:
-    return GAP.join(filled_up(cells[column], widths[column], left=column < names) for column in block).rstrip()
+    """The cells of a block's columns in one line: names to the left of their columns, numbers to the right."""
+    padded = []
+    for column in block:
+        is_name = column < names
+        padded.append(filled_up(cells[column], widths[column], left=is_name))
+    return GAP.join(padded).rstrip()
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
@@ -212,19 +250,24 @@ def _marked(cell: Cell, has_marks: bool) -> str:
     text = visible(cell.shown)
     if cell.marked:
         return f"{text}{MARK}"
-    return f"{text} " if has_marks and cell.shown else text
+    # An empty cell stays empty: by that `as_text` knows the rows that hold nothing in a block.
+    if has_marks and cell.shown:
+        return f"{text} "
+    return text
 
 
 def _markdown(cell: Cell) -> str:
-    return f"**{markdown(cell.shown)}**" if cell.marked else markdown(cell.shown)
+    text = markdown(cell.shown)
+    return f"**{text}**" if cell.marked else text
 
 
 def _latex(cell: Cell) -> str:
-    shown = latex(cell.shown)
-    number = isinstance(cell.value, int | float) and cell.words is None
-    if number and shown.startswith(("-", "+")):  # a minus, not a hyphen
-        return rf"$\mathbf{{{shown}}}$" if cell.marked else f"${shown}$"
-    return rf"\textbf{{{shown}}}" if cell.marked else shown
+    text = latex(cell.shown)
+    is_number = isinstance(cell.value, int | float) and cell.words is None
+    # In text mode, "-" would be a hyphen.
+    if is_number and text.startswith(("-", "+")):
+        return rf"$\mathbf{{{text}}}$" if cell.marked else f"${text}$"
+    return rf"\textbf{{{text}}}" if cell.marked else text
 
 
 def _latex_row(cells: Iterable[str]) -> str:
@@ -232,9 +275,13 @@ def _latex_row(cells: Iterable[str]) -> str:
 
 
 def _full(value: CellValue) -> str:
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+    """A value for programs: a number in full, "" where there is none; a text that no spreadsheet runs."""
+    if value is None:
         return ""
     if isinstance(value, str):
         text = visible(value)
         return f"'{text}" if value.startswith(FORMULA) else text
-    return repr(float(value)) if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    # float(): NumPy's own floats would write their type.
+    return repr(float(value)) if math.isfinite(value) else ""

@@ -30,7 +30,8 @@ FEWEST_WORDS = 3  # per text, on average
 
 def terminal_width() -> int:
     """Characters per line: those of the terminal, but not too few and not too many to be read."""
-    return max(min(shutil.get_terminal_size((80, 24)).columns, WIDEST), NARROWEST)
+    columns = shutil.get_terminal_size((80, 24)).columns  # 80 where output is no terminal
+    return max(min(columns, WIDEST), NARROWEST)
 
 
 def fitted(text: str) -> str:
@@ -58,23 +59,24 @@ def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
     labels: dict[str, list[str]] = {}
     reasons: dict[str, dict[str, str]] = {}  # by sentence without its model: the whole sentence of each model
     for part in refused:
-        key = part.reason
+        sentence = part.reason
         model = ""
         # Models that are not there are refused for one reason, but for their names.
-        about = OF_MODEL.match(part.reason)
-        if about is not None:
-            model = f"{about['model']} {about['revision']}"
-            key = key.replace(about["model"], "MODEL").replace(about["revision"], "REVISION")
-        labels.setdefault(key, []).append(part.label)
-        reasons.setdefault(key, {})[model] = part.reason
+        match = OF_MODEL.match(sentence)
+        if match is not None:
+            model = f"{match['model']} {match['revision']}"
+            sentence = sentence.replace(match["model"], "MODEL")
+            sentence = sentence.replace(match["revision"], "REVISION")
+        labels.setdefault(sentence, []).append(part.label)
+        reasons.setdefault(sentence, {})[model] = part.reason
     causes: list[tuple[list[str], str]] = []
-    for key, reason_of_model in reasons.items():
+    for sentence, reason_of_model in reasons.items():
         # A sentence on one model stays as it was.
         if len(reason_of_model) == 1:
             (reason,) = reason_of_model.values()
         else:
-            reason = f"{key} MODEL and REVISION are: {', '.join(reason_of_model)}"
-        causes.append((labels[key], reason))
+            reason = f"{sentence} MODEL and REVISION are: {', '.join(reason_of_model)}"
+        causes.append((labels[sentence], reason))
     return causes
 
 
@@ -82,8 +84,11 @@ def failures(failed: Sequence[Refused], title: str = "failed") -> str:
     """How many parts of a sweep failed, then each reason once, with how many failed for it; "" where none did."""
     if not failed:
         return ""
-    lines = [f"  {named(labels, 1)}: {reason}" for labels, reason in _by_cause(failed)]
-    return "\n".join([f"{title}: {len(failed)}", *(wrapped(line, terminal_width(), "    ") for line in lines)])
+    lines = [f"{title}: {len(failed)}"]
+    for labels, reason in _by_cause(failed):
+        line = f"  {named(labels, 1)}: {reason}"
+        lines.append(wrapped(line, terminal_width(), "    "))
+    return "\n".join(lines)
 
 
 def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
@@ -91,30 +96,40 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
 
     A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
     """
-    head = f"[{place:>{len(str(total))}}/{total}] {outcome.label}: "
+    # As many digits as the last setting has, so that lines begin alike.
+    n_digits = len(str(total))
+    head = f"[{place:>{n_digits}}/{total}] {outcome.label}: "
     result = outcome.result
     if result is None:
-        reason = "for the same reason" if outcome.reason in said else shortened(outcome.reason, MOST_IN_LINE)
-        said.add(outcome.reason)
+        reason = "for the same reason"
+        if outcome.reason not in said:
+            said.add(outcome.reason)
+            reason = shortened(outcome.reason, MOST_IN_LINE)
         return f"{head}failed: {reason}"
     parts = []
     if result.n_unexplained > 0:
-        parts.append(f"{counted(result.n_unexplained, 'segment')} not explained")
+        segments = counted(result.n_unexplained, "segment")
+        parts.append(f"{segments} not explained")
     spent = result.spent
     if spent.n_truncated > 0:
-        parts.append(f"{spent.n_truncated:,} of {counted(spent.n_texts, 'text')} truncated")
+        texts = counted(spent.n_texts, "text")
+        parts.append(f"{spent.n_truncated:,} of {texts} truncated")
     if spent.unread:
-        parts.append(f"{counted(len(spent.unread), 'answer')} could not be read, for example {spent.unread[0]}")
+        answers = counted(len(spent.unread), "answer")
+        parts.append(f"{answers} could not be read, for example {spent.unread[0]}")
     if math.isfinite(result.grid.baseline):
-        parts.append(f"baseline {number(result.grid.baseline, '.4f')}")
+        baseline = number(result.grid.baseline, ".4f")
+        parts.append(f"baseline {baseline}")
     if result.has_grid and math.isfinite(result.published.correlation):
         point = result.published
-        name = point_name(result.explainer, point.w, point.p)
-        parts.append(f"{name.removeprefix('the ')} {number(point.correlation, '.4f')}")
+        name = point_name(result.explainer, point.w, point.p).removeprefix("the ")
+        correlation = number(point.correlation, ".4f")
+        parts.append(f"{name} {correlation}")
     if result.cached:
         parts.append("cached")
     else:
-        parts += [f"{spent.seconds:.1f} s", counted(spent.n_texts, "text")]
+        parts.append(f"{spent.seconds:.1f} s")
+        parts.append(counted(spent.n_texts, "text"))
     return head + ", ".join(parts)
 
 
@@ -122,25 +137,45 @@ def announcement(
     name: str, plan: SweepPlan, spec: GridSpec | None, left_out: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """What a sweep runs and what it leaves out, and warnings. left_out: evaluations and why. spec: as in plan_table."""
+    grid = ""
     # Metrics alone have no words to aggregate, and so no grid.
-    has_grid = spec is not None and any(setting.explainer is not None for setting in plan.settings)
-    grid = f", {len(spec.p) * len(spec.w):,} grid points each" if spec is not None and has_grid else ""
-    lines = [f"{name}: {_settings(plan)}{grid}, at most {counted(plan.n_texts_here, 'text')} to score"]
+    if spec is not None and _n_explained(plan) > 0:
+        n_points = len(spec.p) * len(spec.w)
+        grid = f", {n_points:,} grid points each"
+    texts = counted(plan.n_texts_here, "text")
+    lines = [f"{name}: {_settings(plan)}{grid}, at most {texts} to score"]
     if plan.repeats:
+        # A dict keeps the order of the seeds. With each of them, the same settings run again.
         seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
         n_repeated = len(plan.repeats) // len(seeds)
-        lines.append(f"{n_repeated} of them again with seed {', '.join(seeds)}: tables/seeds.parquet")
-    lines += [f"evaluation {evaluation} left out: {reason}" for evaluation, reason in left_out.items()]
-    return lines + _each("left out", plan.left_out), cautions(plan) + _each("failed", plan.failed)
+        named_seeds = ", ".join(seeds)
+        lines.append(f"{n_repeated} of them again with seed {named_seeds}: tables/seeds.parquet")
+    for evaluation, reason in left_out.items():
+        lines.append(f"evaluation {evaluation} left out: {reason}")
+    lines += _each("left out", plan.left_out)
+    warnings = cautions(plan)
+    warnings += _each("failed", plan.failed)
+    return lines, warnings
 
 
 def _settings(plan: SweepPlan) -> str:
+    """How many settings there are, and how many of them have results already."""
     n_cached = sum(setting.cached for setting in plan.settings)
-    return f"{counted(len(plan.settings), 'setting')} ({n_cached} cached)"
+    n_settings = counted(len(plan.settings), "setting")
+    return f"{n_settings} ({n_cached} cached)"
+
+
+def _n_explained(plan: SweepPlan) -> int:
+    """How many settings have an explainer."""
+    return sum(setting.explainer is not None for setting in plan.settings)
 
 
 def _each(title: str, refused: Sequence[Refused]) -> list[str]:
-    return [f"{title}: {named(labels)}: {reason}" for labels, reason in _by_cause(refused)]
+    """A line per reason, with the names of what is refused for it."""
+    lines = []
+    for labels, reason in _by_cause(refused):
+        lines.append(f"{title}: {named(labels)}: {reason}")
+    return lines
 
 
 def cautions(plan: SweepPlan) -> list[str]:
@@ -163,38 +198,59 @@ def cautions(plan: SweepPlan) -> list[str]:
         f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents": few_clusters,
         f"; attributions to fewer than {FEWEST_WORDS} say little{spaced}": _few_words(settings),
     }
-    # Reversed twice: of each language pair the first setting, and these in their order.
+    # Settings of one language pair share their segments: one of each is enough. Reversed twice: the first setting of
+    # each pair is the one that stays.
     first = {setting.names[:2]: setting for setting in reversed(settings)}
     for names, setting in reversed(first.items()):
         part = setting_label(*names)
         segments = setting.segments
+        judgements = segments.judgements
         rated = np.isfinite(segments.human_scores)
         scores = segments.human_scores[rated]
         if len(scores) < FEWEST:
-            whole = segments.judgements.systems.get(segments.judgements.primary) is not None
-            if not whole or setting.explainer is not None:  # the system level needs no rated segment
-                few_rated.append(f"{part} has {counted(len(scores), 'rated segment')}")
+            # People may have scored whole systems: the system level needs no rated segment.
+            has_systems = judgements.systems.get(judgements.primary) is not None
+            if not has_systems or setting.explainer is not None:
+                n_rated = counted(len(scores), "rated segment")
+                few_rated.append(f"{part} has {n_rated}")
             continue
         if scores.min() == scores.max():
-            constant.append(f"all {len(scores):,} human scores of {part} are {number(scores[0])}")
-        count = len(set(np.asarray(setting.clusters, dtype=np.str_)[rated].tolist()))
-        if count < FEWEST_CLUSTERS:
-            few_clusters.append(f"the rated segments of {part} are {counted(count, 'cluster')}")
-    return [f"warning: {named(parts, 5)}{advice}." for advice, parts in warnings.items() if parts]
+            value = number(scores[0])
+            constant.append(f"all {len(scores):,} human scores of {part} are {value}")
+        clusters = np.asarray(setting.clusters, dtype=np.str_)
+        n_clusters = len(set(clusters[rated].tolist()))
+        if n_clusters < FEWEST_CLUSTERS:
+            clusters_in_words = counted(n_clusters, "cluster")
+            few_clusters.append(f"the rated segments of {part} are {clusters_in_words}")
+    lines = []
+    for advice, parts in warnings.items():
+        if parts:
+            first_parts = named(parts, 5)
+            lines.append(f"warning: {first_parts}{advice}.")
+    return lines
 
 
 def _few_words(settings: Sequence[Setting]) -> list[str]:
     """Sides of so few words that attributions say nothing, as of text that is written without spaces."""
     means: dict[str, float] = {}
     for setting in settings:
-        for role in setting.metric.reads if setting.to_ask is not None else ():
-            side = f"the {role} of {setting_label(*setting.names[:2])}"
+        # Where no explainer is asked, no words get attributions.
+        if setting.to_ask is None:
+            continue
+        part = setting_label(*setting.names[:2])
+        for role in setting.metric.reads:
+            side = f"the {role} of {part}"
             # Settings of one language pair read the same texts.
-            if side not in means:
-                texts = setting.segments.texts(role)
-                n_words = sum(len(setting.words.words(role, text)) for text in texts)
-                means[side] = n_words / max(len(texts), 1)
-    return [f"{side} has {mean:.1f} words per text" for side, mean in means.items() if mean < FEWEST_WORDS]
+            if side in means:
+                continue
+            texts = setting.segments.texts(role)
+            n_words = sum(len(setting.words.words(role, text)) for text in texts)
+            means[side] = n_words / max(len(texts), 1)
+    sides = []
+    for side, mean in means.items():
+        if mean < FEWEST_WORDS:
+            sides.append(f"{side} has {mean:.1f} words per text")
+    return sides
 
 
 def plan_table(
@@ -206,25 +262,39 @@ def plan_table(
     """
     lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
     for setting in plan.everything:
+        segments = setting.segments
         cost = "cached" if setting.cached else f"{setting.n_texts:,}"
-        lines.append(f"{len(setting.segments):>8,}  {setting.segments.rated:>6,}  {cost:>11}  {setting.label}")
+        sizes = f"{len(segments):>8,}  {segments.rated:>6,}"
+        lines.append(f"{sizes}  {cost:>11}  {setting.label}")
     lines += ["", *cautions(plan)]
-    lines += _each("left out", plan.left_out) + _each("failed", plan.failed)
-    lines += _each("unavailable", [Refused(name, reason) for name, reason in plan.unavailable.items()])
-    lines += [f"texts to score with {name}: {texts}{times.get(name, '')}" for name, texts in plan.costs().items()]
-    sizes = [len(setting.segments) for setting in plan.settings]
+    unavailable = []
+    for name, reason in plan.unavailable.items():
+        unavailable.append(Refused(name, reason))
+    lines += _each("left out", plan.left_out)
+    lines += _each("failed", plan.failed)
+    lines += _each("unavailable", unavailable)
+    for name, texts in plan.costs().items():
+        time = times.get(name, "")
+        lines.append(f"texts to score with {name}: {texts}{time}")
+    n_segments = [len(setting.segments) for setting in plan.settings]
     for name, evaluation in evaluations.items():
-        seconds = sum(map(evaluation.cost, sizes))
-        lines.append(f"evaluation {name}: about {seconds:,.0f} s on one core" if seconds >= 1 else f"evaluation {name}")
-    n_correlations = n_boosted = 0
+        seconds = sum(map(evaluation.cost, n_segments))
+        line = f"evaluation {name}"
+        if seconds >= 1:
+            line += f": about {seconds:,.0f} s on one core"
+        lines.append(line)
+    n_correlations = 0
+    n_boosted = 0
     if spec is not None:
-        n_curves = len(spec.p) * sum(setting.explainer is not None for setting in plan.settings)
-        n_correlations = n_curves * len(spec.w)
-        n_boosted = n_curves * sum(weight != 1 for weight in spec.w)
+        n_powers = len(spec.p) * _n_explained(plan)
+        n_boosting_weights = sum(weight != 1 for weight in spec.w)
+        n_correlations = n_powers * len(spec.w)
+        n_boosted = n_powers * n_boosting_weights
+    correlations = counted(n_correlations, "correlation")
+    texts_of_all = counted(plan.n_texts, "text")
     total = (
-        f"{_settings(plan)}, {counted(n_correlations, 'correlation')}, "
-        f"{n_boosted:,} of them with w other than 1; at most "
-        f"{counted(plan.n_texts, 'text')} to score before repeats are taken out"
+        f"{_settings(plan)}, {correlations}, {n_boosted:,} of them with w other than 1; "
+        f"at most {texts_of_all} to score before repeats are taken out"
     )
     lines.append(fitted(total))
     return "\n".join(lines)
