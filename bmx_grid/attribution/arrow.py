@@ -55,7 +55,7 @@ def numbers_of(table: Any, name: str) -> NDArray[Any]:
     return np.from_dlpack(table.column(name).combine_chunks())
 
 
-def rows_of(table: Any, name: str) -> Ragged:
+def ragged_column(table: Any, name: str) -> Ragged:
     """A column of lists of numbers."""
     column = table.column(name).combine_chunks()
     values = np.from_dlpack(column.values)

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.attribution.arrow import arrow_lists, arrow_numbers, arrow_texts, distinct_rows, numbers_of, rows_of
+from bmx_grid.attribution.arrow import arrow_lists, arrow_numbers, arrow_texts, distinct_rows, numbers_of, ragged_column
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
@@ -199,11 +199,11 @@ class Slot:
         rows = rows.take(places)
         # a copy, since what Arrow holds is read-only
         base = numbers_of(rows, "base_score").copy()
-        by_role = {role: rows_of(rows, f"{role}_attributions") for role in self.explained}
+        by_role = {role: ragged_column(rows, f"{role}_attributions") for role in self.explained}
         statistics = None
         if STATISTICS_COLUMN in rows.column_names:
             # every item has as many of them
-            statistics = rows_of(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1)
+            statistics = ragged_column(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1)
         return AttributionSet(base, by_role, statistics)
 
     def _chunk(self, keys: Sequence[str]) -> Place:
@@ -372,7 +372,7 @@ def _content_digest(table: Any, identity: str) -> str:
         sha.update(b"\1")
     sha.update(numbers_of(table, "base_score").tobytes())
     for name in lists:
-        rows = rows_of(table, name)
+        rows = ragged_column(table, name)
         sha.update(rows.lengths.tobytes())
         # a part of a table has offsets into the values of the whole
         values = rows.values[rows.offsets[0] : rows.offsets[-1]]

@@ -22,7 +22,7 @@ CELLS_OF_A_CHANGE = 4  # how much longer a token takes that is counted by what c
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class CountedSide:
     """The S tokens of which K texts are made, and those of the text that they are compared with, which is fixed.
 
     is_hypothesis: whether the K texts are hypotheses.
@@ -34,7 +34,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedSide(Side):
+class MaskedSide(CountedSide):
     """K texts that each show some of the tokens.
 
     visible: bool[K, S + 1]; the last column, all True, is a stop that keeps n-grams inside their text.
@@ -44,7 +44,7 @@ class MaskedSide(Side):
 
 
 @dataclass(frozen=True, eq=False)
-class ChangedSide(Side):
+class ChangedSide(CountedSide):
     """K texts that are one whole text with few of its words hidden: each word's tokens, then those of its stand-in.
 
     word: int[S] the word of each token. is_stand_in: bool[S]. keep: bool[K, words].
@@ -181,7 +181,7 @@ class NgramTrie:
     column: Indices
 
     @classmethod
-    def of_sides(cls, sides: Sequence[Side]) -> NgramTrie:
+    def of_sides(cls, sides: Sequence[CountedSide]) -> NgramTrie:
         """Number the tokens that each side shares with its fixed text."""
         tokens: list[int] = []
         fixed: list[int] = []
@@ -266,7 +266,9 @@ def count_ngrams(sides: Iterable[CountedSide], orders: int) -> Indices:
     return np.concatenate(counts, axis=1)
 
 
-def with_lengths(sides: Sequence[Side], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices) -> Indices:
+def with_lengths(
+    sides: Sequence[CountedSide], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices
+) -> Indices:
     """int[2 + orders, P] counts of P texts, `n_texts` of each side, from int[P] tokens of these and int[orders, P]."""
     fixed = np.repeat([len(side.fixed) for side in sides], n_texts)
     is_hypothesis = np.repeat([side.is_hypothesis for side in sides], n_texts)
