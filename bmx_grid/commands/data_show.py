@@ -224,8 +224,8 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     for role, names in reader.columns.items():
         if names:
             named_columns[role] = (names,) if isinstance(names, str) else names
-    way_out = f"bmx-grid data show {shlex.quote(reader.path)} columns.{{}}=NAME"
-    roles = recognised(table.names, named_columns, REQUIRED, str(table.path), way_out)
+    again = f"bmx-grid data show {shlex.quote(reader.path)}"
+    roles = recognised(table.names, named_columns, REQUIRED, str(table.path), "columns.{}=NAME", command=again)
     notes = {}
     # A column that is only called like an id may number something else: it is no id if it repeats.
     is_guessed = "id" not in named_columns and roles.get("id", ("id",)) != ("id",)

@@ -48,8 +48,11 @@ class _Acl20(Published):
         """The score table, the source and the reference."""
         source, target = language_pair.split("-")
         stem = f"newstest{self.YEAR}-{source}{target}"
-        texts = (f"source/{stem}-src.{source}", f"references/{stem}-ref.{target}")
-        return [f"{self._root}/{name}" for name in (self.SCORES, *texts)]
+        return [
+            f"{self._root}/{self.SCORES}",
+            f"{self._root}/source/{stem}-src.{source}",
+            f"{self._root}/references/{stem}-ref.{target}",
+        ]
 
     def _scores(self, data_dir: Path, language_pair: str) -> tuple[pd.DataFrame, str]:
         """The rows of a pair in the table of human scores, HUMAN as numbers, and its path."""
@@ -65,13 +68,15 @@ class _Acl20(Published):
     ) -> dict[str, list[tuple[str, str, str]]]:
         """Per system hypothesis, source and reference of each line. Names of systems may hold dots and dashes."""
         names = list(dict.fromkeys(systems))
-        folder = f"{self._root}/system-outputs/{language_pair}"
-        outputs = [f"{folder}/newstest{self.YEAR}.{name}.{language_pair}" for name in names]
-        paths = self.require(data_dir, [*self._shared(language_pair)[1:], *outputs])
-        source, reference, *texts = [self._lines(path) for path in paths]
-        return {
-            name: list(zip(lines, source, reference, strict=True)) for name, lines in zip(names, texts, strict=True)
-        }
+        stem = f"{self._root}/system-outputs/{language_pair}/newstest{self.YEAR}"
+        outputs = [f"{stem}.{name}.{language_pair}" for name in names]
+        _, *shared = self._shared(language_pair)
+        paths = self.require(data_dir, [*shared, *outputs])
+        sources, references, *hypotheses = [self._lines(path) for path in paths]
+        texts = {}
+        for name, lines in zip(names, hypotheses, strict=True):
+            texts[name] = list(zip(lines, sources, references, strict=True))
+        return texts
 
     def _lines(self, path: Path) -> list[str]:
         return read_lines(path)
@@ -99,17 +104,24 @@ class Wmt17(_Acl20):
         """560 segments in the order of DA-seglevel.csv."""
         rows, where = self._scores(data_dir, language_pair)
         # Systems that produced the same string are joined by "+"; the first one's file has the text.
-        texts = self._texts(data_dir, language_pair, rows.SYSTEM.str.partition("+")[0])
-        by_line = {name: dict(enumerate(lines, start=1)) for name, lines in texts.items()}
-        segments = tuple(
-            Segment(sid, *by_line[system.split("+")[0]][int(sid)], system)
-            for sid, system in zip(rows.SID, rows.SYSTEM, strict=True)
-        )
-        return SegmentSet(self.name, language_pair, segments, Judgements({"da": rows.HUMAN.to_numpy()}), where)
+        first_systems = rows.SYSTEM.str.partition("+")[0]
+        texts = self._texts(data_dir, language_pair, first_systems)
+        segments = []
+        for sid, system, first_system in zip(rows.SID, rows.SYSTEM, first_systems, strict=True):
+            number = int(sid)
+            lines = texts[first_system]
+            # From 1: line 0 would be the last one.
+            if not 1 <= number <= len(lines):
+                raise LookupError(number)
+            segments.append(Segment(sid, *lines[number - 1], system))
+        judgements = Judgements({"da": rows.HUMAN.to_numpy()})
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, where)
 
     def _lines(self, path: Path) -> list[str]:
         lines = [line.rstrip(" ") for line in read_lines(path)]
-        return [html.unescape(line) for line in lines] if self.unescape else lines
+        if not self.unescape:
+            return lines
+        return [html.unescape(line) for line in lines]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,27 +141,30 @@ class Wmt19(_Acl20):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._kept(100)  # refused while the configuration is read, not once the files are
+        # Refused while the configuration is read, not once the files are. Any number of systems does for that.
+        self._kept(100)
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """22 systems x 1,997 lines (en-de) or 16 x 2,000 (de-en), system by system from the best to the worst."""
         rows, where = self._scores(data_dir, language_pair)
-        best = rows.sort_values("HUMAN", ascending=False, kind="stable")[: self._kept(len(rows))]
+        # Stable, so that of equal scores the one that the publisher lists first is kept.
+        ranked = rows.sort_values("HUMAN", ascending=False, kind="stable")
+        best = ranked[: self._kept(len(rows))]
         if best.empty:
             raise ConfigError(
                 f"dataset.{self.name}.systems={self.systems} keeps none of the {len(rows)} systems "
                 f"of {language_pair}; ask for more."
             )
-        outputs = []
+        segments = []
         for system, lines in self._texts(data_dir, language_pair, best.SYSTEM).items():
-            for line, texts in enumerate(lines, start=1):
-                outputs.append(Segment(str(line), *texts, system))
-        segments = tuple(outputs)
-        judged = Judgements(
-            {"da": np.full(len(segments), np.nan)},
-            systems={"da": dict(zip(best.SYSTEM, best.HUMAN.tolist(), strict=True))},
-        )
-        return SegmentSet(self.name, language_pair, segments, judged, where, all_systems=tuple(rows.SYSTEM))
+            for number, texts in enumerate(lines, start=1):
+                segments.append(Segment(str(number), *texts, system))
+        # Only whole systems were judged.
+        unrated = np.full(len(segments), np.nan)
+        score_of_system = dict(zip(best.SYSTEM, best.HUMAN.tolist(), strict=True))
+        judgements = Judgements({"da": unrated}, systems={"da": score_of_system})
+        everyone = tuple(rows.SYSTEM)
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, where, all_systems=everyone)
 
     def _kept(self, count: int) -> int:
         return how_many(self.systems, count, f"dataset.{self.name}.systems")

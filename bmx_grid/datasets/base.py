@@ -23,6 +23,7 @@ from bmx_grid.datasets.segments import SegmentSet
 
 MANIFEST = Path(__file__).with_name("manifest.tsv")
 State = Literal["verified", "missing", "differs"]
+# One part of a path: it cannot start with a dot, so never climbs out of its folder.
 PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _TOP = re.compile(r"top:(\d+)(%?)")
 ARCHIVE = "https://codeload.github.com/{repository}/tar.gz/{revision}"
@@ -37,13 +38,20 @@ def how_many(asked: str, count: int, key: str) -> int:
     if asked == "all":
         return count
     top = _TOP.fullmatch(str(asked))
-    number = int(top[1]) if top else 0
-    if top is None or number == 0 or (top[2] and number > 100):
+    number = 0
+    is_percentage = False
+    if top is not None:
+        number = int(top[1])
+        is_percentage = top[2] == "%"
+    if number == 0 or (is_percentage and number > 100):
         raise ConfigError(
             f"{key}={asked}: write all, top:6 for the six best systems by human score, or top:30% for the best "
             "30 percent."
         )
-    return count * number // 100 if top[2] else min(number, count)
+    if is_percentage:
+        # In whole numbers: 0.29 * 100 is 28.999999999999996, which would be one system less.
+        return count * number // 100
+    return min(number, count)
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,8 @@ class Source:
     revision: str
 
     def __post_init__(self) -> None:
-        if not (REPOSITORY.fullmatch(self.repository) and PART.fullmatch(self.revision)):
+        is_safe = REPOSITORY.fullmatch(self.repository) and PART.fullmatch(self.revision)
+        if not is_safe:
             raise ConfigError(
                 f"sources: {self.repository[:80]!r} at {self.revision[:80]!r} names no file; write owner/name and a "
                 "commit, tag or branch, each part of at most 100 letters, digits, '-', '_' and '.', with a letter, a "
@@ -90,7 +99,8 @@ class DatasetReader(Component):
     data_dir must not make an attribution count as a different one.
     """
 
-    PAIRS: ClassVar[tuple[str, ...]] = ()  # what the data set has; empty: whatever its file holds
+    # What the data set has; empty: whatever its file holds.
+    PAIRS: ClassVar[tuple[str, ...]] = ()
 
     name: str = runtime()
     language_pairs: tuple[str, ...] = runtime(())
@@ -102,7 +112,8 @@ class DatasetReader(Component):
         for pair in self.language_pairs:
             if self.PAIRS:
                 self.check_pair(pair)
-            if (times := self.language_pairs.count(pair)) > 1:
+            times = self.language_pairs.count(pair)
+            if times > 1:
                 raise ConfigError(f"dataset.{self.name}.language_pairs lists '{pair}' {times} times.")
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
@@ -128,21 +139,28 @@ class DatasetReader(Component):
 
     def published_at(self) -> str:
         """Where people find the files that `needs` names; "" where nothing is known."""
-        return "".join(f", from https://github.com/{source.repository}" for source in self.sources[:1])
+        if not self.sources:
+            return ""
+        return f", from https://github.com/{self.sources[0].repository}"
 
     def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
         """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
         paths = [Path(data_dir) / needed for needed in relative]
-        missing = [str(path) for path in paths if not path.is_file()]
-        if missing:
-            fetch = f"fetch the files with: python -m bmx_grid data download {self.name} data_dir={data_dir}"
-            if any(str(path.relative_to(data_dir)) not in manifest() for path in map(Path, missing)):
-                fetch = f"put the files there by hand{self.published_at()}: no checksum of them is known here."
-            raise DataMissingError(
-                f"data set '{self.name}': not found: {named(missing)}. Set data_dir to the folder that holds the data, "
-                f"or {fetch if self.sources else 'make the files as docs/data.md says.'}"
-            )
-        return paths
+        missing = [path for path in paths if not path.is_file()]
+        if not missing:
+            return paths
+        # `download` fetches only files that it can check.
+        unverifiable = [path for path in missing if str(path.relative_to(data_dir)) not in manifest()]
+        if not self.sources:
+            way_out = "make the files as docs/data.md says."
+        elif unverifiable:
+            way_out = f"put the files there by hand{self.published_at()}: no checksum of them is known here."
+        else:
+            way_out = f"fetch the files with: python -m bmx_grid data download {self.name} data_dir={data_dir}"
+        names = named([str(path) for path in missing])
+        raise DataMissingError(
+            f"data set '{self.name}': not found: {names}. Set data_dir to the folder that holds the data, or {way_out}"
+        )
 
 
 class Entry(NamedTuple):
@@ -156,8 +174,13 @@ class Entry(NamedTuple):
 @cache
 def manifest() -> MappingProxyType[str, Entry]:
     """All entries by path, in file order, as they are in the pinned repositories."""
-    rows = [line.split("\t") for line in MANIFEST.read_text(encoding="utf-8").split("\n")[1:] if line]
-    return MappingProxyType({path: Entry(path, int(size), sha256) for path, size, sha256 in rows})
+    lines = MANIFEST.read_text(encoding="utf-8").split("\n")
+    entries: dict[str, Entry] = {}
+    for line in lines[1:]:
+        if line:
+            path, size, sha256 = line.split("\t")
+            entries[path] = Entry(path, int(size), sha256)
+    return MappingProxyType(entries)
 
 
 def published_files(prefix: str) -> list[str]:
@@ -169,6 +192,7 @@ def verify(path: Path, entry: Entry) -> State:
     """Whether the file at `path` is there and has the size and the checksum of `entry`."""
     if not path.is_file():
         return "missing"
+    # The size first: it spares reading the file where that tells already.
     if path.stat().st_size != entry.size:
         return "differs"
     with path.open("rb") as content:
@@ -184,14 +208,24 @@ class Published(DatasetReader):
         self.check_pair(language_pair)
         try:
             return self._read(Path(data_dir), language_pair)
+        # What parsing a damaged file may raise; a reader of published files checks them no further.
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            entries = {Path(data_dir) / path: manifest().get(path) for path in self.needs(language_pair)}
-            wrong = [str(path) for path, entry in entries.items() if entry is None or verify(path, entry) == "differs"]
+            differing = named(self._differing(Path(data_dir), language_pair))
+            reason = visible(first_line(error))[:200]
             raise DataError(
-                f"data set '{self.name}' {language_pair}: {named(wrong) or 'the files'} cannot be read as published "
-                f"({visible(first_line(error))[:200]}); download again: "
-                f"python -m bmx_grid data download {self.name} data_dir={data_dir}"
+                f"data set '{self.name}' {language_pair}: {differing or 'the files'} cannot be read as published "
+                f"({reason}); download again: python -m bmx_grid data download {self.name} data_dir={data_dir}"
             ) from error
+
+    def _differing(self, data_dir: Path, language_pair: str) -> list[str]:
+        """The paths of the pair's files that are not as published, or of which no checksum is known."""
+        paths = []
+        for relative in dict.fromkeys(self.needs(language_pair)):
+            path = data_dir / relative
+            entry = manifest().get(relative)
+            if entry is None or verify(path, entry) == "differs":
+                paths.append(str(path))
+        return paths
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         """The pairs to use, without those that cannot be had here, which a warning names; all where that is all.
@@ -199,17 +233,21 @@ class Published(DatasetReader):
         Those are pairs with files that are absent and that `download` cannot fetch, as their checksums are unknown.
         """
         absent = [pair for pair in self.language_pairs if self._is_out_of_reach(Path(data_dir), pair)]
+        # With no pair left the error of `read` tells more than a warning about all of them.
         if not absent or len(absent) == len(self.language_pairs):
             return self.language_pairs
+        names = ", ".join(absent)
         warnings.warn(
-            f"data set '{self.name}': {', '.join(absent)} left out: not in {data_dir}; put the files there by hand"
+            f"data set '{self.name}': {names} left out: not in {data_dir}; put the files there by hand"
             f"{self.published_at()}.",
             stacklevel=2,
         )
         return tuple(pair for pair in self.language_pairs if pair not in absent)
 
     def _is_out_of_reach(self, data_dir: Path, language_pair: str) -> bool:
-        return any(path not in manifest() and not (data_dir / path).is_file() for path in self.needs(language_pair))
+        # Of these no checksum is known, so `download` fetches none of them.
+        unverifiable = [path for path in self.needs(language_pair) if path not in manifest()]
+        return not all((data_dir / path).is_file() for path in unverifiable)
 
     @abstractmethod
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:

@@ -20,9 +20,12 @@ from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, verify
 from bmx_grid.datasets.lines import CHUNK, open_archive
 
-ARCHIVES = ".archives-"  # how the folder below data_dir begins that holds a download while it runs
-REPOSITORY_BYTES = 20_000_000_000  # of all files of a repository together
-FINAL = (400, 401, 403, 404, 405, 410)  # status codes for which retrying is useless
+# How the name of the folder below data_dir begins that holds a download while it runs.
+ARCHIVES = ".archives-"
+# Bytes of all files of a repository together.
+REPOSITORY_BYTES = 20_000_000_000
+# Status codes for which retrying is useless.
+FINAL = (400, 401, 403, 404, 405, 410)
 # The wait doubles after each attempt.
 ATTEMPTS = 5
 WAIT_S = 1.0
@@ -34,25 +37,33 @@ def file_states(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
 
     Raises DataError where none of them has a known checksum.
     """
-    needed = sorted(set().union(*map(reader.needs, reader.language_pairs)))
-    known = [path for path in needed if path in manifest()]
+    needed: set[str] = set()
+    for pair in reader.language_pairs:
+        needed.update(reader.needs(pair))
+    known = [path for path in sorted(needed) if path in manifest()]
     if needed and not known:
         way_out = f"put it there by hand{reader.published_at()}"
-        raise DataError(f"data set '{reader.name}': no checksum is known of {needed[0]}; {way_out}.")
-    return {manifest()[path]: verify(data_dir / path, manifest()[path]) for path in known}
+        raise DataError(f"data set '{reader.name}': no checksum is known of {min(needed)}; {way_out}.")
+    states: dict[Entry, State] = {}
+    for path in known:
+        entry = manifest()[path]
+        states[entry] = verify(data_dir / path, entry)
+    return states
 
 
 def unverifiable(reader: DatasetReader) -> list[str]:
     """The language pairs with a file of which no checksum is known: it cannot be fetched, and is not checked."""
-    return [pair for pair in reader.language_pairs if not manifest().keys() >= set(reader.needs(pair))]
+    pairs = []
+    for pair in reader.language_pairs:
+        if not all(path in manifest() for path in reader.needs(pair)):
+            pairs.append(pair)
+    return pairs
 
 
-def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
-    """Fetch what is missing or differs, each archive once; return the number of files written.
+def _wanted(readers: Sequence[DatasetReader], data_dir: Path) -> dict[Source, dict[str, Entry]]:
+    """The files that are missing or differ, by the archive that holds them and by path; says which will be replaced.
 
-    Files that are there and verified are left alone, and their archives not fetched. A file that
-    differs is replaced. Raises DataMissingError when an archive is unavailable, DataError when its
-    content is not what is expected. An archive is deleted after use.
+    Raises DataError for a file that none of its reader's archives holds.
     """
     wanted: dict[Source, dict[str, Entry]] = {}
     for reader in readers:
@@ -65,20 +76,34 @@ def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
             if not homes:
                 raise DataError(f"dataset.{reader.name}.sources: none of them holds {entry.path}.")
             wanted.setdefault(homes[0], {})[entry.path] = entry
+    return wanted
+
+
+def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
+    """Fetch what is missing or differs, each archive once; return the number of files written.
+
+    Files that are there and verified are left alone, and their archives not fetched. A file that
+    differs is replaced. Raises DataMissingError when an archive is unavailable, DataError when its
+    content is not what is expected. An archive is deleted after use.
+    """
+    wanted = _wanted(readers, data_dir)
     if not wanted:
         return 0
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
+        # Below data_dir, where there is room for data; removed with what a failed download left.
         temporary = tempfile.TemporaryDirectory(prefix=ARCHIVES, dir=data_dir)
     except OSError as error:
         raise DataError(f"cannot write to {data_dir}: {error.strerror}; choose another data_dir=DIR.") from error
     with temporary as folder:
         for source, entries in wanted.items():
             count = counted(len(entries), "file")
-            print(f"{source.repository} at {source.revision[:12]}: {count} from {source.address}")
+            revision = source.revision[:12]
+            print(f"{source.repository} at {revision}: {count} from {source.address}")
             archive = Path(folder) / f"{source.folder}-{source.revision}.tar.gz"
             fetch(source.address, archive)
             unpack_archive(archive, data_dir, source.folder, entries)
+            # Each at once, so that no two need room at a time.
             archive.unlink()
     return sum(map(len, wanted.values()))
 
@@ -113,16 +138,20 @@ def fetch(address: str, target: Path) -> None:
 
 
 def _fetch_whole(address: str, target: Path) -> None:
+    # Identity: an archive that the server compresses once more would have another length.
     headers = {"User-Agent": f"bmx-grid/{__version__}", "Accept-Encoding": "identity"}
-    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=TIMEOUT_S) as response:
+    request = urllib.request.Request(address, headers=headers)
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
         length = response.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() else None
         with target.open("wb") as out, Progress(total, f"  fetching {target.name}", BYTES) as progress:
             while chunk := response.read1(CHUNK):
                 out.write(chunk)
                 progress.advance(len(chunk))
-        if total is not None and target.stat().st_size != total:
-            raise http.client.IncompleteRead(b"", total - target.stat().st_size)
+        # A connection that is closed early ends like a complete answer.
+        size = target.stat().st_size
+        if total is not None and size != total:
+            raise http.client.IncompleteRead(b"", total - size)
 
 
 def unpack_archive(archive: Path, data_dir: Path, folder: str, wanted: Mapping[str, Entry]) -> None:
@@ -141,11 +170,13 @@ def unpack_archive(archive: Path, data_dir: Path, folder: str, wanted: Mapping[s
             name = PurePosixPath(member.name)
             if name.is_absolute() or ".." in name.parts:
                 raise DataError(f"{archive}: refused, the member '{name}' would be written outside of its folder.")
-            entry = wanted.get(str(PurePosixPath(folder, *name.parts[1:])))
+            path = PurePosixPath(folder, *name.parts[1:])
+            entry = wanted.get(str(path))
             if entry is None:
                 continue
             if content is None:
                 raise DataError(f"{archive}: refused, '{name}' is a link or a device, not a file.")
+            # Read only if the size is right, so that nothing larger than what is expected gets into memory.
             raw = content.read() if member.size == entry.size else b""
             sha256 = hashlib.sha256(raw).hexdigest()
             if sha256 != entry.sha256:

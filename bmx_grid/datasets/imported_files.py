@@ -33,6 +33,7 @@ from bmx_grid.core.wording import counted
 from bmx_grid.datasets.lines import (
     HAS_DECIMAL_COMMA,
     LISTED,
+    Decimal,
     finite_or_nan,
     listed_tags,
     parse_number,
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
 SEGMENT_COLUMNS = ("id", "system", "language_pair")
 SCORE_ROLES = ("score", *SEGMENT_COLUMNS)
 WORD_ROLES = ("scores", "labels", "words", "side", *SEGMENT_COLUMNS)
-HEADER = 3  # lines of a submission before its rows: disk footprint, parameters, ensembled models
+# Lines of a submission before its rows: disk footprint, parameters, ensembled models.
+HEADER = 3
 NO_SCORE = "write None for what has no score"
 # What files call the side that a row is of.
 ROLE_OF_SIDE: dict[str, Role] = {
@@ -59,7 +61,8 @@ ROLE_OF_SIDE: dict[str, Role] = {
     **dict.fromkeys(("source", "src"), "source"),
     **dict.fromkeys(("reference", "ref"), "reference"),
 }
-BAD = -1.0  # a label as a value: low for an error, as attributions are; OK is 0
+# A label as a value: low for an error, as attributions are; OK is 0.
+BAD = -1.0
 LABELS: Mapping[str, float] = {"OK": 0.0, "BAD": BAD, "0": 0.0, "1": BAD}
 
 
@@ -71,7 +74,8 @@ def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
     """
     name = path.name.lower()
     if name.endswith(".tar.gz"):
-        return ImportedFile(path, _rows(read_model_scores(path, pair)).assign(language_pair=pair))
+        rows = _rows(read_model_scores(path, pair))
+        return ImportedFile(path, rows.assign(language_pair=pair))
     if _is_table(name):
         return _score_table(path, option)
     if name.endswith(".score"):
@@ -83,8 +87,10 @@ def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
 
 
 def read_blocks(path: Path, option: FromFile | None = None) -> pd.DataFrame:
-    """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace. option: what names the file."""
-    return _listed_scores(path, _filled_lines(path), ["system", "value"], option, separator=None)
+    """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace. option: what names the file, None
+    for a data set."""
+    lines = _filled_lines(path)
+    return _listed_scores(path, lines, ["system", "value"], option, separator=None)
 
 
 def read_word_file(path: Path, option: FromFile) -> ImportedFile:
@@ -104,7 +110,8 @@ def _rows(values: Any) -> pd.DataFrame:
     """Rows of values on lines of their own."""
     import pandas as pd
 
-    places = [f"line {number}" for number in range(1, len(values) + 1)]
+    places = [f"line {number}" for number, _ in enumerate(values, start=1)]
+    # Objects, as values may be lists of several lengths.
     return pd.DataFrame({"value": pd.Series(values, dtype=object), "place": places})
 
 
@@ -113,7 +120,11 @@ def _is_table(name: str) -> bool:
 
 
 def _lists_tags(lines: Sequence[str]) -> bool:
-    return len(lines) > HEADER and len(lines[HEADER].split("\t")) == len(LISTED)
+    """Whether the first row of a submission has the fields of a tag."""
+    if len(lines) <= HEADER:
+        return False
+    fields = lines[HEADER].split("\t")
+    return len(fields) == len(LISTED)
 
 
 def _filled_lines(path: Path) -> list[str]:
@@ -137,31 +148,44 @@ def _listed_scores(
     """The rows of lines without column names. A score must not be left empty: the file could have been cut there."""
     rows = text_rows(lines, columns, str(path), first, separator)
     rows["place"] = [f"line {line}" for line in rows.line]
-    refuse(rows, rows.value.str.strip() == "", lambda row: f"{path}, {row.place}: no score; {NO_SCORE}.")
+
+    def sentence(row: Any) -> str:
+        return f"{path}, {row.place}: no score; {NO_SCORE}."
+
+    refuse(rows, rows.value.str.strip() == "", sentence)
     return _with_scores(path, rows, "the score", option)
 
 
-def _with_scores(path: Path, rows: pd.DataFrame, what: str, option: FromFile | None) -> pd.DataFrame:
-    """The rows with numbers in place of what the file has. what: their name in a sentence."""
-    sign: tuple[Any, ...] = () if option is None else (option.decimal, f"{option.KEY}.decimal=,")
+def _with_scores(path: Path, rows: pd.DataFrame, noun: str, option: FromFile | None) -> pd.DataFrame:
+    """The rows with numbers in place of what the file has. noun: their name in a sentence."""
+    decimal: Decimal = "."
+    comma_option = None
+    # The files of a data set have decimal points, and no option to say otherwise.
+    if option is not None:
+        decimal = option.decimal
+        comma_option = f"{option.KEY}.decimal=,"
     scores = []
     for value, place in zip(rows.value, rows.place, strict=True):
-        scores.append(parse_number(value, f"{path}, {place}", what, NO_SCORE, *sign))
+        scores.append(parse_number(value, f"{path}, {place}", noun, NO_SCORE, decimal, comma_option))
     return rows.assign(value=scores)
 
 
 def _score_submission(path: Path, lines: Sequence[str], option: FromFile) -> pd.DataFrame:
-    for row, line in enumerate(lines[:HEADER], start=1):
+    """The scores of a predictions.txt, of texts or, from the tags of their words, of translations."""
+    for number, line in enumerate(lines[:HEADER], start=1):
         if "\t" in line:
             raise DataError(
-                f"{path}, line {row}: tabs in {line[:80]!r}, but submissions begin with {HEADER} lines without; if it "
-                "is a table with column names, let its name end in .tsv."
+                f"{path}, line {number}: tabs in {line[:80]!r}, but submissions begin with {HEADER} lines without; if "
+                "it is a table with column names, let its name end in .tsv."
             )
     if _lists_tags(lines):
         words = _word_submission(path, lines)
         words = words[words.side == "hypothesis"].drop(columns="side").reset_index(drop=True)
-        return words.assign(value=[float(labels.mean()) for labels in words.value])  # <EOS> counts
-    return _listed_scores(path, lines[HEADER:], ["language_pair", "method", "id", "value"], option, HEADER + 1)
+        # The mean of 0 and -1 is minus the share of BAD words, <EOS> among them.
+        scores = [float(labels.mean()) for labels in words.value]
+        return words.assign(value=scores)
+    columns = ["language_pair", "method", "id", "value"]
+    return _listed_scores(path, lines[HEADER:], columns, option, HEADER + 1)
 
 
 def _word_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
@@ -179,88 +203,123 @@ def _word_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
 def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with roles in place of the file's names of sides. Raises DataError for another name."""
     roles = rows.side.str.strip().str.lower().map(ROLE_OF_SIDE)
-    known = ("target", "source", "reference")
-    refuse(rows, roles.isna(), lambda row: f"{path}, {row.place}: " + unknown("side", row.side[:40], known))
+
+    def sentence(row: Any) -> str:
+        problem = unknown("side", row.side[:40], ("target", "source", "reference"))
+        return f"{path}, {row.place}: {problem}"
+
+    refuse(rows, roles.isna(), sentence)
     return rows.assign(side=roles)
 
 
 def _score_table(path: Path, option: FromFile) -> ImportedFile:
+    """The scores of a table, of texts or of whole systems."""
     table = open_table(path)
-    columns, _ = _columns(table, option, ("score",))
-    what = f"the score in column '{columns['score']}'"
-    rows = _with_scores(path, _named_rows(table, columns, "score"), what, option)
+    columns = _columns(table, option)
+    # The column of a score may be called as the metric.
+    if "score" not in columns and option.name in table.names:
+        columns["score"] = option.name
+    _check_values(table, option, columns, ("score",))
+    noun = f"the score in column '{columns['score']}'"
+    rows = _named_rows(table, columns, "score")
+    rows = _with_scores(path, rows, noun, option)
+    of_systems = False
     # Without ids, a table that names each system once (in each language pair) is of systems.
-    names = [name for name in ("system", "language_pair") if name in rows]
-    of_systems = "id" not in rows and "system" in rows and not any(rows.duplicated(names))
+    if "system" in rows and "id" not in rows:
+        names = [name for name in ("system", "language_pair") if name in rows]
+        of_systems = not any(rows.duplicated(names))
     return ImportedFile(path, rows, of_systems)
 
 
 def _word_table(path: Path, option: FromFile) -> ImportedFile:
+    """The word values of a table: a list in each row, of scores or of labels, and perhaps one of words."""
     table = open_table(path)
-    columns, kind = _columns(table, option, ("scores", "labels"))
+    columns = _columns(table, option)
+    kind = _check_values(table, option, columns, ("scores", "labels"))
     rows = _named_rows(table, columns, kind)
     rows["value"] = _lists(path, rows, "value", columns[kind])
     rows = _with_numbers(path, rows, kind, option)
     if "words" in rows:
-        rows["words"] = [tuple(map(str, words or ())) for words in _lists(path, rows, "words", columns["words"])]
-        refuse(
-            rows,
-            rows.apply(lambda row: row.value is not None and len(row.value) != len(row.words), axis=1),
-            lambda row: (
-                f"{path}, {row.place}: {counted(len(row.value), 'value')} for {counted(len(row.words), 'word')}; give "
-                "one value per word."
-            ),
-        )
-    return ImportedFile(path, _with_sides(path, rows) if "side" in rows else rows, are_labels=kind == "labels")
+        lists = _lists(path, rows, "words", columns["words"])
+        # Words that look like numbers may be stored as such.
+        rows["words"] = [tuple(map(str, words or ())) for words in lists]
+        _check_lengths(path, rows)
+    if "side" in rows:
+        rows = _with_sides(path, rows)
+    return ImportedFile(path, rows, are_labels=kind == "labels")
 
 
-def _columns(table: TableFile, option: FromFile, kinds: Sequence[str]) -> tuple[dict[str, str], str]:
-    """role -> its column, of the roles that have one; and which of the kinds of values the table has.
+def _check_lengths(path: Path, rows: pd.DataFrame) -> None:
+    """Raise DataError for a text with another number of values than of words."""
+    for values, words, place in zip(rows.value, rows.words, rows.place, strict=True):
+        if values is not None and len(values) != len(words):
+            raise DataError(
+                f"{path}, {place}: {counted(len(values), 'value')} for {counted(len(words), 'word')}; give one value "
+                "per word."
+            )
 
-    The column of a score may be called as the metric. Raises DataError for a named column that is not there, and where
-    there is not one column of values.
-    """
-    named = {role: name for role, name in option.columns.items() if name is not None}
-    for role, name in named.items():
+
+def _columns(table: TableFile, option: FromFile) -> dict[str, str]:
+    """role -> its column, of the roles that have one. Raises DataError for a named column that is not there."""
+    columns = {role: role for role in option.ROLES if role in table.names}
+    for role, name in option.columns.items():
+        if name is None:
+            continue
         if name not in table.names:
             raise DataError(
                 f"{table.path}: no column '{name}' for the {role}. The file has the columns {first_few(table.names)}; "
                 f"correct {option.KEY}.columns.{role}."
             )
-    columns = {role: role for role in option.ROLES if role in table.names} | named
-    if kinds == ("score",) and option.name in table.names:
-        columns.setdefault("score", option.name)
+        columns[role] = name
+    return columns
+
+
+def _check_values(table: TableFile, option: FromFile, columns: Mapping[str, str], kinds: Sequence[str]) -> str:
+    """The one of these kinds of values that the table has. Raises DataError where it has none, or several."""
     there = [kind for kind in kinds if kind in columns]
-    if len(there) != 1:
-        free = [name for name in table.names if name not in columns.values()]
-        proposed = override(f"{option.KEY}.columns.{kinds[0]}", free[0] if len(free) == 1 else "NAME")
-        raise DataError(
-            f"{table.path}: {len(there) or 'no'} columns for {' or '.join(kinds)} among {first_few(table.names)}; name "
-            f"one so, or with {proposed}"
-        )
-    return columns, there[0]
+    if len(there) == 1:
+        return there[0]
+    count = len(there) or "no"
+    roles = " or ".join(kinds)
+    # A single column without a role is likely what is missing.
+    free = [name for name in table.names if name not in columns.values()]
+    candidate = free[0] if len(free) == 1 else "NAME"
+    proposed = override(f"{option.KEY}.columns.{kinds[0]}", candidate)
+    raise DataError(
+        f"{table.path}: {count} columns for {roles} among {first_few(table.names)}; name one so, or with {proposed}"
+    )
 
 
 def _named_rows(table: TableFile, columns: Mapping[str, str], kind: str) -> pd.DataFrame:
     """The rows of a table: the column of the role `kind` as `value`, and those of the other roles."""
     import pandas as pd
 
-    taken = table.take(dict.fromkeys(columns[role] for role in (kind, "words") if role in columns))
-    rows = _rows(taken[columns[kind]]).assign(place=[table.place(row) for row in range(len(table))])
-    if "words" in columns:
-        rows["words"] = pd.Series(taken[columns["words"]], dtype=object)
-    return rows.assign(**{role: _names(table, columns[role]) for role in ("side", *SEGMENT_COLUMNS) if role in columns})
+    values = columns[kind]
+    words = columns.get("words")
+    # Together, so that a column with both roles is read once.
+    needed = [values] if words is None else [values, words]
+    taken = table.take(dict.fromkeys(needed))
+    rows = _rows(taken[values])
+    rows["place"] = [table.place(row) for row in range(len(table))]
+    if words is not None:
+        rows["words"] = pd.Series(taken[words], dtype=object)
+    for role in ("side", *SEGMENT_COLUMNS):
+        if role in columns:
+            rows[role] = _names(table, columns[role])
+    return rows
 
 
 @lru_cache(maxsize=4)  # several metrics may be columns of one table
 def _names(table: TableFile, column: str) -> list[str]:
-    return [_name(value, table.where(row), column) for row, value in enumerate(table.take([column])[column])]
+    values = table.take([column])[column]
+    return [_name(value, table.where(row), column) for row, value in enumerate(values)]
 
 
 def _name(value: Any, where: str, column: str) -> str:
     """An id, a system, a language pair or a side as a text, a whole number written as such."""
+    # pandas writes whole numbers beside missing ones as floats.
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        value = int(value)  # pandas writes whole numbers beside missing ones as floats
+        value = int(value)
     if value == "" or isinstance(value, bool) or not isinstance(value, str | int):
         raise DataError(
             f"{where}: the column '{column}' holds {str(value)[:60]!r}, not a name; write the id, system or language "
@@ -271,38 +330,60 @@ def _name(value: Any, where: str, column: str) -> str:
 
 def _lists(path: Path, rows: pd.DataFrame, role: str, column: str) -> pd.Series[Any]:
     """Lists, as JSON and Parquet hold them or written with blanks between; None for a text that is not explained."""
-    lists = rows[role].map(lambda value: value.split() if isinstance(value, str) else value)
-    refuse(
-        rows,
-        lists.map(lambda value: value is not None and not isinstance(value, list)),
-        lambda row: (
+
+    def as_list(value: Any) -> Any:
+        return value.split() if isinstance(value, str) else value
+
+    def is_wrong(value: Any) -> bool:
+        return value is not None and not isinstance(value, list)
+
+    def sentence(row: Any) -> str:
+        return (
             f"{path}, {row.place}: the column '{column}' holds {str(row[role])[:40]!r}; write a list with one value "
             "per word, or null for a text that is not explained."
-        ),
-    )
+        )
+
+    lists = rows[role].map(as_list)
+    refuse(rows, lists.map(is_wrong), sentence)
     return lists
 
 
 def _with_numbers(path: Path, rows: pd.DataFrame, kind: str, option: FromFile) -> pd.DataFrame:
-    """The rows with an array in place of each list. Raises DataError for a value that is no finite score, or label."""
+    """The rows with an array in place of each list. kind: "scores" or "labels".
+
+    Raises DataError for a value that is no finite score, or label.
+    """
     import pandas as pd
 
-    noun, expected = ("score", "a finite number") if kind == "scores" else ("label", "OK or BAD, or 0 for OK and 1")
     arrays: list[Floats | None] = []
     for values, place in zip(rows.value, rows.place, strict=True):
-        texts = [str(value) for value in values or ()]
-        if noun == "label":
+        if values is None:
+            arrays.append(None)
+            continue
+        texts = [str(value) for value in values]
+        if kind == "labels":
             numbers = np.array([LABELS.get(text, math.nan) for text in texts])
-        elif all(isinstance(value, str) for value in values or ()):
-            numbers = np.array([finite_or_nan(text, option.decimal) for text in texts])
-        else:  # numbers of JSON and Parquet, whatever the decimal sign of texts is
-            numbers = np.array([finite_or_nan(text) for text in texts])
-        if np.isnan(numbers).any():
-            first = int(np.argmax(np.isnan(numbers)))
-            wrong = texts[first][:40]
-            advice = f"write {expected} per word"
-            if noun == "score" and option.decimal == "." and HAS_DECIMAL_COMMA.fullmatch(wrong):
-                advice = f"if its comma is a decimal comma, add {option.KEY}.decimal=, to the arguments"
-            raise DataError(f"{path}, {place}: {noun} {first + 1} is {wrong!r}; {advice}.")
-        arrays.append(None if values is None else numbers)
+        else:
+            # The decimal sign is that of texts: numbers of JSON and Parquet have none.
+            are_texts = all(isinstance(value, str) for value in values)
+            decimal = option.decimal if are_texts else "."
+            numbers = np.array([finite_or_nan(text, decimal) for text in texts])
+        is_wrong = np.isnan(numbers)
+        if is_wrong.any():
+            first = int(np.argmax(is_wrong))
+            text = texts[first][:40]
+            problem = _not_a_value(text, first + 1, kind, option)
+            raise DataError(f"{path}, {place}: {problem}")
+        arrays.append(numbers)
     return rows.assign(value=pd.Series(arrays, dtype=object))
+
+
+def _not_a_value(text: str, number: int, kind: str, option: FromFile) -> str:
+    """The message for a word's value that is no score, or no label."""
+    if kind == "labels":
+        return f"label {number} is {text!r}; write OK or BAD, or 0 for OK and 1 per word."
+    if option.decimal == "." and HAS_DECIMAL_COMMA.fullmatch(text):
+        advice = f"if its comma is a decimal comma, add {option.KEY}.decimal=, to the arguments"
+    else:
+        advice = "write a finite number per word"
+    return f"score {number} is {text!r}; {advice}."

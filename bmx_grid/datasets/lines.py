@@ -30,15 +30,22 @@ if TYPE_CHECKING:
 
 GZIP = b"\x1f\x8b"
 CHUNK = 1 << 20
-HEADERS = 1 << 20  # bytes that the headers before one member may have
-MEMBER_BYTES = 200_000_000  # of one text in a publisher's archive; the largest known has 7 million
-ARCHIVE_BYTES = 2_000_000_000  # of all members of such an archive together
+# Bytes that the headers before one member may have.
+HEADERS = 1 << 20
+# Bytes of one text in a publisher's archive; the largest known has 7 million.
+MEMBER_BYTES = 200_000_000
+# Bytes of all members of such an archive together.
+ARCHIVE_BYTES = 2_000_000_000
+# What reading a damaged archive may raise.
 DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError)
-MISSING = {"", "na", "n/a", "nan", "none", "null"}  # how a missing number is written, in any case
-Decimal = Literal[".", ","]  # the sign before the decimals of a number
+# How a missing number is written, in any case.
+MISSING = {"", "na", "n/a", "nan", "none", "null"}
+# The sign before the decimals of a number.
+Decimal = Literal[".", ","]
 HAS_DECIMAL_COMMA = re.compile(r"[-+−]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE)
-LISTED = ["language_pair", "method", "side", "sentence", "token", "word", "tag"]  # of tags written one per line
-# The second one is an error.
+# The columns of tags that are written one per line.
+LISTED = ["language_pair", "method", "side", "sentence", "token", "word", "tag"]
+# How two tags are written; the second one is an error.
 OK_BAD = ("OK", "BAD")
 ZERO_ONE = ("0", "1")
 
@@ -49,15 +56,17 @@ def decode_lines(raw: bytes, where: str) -> list[str]:
     Only the line feed ends a line: U+2028, U+0085 and form feeds occur inside sentences, where
     `str.splitlines` would split. Raises DataError naming the line of a byte that is not UTF-8 or is NUL.
     """
-    odd = raw.find(b"\0")
+    # UTF-8 has the NUL, but no text has it: it is a sign of UTF-16, or of a file that is no text.
+    position = raw.find(b"\0")
     try:
         lines = raw.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
-        odd = error.start
-    if odd >= 0:
-        line = raw[:odd].count(b"\n") + 1
+        # The codec counts from behind a byte-order mark.
+        position = error.start + len(raw) - len(error.object)
+    if position >= 0:
+        line = raw[:position].count(b"\n") + 1
         raise DataError(
-            f"{where}, line {line}: byte 0x{raw[odd]:02x} is not UTF-8 text (another encoding, a "
+            f"{where}, line {line}: byte 0x{raw[position]:02x} is not UTF-8 text (another encoding, a "
             "compressed file, or a workbook?); save the file as UTF-8 text."
         )
     if lines[-1] == "":
@@ -71,10 +80,11 @@ def read_bytes(path: Path) -> bytes:
         if path.is_dir():
             raise DataError(f"{visible(str(path))}: is a folder; name a file.")
         return read_file(path)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+    # ValueError: a NUL in the name
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        shown = shortened(visible(str(path)), 300)
-        raise DataError(f"{shown}: cannot be read ({reason}); give the name of a file that can.") from error
+        name = shortened(visible(str(path)), 300)
+        raise DataError(f"{name}: cannot be read ({reason}); give the name of a file that can.") from error
 
 
 def read_lines(path: Path) -> list[str]:
@@ -90,10 +100,11 @@ def read_crlf_lines(path: Path) -> list[str]:
 def gunzip(raw: bytes, where: str, limit: int, way_out: str) -> bytes:
     """The unpacked bytes. Raises DataError for a damaged file, or one that unpacks to more than `limit` bytes.
 
-    way_out: the advice in the message when the limit is exceeded.
+    where: the name of the file, for messages. way_out: the advice in the message when the limit is exceeded.
     """
     try:
         with gzip.open(io.BytesIO(raw)) as unpacked:
+            # One byte more than is allowed, never all: a small file may unpack to more than the memory holds.
             content = unpacked.read(limit + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{where}: damaged gzip file ({error}); copy or compress it again.") from error
@@ -132,7 +143,9 @@ class _Limited(io.RawIOBase):
         self.left = HEADERS
 
     def read(self, size: int = -1) -> bytes:
-        content = self._stream.read(size if 0 <= size < CHUNK else CHUNK)
+        # Never more than a piece, also where all is asked for: the limit is checked after each.
+        piece = size if 0 <= size < CHUNK else CHUNK
+        content = self._stream.read(piece)
         self.left -= len(content)
         if self.left < 0:
             raise DataError(f"{self.path}: refused, a header of more than {HEADERS:,} bytes; download it again.")
@@ -147,8 +160,11 @@ def _members(archive: tarfile.TarFile, stream: _Limited, limit: int) -> Members:
             raise DataError(
                 f"{stream.path}: refused, the archive unpacks to more than {limit:,} bytes; download it again."
             )
+        # A stream cannot be wound on: the content is read even where nobody asks for it. A damaged header may name a
+        # size below 0.
         stream.left = max(member.size, 0) + HEADERS
-        yield member, archive.extractfile(member) if member.isfile() else None
+        content = archive.extractfile(member) if member.isfile() else None
+        yield member, content
 
 
 def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[str]]:
@@ -160,11 +176,12 @@ def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ())
     Raises DataMissingError when the archive lacks a member, DataError when it is damaged or larger than the limits of
     this module.
     """
+    wanted = (*names, *optional)
     files: dict[str, list[str]] = {}
     with open_archive(path, ARCHIVE_BYTES) as members:
         for member, content in members:
             base = PurePosixPath(member.name).name
-            if content is None or base not in (*names, *optional):
+            if content is None or base not in wanted:
                 continue
             if member.size > MEMBER_BYTES:
                 size = f"{counted(member.size, 'byte')}, more than {MEMBER_BYTES:,}"
@@ -173,7 +190,7 @@ def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ())
     missing = [name for name in names if name not in files]
     if missing:
         raise DataMissingError(f"{path}: holds no {', '.join(missing)}; is it the archive of another partition?")
-    return {name: files.get(name, []) for name in (*names, *optional)}
+    return {name: files.get(name, []) for name in wanted}
 
 
 def text_rows(
@@ -181,7 +198,7 @@ def text_rows(
 ) -> pd.DataFrame:
     """The fields of each line as columns of texts, and its number as `line`, from `first`.
 
-    Raises DataError with a line that has more or fewer fields.
+    separator: None for any white space. Raises DataError with a line that has more or fewer fields.
     """
     import pandas as pd
 
@@ -191,22 +208,26 @@ def text_rows(
             line = lines[number - first]
             raise DataError(f"{where}, line {number}: {len(fields)} fields, expected {len(columns)}: {line[:80]!r}")
     frame = pd.DataFrame(rows, columns=list(columns), dtype=object)
-    return frame.assign(line=range(first, first + len(rows)))
+    numbers = range(first, first + len(rows))
+    return frame.assign(line=numbers)
 
 
 def published_table(lines: Sequence[str], where: str, separator: str = "\t") -> pd.DataFrame:
     """The texts of a publisher's table whose first line has the column names. Raises DataError for one without rows."""
     if len(lines) < 2:
         raise DataError(f"{where}: holds no rows below the column names; download it again.")
-    return text_rows(lines[1:], lines[0].split(separator), where, 2, separator)
+    columns = lines[0].split(separator)
+    return text_rows(lines[1:], columns, where, 2, separator)
 
 
 def finite(texts: Iterable[str]) -> Floats:
     """float64[N] of numbers as texts. Raises ValueError naming one that is not a finite number."""
     texts = list(texts)
     numbers = np.array(texts, dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{texts[int(np.argmin(np.isfinite(numbers)))]!r} is not a finite number")
+    is_finite = np.isfinite(numbers)
+    if not is_finite.all():
+        wrong = texts[int(np.argmin(is_finite))]
+        raise ValueError(f"{wrong!r} is not a finite number")
     return numbers
 
 
@@ -218,7 +239,8 @@ def refuse(rows: pd.DataFrame, wrong: pd.Series[bool], sentence: Callable[[Any],
 
 def with_point(text: str, decimal: str) -> str:
     """A number as Python reads it, of one that is written with this decimal sign. Raises ValueError for other signs."""
-    if "_" in text or (decimal == "," and "." in text):  # 1_000, which Python takes for a number; 1.000,5 or 0.5
+    # 1_000, which Python takes for a number, and with a decimal comma 1.000,5 or 0.5
+    if "_" in text or (decimal == "," and "." in text):
         raise ValueError(f"{text!r} is no number with the decimal sign {decimal!r}")
     return text.replace(",", ".") if decimal == "," else text
 
@@ -233,75 +255,92 @@ def finite_or_nan(text: str, decimal: str = ".") -> float:
 
 
 def parse_number(
-    value: Any, where: str, what: str, way_out: str, decimal: Decimal = ".", comma_option: str | None = None
+    value: Any, where: str, noun: str, way_out: str, decimal: Decimal = ".", comma_option: str | None = None
 ) -> float:
     """A finite number; NaN for empty, NA, N/A, NaN, None and null, in any case.
 
-    where: file and row; what: the number's name in a sentence; way_out: how a missing number is written. decimal: the
+    where: file and row; noun: the number's name in a sentence; way_out: how a missing number is written. decimal: the
     decimal sign of numbers that are texts; comma_option: what to write for a decimal comma, where it can be chosen.
     Raises DataError naming these and the value for everything else: infinity, numbers beyond 1e150, truth values,
     1_000, and with a decimal comma numbers with a point, which may stand for thousands.
     """
-    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+    is_text = isinstance(value, str)
+    if value is None or (is_text and value.strip().lower() in MISSING):
         return math.nan
+    # Infinite is whatever is refused, so that one message is enough.
+    number = math.inf
     try:
-        written = with_point(value, decimal) if isinstance(value, str) else value
-        number = math.inf if isinstance(value, bool) else float(written)  # float() would take True for a number
+        if is_text:
+            number = float(with_point(value, decimal))
+        # float() would take True for a number.
+        elif not isinstance(value, bool):
+            number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.inf
-    if abs(number) > LARGEST:
-        wrong = "not a finite number" if math.isinf(number) else f"beyond ±{LARGEST:g}, whose squares have no number"
-        advice = f"write a number like -0.25, or {way_out}"
-        if decimal == ",":
-            advice = f"with {comma_option} write a number like -0,25, without a point, or {way_out}"
-        elif comma_option and HAS_DECIMAL_COMMA.fullmatch(str(value).strip()):
-            advice = f"if its comma is a decimal comma, add {comma_option} to the arguments"
-        raise DataError(f"{where}: {what} is {wrong}: {str(value)[:60]!r}; {advice}.")
-    return number
+    if abs(number) <= LARGEST or math.isnan(number):
+        return number
+    problem = f"beyond ±{LARGEST:g}, whose squares have no number"
+    if math.isinf(number):
+        problem = "not a finite number"
+    shown = str(value)
+    advice = f"write a number like -0.25, or {way_out}"
+    if decimal == ",":
+        advice = f"with {comma_option} write a number like -0,25, without a point, or {way_out}"
+    elif comma_option and HAS_DECIMAL_COMMA.fullmatch(shown.strip()):
+        advice = f"if its comma is a decimal comma, add {comma_option} to the arguments"
+    raise DataError(f"{where}: {noun} is {problem}: {shown[:60]!r}; {advice}.")
 
 
 def parse_numbers(
     values: Sequence[Any],
     where: Callable[[int], str],
-    what: str,
+    noun: str,
     way_out: str,
     decimal: Decimal = ".",
     comma_option: str | None = None,
 ) -> list[float]:
     """As `parse_number` of each; where: file and place of a row, asked for only where one is wrong."""
-    if decimal == "." and set(map(type, values)) == {str} and not any("_" in value for value in values):
-        try:  # most columns hold nothing but plain numbers
+    # Most columns hold nothing but plain numbers, which NumPy reads at once. It takes 1_000 for one, as Python does.
+    are_texts = set(map(type, values)) == {str}
+    if are_texts and decimal == "." and not any("_" in value for value in values):
+        try:
             plain = np.array(values, dtype=np.float64)
         except ValueError:
             plain = np.array([math.nan])
+        # False for a NaN, whose text may be one that is refused.
         if (np.abs(plain) <= LARGEST).all():
             return list(plain.tolist())
     numbers = []
     for row, value in enumerate(values):
         try:
-            numbers.append(parse_number(value, "", what, way_out, decimal, comma_option))
+            numbers.append(parse_number(value, "", noun, way_out, decimal, comma_option))
         except DataError:
-            parse_number(value, where(row), what, way_out, decimal, comma_option)
+            # The same error once more, now that its place is worth writing.
+            parse_number(value, where(row), noun, way_out, decimal, comma_option)
             raise
     return numbers
 
 
 def check_aligned(files: Mapping[str, Sized]) -> int:
     """The common number of lines. Raises DataError naming a file of each number when they differ."""
-    by_length: dict[int, str] = {}  # the first file of each length
+    first_of_length: dict[int, str] = {}
     for name, lines in files.items():
-        by_length.setdefault(len(lines), name)
-    if len(by_length) > 1:
-        shown = ", ".join(f"{name} has {counted(length, 'line')}" for length, name in by_length.items())
+        first_of_length.setdefault(len(lines), name)
+    if len(first_of_length) > 1:
+        lengths = []
+        for length, name in first_of_length.items():
+            lengths.append(f"{name} has {counted(length, 'line')}")
         raise DataError(
-            f"files that belong together have different lengths: {shown}; give one line per segment in each."
+            f"files that belong together have different lengths: {', '.join(lengths)}; give one line per segment in "
+            "each."
         )
-    return next(iter(by_length))
+    return next(iter(first_of_length))
 
 
 def tags_of_lines(texts: Sequence[str], tags: Sequence[str], known: tuple[str, str] = OK_BAD) -> WordTags:
     """The tags of N lines of words. Raises ValueError where they do not fit the words, or for another tag."""
-    return WordTags(rows_of_words(texts), Labels.from_rows(rows_of_tags(tags, known)))
+    labels = Labels.from_rows(rows_of_tags(tags, known))
+    return WordTags(rows_of_words(texts), labels)
 
 
 def rows_of_words(lines: Sequence[str]) -> Rows:
@@ -311,10 +350,10 @@ def rows_of_words(lines: Sequence[str]) -> Rows:
 
 def rows_of_tags(lines: Sequence[str], known: tuple[str, str] = OK_BAD) -> list[list[int]]:
     """0 or 1 (an error) for each tag of each line. Raises ValueError for a tag that is not known."""
-    codes = []
+    rows = []
     for line in lines:
-        codes.append([known.index(tag) for tag in line.split()])
-    return codes
+        rows.append([known.index(tag) for tag in line.split()])
+    return rows
 
 
 def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:
@@ -325,27 +364,36 @@ def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:
     number of fields, a sentence or token that is no number, another tag, and tokens that are missing or there twice.
     """
     rows = text_rows(lines, LISTED, where, first)
-    for column, pattern, expected in (
-        ("sentence", r"[0-9]{1,9}", "a number from 0"),
-        ("token", r"[0-9]{1,9}", "a number from 0"),
-        ("tag", "OK|BAD", "OK or BAD"),
-    ):
-        sentence = f"{where}, line {{}}: the {column} {{!r}} is not {expected}; correct the line.".format
-        wrong = ~rows[column].str.fullmatch(pattern).astype(bool)
-        refuse(rows, wrong, lambda row: sentence(row.line, row[column][:40]))  # noqa: B023
-    text = ["language_pair", "side", "sentence"]
+    # At most nine digits: they fit integers of any size.
+    _check_column(rows, "sentence", r"[0-9]{1,9}", "a number from 0", where)
+    _check_column(rows, "token", r"[0-9]{1,9}", "a number from 0", where)
+    _check_column(rows, "tag", "OK|BAD", "OK or BAD", where)
     rows = rows.astype({"sentence": int, "token": int})
-    rows["text"] = rows.groupby(text, sort=False).ngroup()
+    text_columns = ["language_pair", "side", "sentence"]
+    # Unsorted, texts are numbered in order of appearance.
+    rows["text"] = rows.groupby(text_columns, sort=False).ngroup()
     rows = rows.sort_values(["text", "token"])
-    refuse(
-        rows,
-        rows.token != rows.groupby("text").cumcount(),
-        lambda row: (
+
+    def sentence(row: Any) -> str:
+        return (
             f"{where}, line {row.line}: token {row.token} of sentence {row.sentence} was already tagged, or one before "
             "it has no line; give one line per token."
-        ),
-    )
+        )
+
+    # Sorted, the tokens of a text are 0, 1, 2 and so on.
+    expected = rows.groupby("text").cumcount()
+    refuse(rows, rows.token != expected, sentence)
     rows["tag"] = rows.tag == "BAD"
     grouped = rows.groupby("text")
-    texts = grouped[text].first().assign(line=grouped.line.min())
-    return texts.assign(words=grouped.word.agg(tuple), bad=grouped.tag.agg(list))
+    texts = grouped[text_columns].first()
+    return texts.assign(line=grouped.line.min(), words=grouped.word.agg(tuple), bad=grouped.tag.agg(list))
+
+
+def _check_column(rows: pd.DataFrame, column: str, pattern: str, expected: str, where: str) -> None:
+    """Raise DataError for the first text of a column that does not fit the pattern. expected: what fits, in words."""
+    fits = rows[column].str.fullmatch(pattern).astype(bool)
+
+    def sentence(row: Any) -> str:
+        return f"{where}, line {row.line}: the {column} {row[column][:40]!r} is not {expected}; correct the line."
+
+    refuse(rows, ~fits, sentence)

@@ -18,8 +18,8 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, zip_longest
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -43,19 +43,22 @@ from bmx_grid.datasets.lines import (
 )
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, numbered
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.tags import ENTITY, HYPHEN, How, Rows, WordTags, align, carry_scores
+from bmx_grid.words.tags import ENTITY, HYPHEN, Alignment, How, Rows, WordTags, align, carry_scores
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KIND_FOLDERS = ("direct-assessments", "post-editing")  # folders of the scores and of the tags
+# Folders of the scores and of the tags.
+KIND_FOLDERS = ("direct-assessments", "post-editing")
 ZERO_SHOT = ("en-cs", "en-ja", "km-en", "ps-en")
 MEMBERS21 = ("test21.src", "test21.mt", "test21.da")
 TAGS21 = ("test21.src-tags", "test21.tgt-tags")
 CONTINUED = "@@"
 BEGINS = "▁"
-END = "</s>"  # the name of the end symbol
-JOINED = re.compile(rf"{ENTITY.pattern}|(?<!\S){HYPHEN}(?!\S)")  # pieces of these count together
+# The name of the end symbol.
+END = "</s>"
+# Pieces of these count together.
+JOINED = re.compile(rf"{ENTITY.pattern}|(?<!\S){HYPHEN}(?!\S)")
 SIDES21: Mapping[Role, tuple[str, str]] = {"source": ("src", "source"), "hypothesis": ("mt", "mt")}
 
 
@@ -75,7 +78,8 @@ class MlqePe(Published):
     VERSION: ClassVar[int] = 2  # the raw scores and the individual raters were added
     PAIRS: ClassVar[tuple[str, ...]] = ("en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en")
 
-    skip: int = identity(0, later=True, least=0, most=997)  # of 1000: a correlation needs three
+    # At most 997 of 1000: a correlation needs three.
+    skip: int = identity(0, later=True, least=0, most=997)
 
     def needs(self, language_pair: str) -> list[str]:
         """The archive of the pair, and that of its post-edits, without which the words have no tags."""
@@ -83,18 +87,22 @@ class MlqePe(Published):
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """1000 sentences in file order."""
-        of_scores, of_tags = self.needs(language_pair)
-        (archive,) = self.require(data_dir, [of_scores])
+        scores_path, tags_path = self.needs(language_pair)
+        (archive,) = self.require(data_dir, [scores_path])
         rows, where = read_assessments(archive, language_pair)
-        ids = rows.iloc[:, 0]  # the column is called `index`, and `segid` in ru-en
-        judgements = Judgements(
-            {name: finite(rows[name]) for name in ("z_mean", "mean")},
-            {"z_mean": _ratings(rows.z_scores), "mean": _ratings(rows.scores)},
-            tags=mlqe_pe_test20_tags(data_dir / of_tags) if (data_dir / of_tags).is_file() else {},
-        )
+        # By its place: the column is called `index`, and `segid` in ru-en.
+        ids = rows.iloc[:, 0]
+        scores = {name: finite(rows[name]) for name in ("z_mean", "mean")}
+        raters = {"z_mean": _ratings(rows.z_scores), "mean": _ratings(rows.scores)}
+        tags: dict[Role, WordTags] = {}
+        if (data_dir / tags_path).is_file():
+            tags = mlqe_pe_test20_tags(data_dir / tags_path)
+        judgements = Judgements(scores, raters, tags=tags)
         segments = tuple(map(Segment, ids, rows.translation, rows.original))
         everything = SegmentSet(self.name, language_pair, segments, judgements, where)
-        return everything.take(range(self.skip, len(everything))) if self.skip else everything
+        if not self.skip:
+            return everything
+        return everything.take(range(self.skip, len(everything)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +124,8 @@ class MlqePe21(Published):
         (archive,) = self.require(data_dir, self.needs(language_pair))
         sources, hypotheses, scores = read_archive(archive, MEMBERS21).values()
         segments = numbered(hypotheses, sources)
-        judgements = Judgements({"da": finite(scores)}, tags=self._tags(archive, language_pair))
+        tags = self._tags(archive, language_pair)
+        judgements = Judgements({"da": finite(scores)}, tags=tags)
         return SegmentSet(self.name, language_pair, segments, judgements, str(archive))
 
     def _tags(self, archive: Path, language_pair: str) -> dict[Role, WordTags]:
@@ -127,7 +136,8 @@ class MlqePe21(Published):
             tags = f"task2_wordlevel_{ending}.tags"
             files = read_archive(archive, (text, tags))
             rows = listed_tags(files[tags], f"{archive}:{tags}", 1).sort_values("sentence")
-            rows = rows[(rows.language_pair == language_pair) & (rows.side == side)]
+            is_asked = (rows.language_pair == language_pair) & (rows.side == side)
+            rows = rows[is_asked]
             words = rows_of_words(files[text])
             if tuple(rows.words) != words:
                 raise ValueError(f"the words of {tags} are not those of {text}")
@@ -166,9 +176,11 @@ class Eval4nlp21(MlqePe21):
 
 def read_assessments(archive: Path, language_pair: str) -> tuple[pd.DataFrame, str]:
     """The table of direct assessments of an archive of 2020, texts as they stand, and where it is, for messages."""
-    member = f"test20.{language_pair.replace('-', '')}.df.short.tsv"
+    pair = language_pair.replace("-", "")
+    member = f"test20.{pair}.df.short.tsv"
     where = f"{archive}:{member}"
-    return published_table(read_archive(archive, [member])[member], where), where
+    lines = read_archive(archive, [member])[member]
+    return published_table(lines, where), where
 
 
 def read_model_scores(archive: Path, language_pair: str) -> Floats:
@@ -187,21 +199,24 @@ def read_sub_words(archive: Path, language_pair: str) -> tuple[Rows, Ragged]:
     value that is not a number.
     """
     pair = language_pair.replace("-", "")
-    names = (f"mt.test20.{pair}", f"word_probas.test20.{pair}")
-    files = read_archive(archive, names)
-    check_aligned({f"{archive}:{name}": files[name] for name in names})
-    pieces = tuple((*line.split(), END) for line in files[names[0]])
-    rows = []
-    for text in files[names[1]]:
-        rows.append(list(map(finite_or_nan, text.split())))
-    for line, (values, parts) in enumerate(zip(rows, pieces, strict=True), start=1):
+    pieces_name = f"mt.test20.{pair}"
+    values_name = f"word_probas.test20.{pair}"
+    files = read_archive(archive, (pieces_name, values_name))
+    check_aligned({f"{archive}:{name}": lines for name, lines in files.items()})
+    pieces: list[tuple[str, ...]] = []
+    rows: list[list[float]] = []
+    lines = zip(files[pieces_name], files[values_name], strict=True)
+    for number, (text, written) in enumerate(lines, start=1):
+        parts = (*text.split(), END)
+        values = [finite_or_nan(value) for value in written.split()]
         if len(values) != len(parts) or np.isnan(values).any():
             raise DataError(
-                f"{archive}:{names[1]}, line {line}: expected {len(parts)} log-probabilities, one per sub-word of "
-                f"{names[0]} and one for the end of the sentence, got {files[names[1]][line - 1][:80]!r}; download the "
-                "archive again."
+                f"{archive}:{values_name}, line {number}: expected {len(parts)} log-probabilities, one per sub-word of "
+                f"{pieces_name} and one for the end of the sentence, got {written[:80]!r}; download the archive again."
             )
-    return pieces, Ragged.from_rows(rows)
+        pieces.append(parts)
+        rows.append(values)
+    return tuple(pieces), Ragged.from_rows(rows)
 
 
 def word_probabilities(
@@ -222,29 +237,50 @@ def word_probabilities(
     rows = []
     others = []
     for row, (parts, line) in enumerate(zip(pieces, words, strict=True)):
-        texts, unit_of = _units(parts[:-1])
-        by_unit = align(texts, line)
-        if not by_unit.exact and _letters(texts) != _letters(line):
+        # Without the end symbol.
+        units, unit_of_piece = _units(parts[:-1])
+        by_unit = align(units, line)
+        if not by_unit.exact and _letters(units) != _letters(line):
             others.append(row)
             rows.append(np.full(len(line), np.nan))
             continue
-        words_of: dict[int, list[int]] = {}
-        for unit, word in zip(by_unit.token.tolist(), by_unit.word.tolist(), strict=True):
-            words_of.setdefault(unit, []).append(word)
-        links = []
-        for piece, unit in enumerate(unit_of):
-            links += [(piece, word) for word in words_of.get(unit, ())]
-        token, word_of = np.array(links, dtype=np.int64).reshape(-1, 2).T
-        counted_once = np.ones(len(token), dtype=np.int64)
-        by_piece = replace(by_unit, token=token, word=word_of, shared=counted_once, tokens=len(unit_of))
+        by_piece = _by_piece(by_unit, unit_of_piece)
         rows.append(carry_scores(by_piece, log_probabilities[row][:-1], how))
     return Ragged.from_rows(rows), others
+
+
+def _by_piece(by_unit: Alignment, unit_of_piece: Sequence[int]) -> Alignment:
+    """The alignment of the pieces that units are made of: each is linked to all words of its unit."""
+    words_of: dict[int, list[int]] = {}
+    for unit, word in zip(by_unit.token.tolist(), by_unit.word.tolist(), strict=True):
+        words_of.setdefault(unit, []).append(word)
+    piece_of_link: list[int] = []
+    word_of_link: list[int] = []
+    for piece, unit in enumerate(unit_of_piece):
+        for word in words_of.get(unit, ()):
+            piece_of_link.append(piece)
+            word_of_link.append(word)
+    return Alignment(
+        token=np.array(piece_of_link, dtype=np.int64),
+        word=np.array(word_of_link, dtype=np.int64),
+        # In a mean the pieces of a word count alike, however many characters they have.
+        shared=np.ones(len(piece_of_link), dtype=np.int64),
+        tokens=len(unit_of_piece),
+        words=by_unit.words,
+        differing=by_unit.differing,
+        replaced=by_unit.replaced,
+    )
 
 
 def _letters(words: Sequence[str]) -> str:
     """All characters but punctuation, symbols and blanks: some texts lost their quotation marks."""
     text = unicodedata.normalize("NFKC", html.unescape("".join(words)))
-    return "".join(sign for sign in text if unicodedata.category(sign)[0] not in "PSZC")
+    letters = []
+    for sign in text:
+        # The first letter of a category is its class: punctuation, symbols, separators, and control characters.
+        if unicodedata.category(sign)[0] not in "PSZC":
+            letters.append(sign)
+    return "".join(letters)
 
 
 def _units(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -255,19 +291,44 @@ def _units(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
     """
     if any(BEGINS in piece for piece in pieces):
         texts = [piece.replace(BEGINS, "") for piece in pieces]
-        starts_unit = [place == 0 or texts[place - 1] != "" for place in range(len(texts))]
+        starts_unit = _starts_after_marks(texts)
     else:
         texts = [piece.removesuffix(CONTINUED) for piece in pieces]
-        spaced = [text if piece.endswith(CONTINUED) else f"{text} " for text, piece in zip(texts, pieces, strict=True)]
-        starts = [0, *accumulate(map(len, spaced))][: len(texts)]
-        joined = [match.span() for match in JOINED.finditer("".join(spaced))]
+        starts_unit = _starts_of_units(pieces, texts)
+    units: list[str] = []
+    unit_of_piece = []
+    for text, is_start in zip(texts, starts_unit, strict=True):
+        if is_start:
+            units.append("")
+        units[-1] += text
+        unit_of_piece.append(len(units) - 1)
+    return units, unit_of_piece
+
+
+def _starts_after_marks(texts: Sequence[str]) -> list[bool]:
+    """Whether each piece of SentencePiece starts a unit: all but those behind a separate `▁`, whose text is empty."""
+    starts_unit = []
+    before = None
+    for text in texts:
+        starts_unit.append(before != "")
+        before = text
+    return starts_unit
+
+
+def _starts_of_units(pieces: Sequence[str], texts: Sequence[str]) -> list[bool]:
+    """Whether each piece that may be continued by `@@` starts a unit. texts: of the pieces, without the marks."""
+    starts: list[int] = []
+    sentence = ""
+    for piece, text in zip(pieces, texts, strict=True):
+        starts.append(len(sentence))
+        sentence += text if piece.endswith(CONTINUED) else f"{text} "
+    joined = [match.span() for match in JOINED.finditer(sentence)]
+    starts_unit = []
+    for start in starts:
         # A piece that starts inside a match goes on with the unit before it.
-        starts_unit = [not any(first < start < last for first, last in joined) for start in starts]
-    unit_of = [number - 1 for number in accumulate(map(int, starts_unit))]
-    units = [""] * (unit_of[-1] + 1 if unit_of else 0)
-    for text, unit in zip(texts, unit_of, strict=True):
-        units[unit] += text
-    return units, unit_of
+        is_inside = any(first < start < last for first, last in joined)
+        starts_unit.append(not is_inside)
+    return starts_unit
 
 
 def mlqe_pe_test20_tags(archive: Path) -> dict[Role, WordTags]:
@@ -276,15 +337,17 @@ def mlqe_pe_test20_tags(archive: Path) -> dict[Role, WordTags]:
     `test20.tags` has 2n + 1 tags for n words: gap, word, gap, …, gap; tags of gaps are not read.
     """
     names = ("test20.src", "test20.source_tags", "test20.mt", "test20.tags")
-    sources, of_sources, hypotheses, of_both = read_archive(archive, names).values()
-    labels = Labels.from_rows(row[1::2] for row in rows_of_tags(of_both))
+    sources, source_tags, hypotheses, tags = read_archive(archive, names).values()
+    # Every second one, from the first word on.
+    labels = Labels.from_rows(row[1::2] for row in rows_of_tags(tags))
     return {
-        "source": tags_of_lines(sources, of_sources),
+        "source": tags_of_lines(sources, source_tags),
         "hypothesis": WordTags(rows_of_words(hypotheses), labels),
     }
 
 
 def _ratings(lists: Iterable[str]) -> Floats:
     """float64[N, R] of lists as Python writes them, `[91, 90.5]`, R being the longest; NaN where one is shorter."""
-    by_rater = zip_longest(*map(json.loads, lists), fillvalue=np.nan)
-    return np.array(list(by_rater), dtype=np.float64).T
+    ratings = map(json.loads, lists)
+    by_rater = list(zip_longest(*ratings, fillvalue=np.nan))
+    return np.array(by_rater, dtype=np.float64).T

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.lines import read_archive, read_lines, text_rows
@@ -28,8 +26,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REFERENCE = "ref-A"
-TABLE_DECIMALS = 4  # averages are published with six decimals, points are sums of tenths
-AGREEING_SHARE = 0.9  # share of a document's scores that must agree at its shift
+# Averages are published with six decimals, points are sums of tenths.
+TABLE_DECIMALS = 4
+# Share of a document's scores that must agree at its shift.
+AGREEING_SHARE = 0.9
 MQM_COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
 OPEN = "<v>"
 CLOSE = "</v>"
@@ -70,33 +70,43 @@ class Mqm21(Published):
         """6,851 (en-de) or 8,450 (zh-en) segments of 13 systems; 8,959 or 9,750 with the human translations."""
         scores, archive = self.require(data_dir, self.needs(language_pair))
         published = _published(scores)
-        member = f"mqm-newstest2021_{language_pair.replace('-', '')}.tsv"
+        pair = language_pair.replace("-", "")
+        member = f"mqm-newstest2021_{pair}.tsv"
         texts = annotated(read_archive(archive, [member])[member])
         rows = _numbered(texts, published)
-        references: dict[tuple[str, str], str] = {}
+        reference_of: dict[tuple[str, str], str] = {}
         if not self.human_systems:
-            of_reference = texts[texts.system == REFERENCE]
-            places = zip(of_reference.document, of_reference.source, strict=True)
-            references = dict(zip(places, of_reference.target, strict=True))
+            reference_of = _references(texts)
             rows = rows[~rows.system.str.startswith("ref-")]
-        of_rows = [references.get(place) for place in zip(rows.document, rows.source, strict=True)]
-        columns = (rows.number.astype(str), rows.target, rows.source, of_rows, rows.system, rows.document, rows.rater)
-        segments = tuple(
-            Segment(number, target, source, reference, system, document, rater=rater)
-            for number, target, source, reference, system, document, rater in zip(*columns, strict=True)
-        )
-        averages: Any = published.loc[list(zip(rows.system, rows.number, strict=True))]
+        # By the source, as the numbers of the human translations are others.
+        references = [reference_of.get(place) for place in zip(rows.document, rows.source, strict=True)]
+        segments = []
+        for row, reference in zip(rows.itertuples(), references, strict=True):
+            segments.append(
+                Segment(str(row.number), row.target, row.source, reference, row.system, row.document, rater=row.rater)
+            )
+        keys = list(zip(rows.system, rows.number, strict=True))
+        averages: Any = published.loc[keys]
         judgements = Judgements({"mqm": averages.to_numpy()}, tags=_tags(rows))
         everyone = tuple(texts.system.unique())
-        return SegmentSet(self.name, language_pair, segments, judgements, str(scores), all_systems=everyone)
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(scores), all_systems=everyone)
+
+
+def _references(texts: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """The reference that metrics read, by document and source."""
+    rows = texts[texts.system == REFERENCE]
+    places = zip(rows.document, rows.source, strict=True)
+    return dict(zip(places, rows.target, strict=True))
 
 
 def _tags(rows: Any) -> dict[Role, WordTags]:
-    sides: dict[Role, str] = {"source": "source", "hypothesis": "target"}
+    columns: dict[Role, str] = {"source": "source", "hypothesis": "target"}
     tags = {}
-    for role, side in sides.items():
-        of_side = [spans[side] for spans in rows.spans]
-        tags[role] = tags_of_spans(rows[side], of_side, list(map(split_words, rows[side])))[0]
+    for role, column in columns.items():
+        texts = rows[column]
+        spans = [spans_of_text[column] for spans_of_text in rows.spans]
+        words = [split_words(text) for text in texts]
+        tags[role], _ = tags_of_spans(texts, spans, words)
     return tags
 
 
@@ -104,8 +114,10 @@ def _published(path: Path) -> pd.Series[float]:
     """Averages by system and number (NaN where they are `None`), of rows `system TAB score BLANK number`."""
     lines = [line.replace("\t", " ") for line in read_lines(path)[1:]]
     rows = text_rows(lines, ["system", "score", "number"], str(path), 2, " ")
-    scores = rows.score.replace("None", "nan").astype(float) + 0.0  # the published -0.000000 is 0
-    return rows.assign(score=scores, number=rows.number.astype(int)).set_index(["system", "number"]).score
+    # + 0.0, as the published -0.000000 is 0.
+    scores = rows.score.replace("None", "nan").astype(float) + 0.0
+    rows = rows.assign(score=scores, number=rows.number.astype(int))
+    return rows.set_index(["system", "number"]).score
 
 
 def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
@@ -116,12 +128,25 @@ def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
     Raises ValueError when a document finds no shift, or two, or shares numbers with another one.
     """
     place = ["document", "source"]
-    places = judged[~judged.system.str.startswith("ref-")][[*place, "number"]].drop_duplicates()
+    machine_rows = judged[~judged.system.str.startswith("ref-")]
+    places = machine_rows[[*place, "number"]].drop_duplicates()
     rows = judged.drop(columns="number").merge(places, on=place, validate="many_to_one")
-    # Where the points of a text are a published average of its system, its document may have that shift.
+    shifts = _shifts(rows, published)
+    rows["number"] += rows.document.map(shifts)
+    if rows.drop_duplicates(place).number.duplicated().any():
+        raise ValueError("two segments have the same published number")
+    return rows
+
+
+def _shifts(rows: Any, published: pd.Series[float]) -> dict[Any, int]:
+    """By document, the published numbers minus those of the annotations. Raises ValueError for none, or several."""
     averages = published.dropna().round(TABLE_DECIMALS).reset_index()
-    agreeing = rows.assign(score=-rows.points.round(TABLE_DECIMALS)).merge(averages, on=["system", "score"])
-    counts: Any = (agreeing.number_y - agreeing.number_x).groupby(agreeing.document).value_counts()
+    rounded = rows.assign(score=-rows.points.round(TABLE_DECIMALS))
+    # Where the points of a text are a published average of its system, its document may have that shift.
+    agreeing = rounded.merge(averages, on=["system", "score"])
+    # x is the number in the annotations, y the published one.
+    shift_of_row = agreeing.number_y - agreeing.number_x
+    counts: Any = shift_of_row.groupby(agreeing.document).value_counts()
     shifts: dict[Any, int] = {}
     for document, size in rows.groupby("document").size().items():
         agreed = counts[document] if document in counts else counts.iloc[:0]
@@ -129,38 +154,53 @@ def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
         if len(best) != 1 or best.iloc[0] < AGREEING_SHARE * size:
             raise ValueError(f"document {document} agrees with the published averages in {len(best)} places")
         shifts[document] = best.index[0]
-    rows["number"] += rows.document.map(shifts)
-    if rows.drop_duplicates(place).number.duplicated().any():
-        raise ValueError("two segments have the same published number")
-    return rows
+    return shifts
 
 
 def annotated(lines: Sequence[str]) -> pd.DataFrame:
     """The annotated translations of a TSV with the columns of MQM, in order of first appearance: a row for each.
+
+    lines: with that of the column names, which is not read. A translation is known by system, document and number,
+    and was judged by one rater.
 
     Its columns: system, document, number, rater; source and target, without marks and without blanks at the edges;
     points, of all errors; spans, by side those that are marked.
     Systems are named as the published scores name them, severities in lower case. Some texts differ between the rows of
     a segment, mostly in blanks: the first row's text is taken and the spans of the others are carried to it by the
     characters that both have.
-    Raises ValueError for a mark that is closed before it is opened, more than one mark, or a text that shares less than
-    half of its characters with the segment's first row.
+    Raises ValueError for a row of too few columns, a mark that is closed before it is opened, more than one mark, or a
+    text that shares less than half of its characters with the segment's first row.
     """
     import pandas as pd
 
     texts: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for line in lines[1:]:  # a last column, of comments, may be left out
-        system, document, _, number, rater, source, target, category, severity = line.split("\t")[: len(MQM_COLUMNS)]
-        marked = {"source": _marked(source), "target": _marked(target)}
-        first = {side: bare for side, (bare, _) in marked.items()}
-        name = system.removeprefix("hyp.").replace("ref.", "ref-")
-        new = {"system": name, "document": document, "number": int(number), "rater": rater, **first, "points": 0.0}
-        text = texts.setdefault((system, document, number), new | {"spans": {"source": [], "target": []}})
+    for line in lines[1:]:
+        # A last column, of comments, may be left out.
+        fields = line.split("\t")[: len(MQM_COLUMNS)]
+        system, document, _, number, rater, source, target, category, severity = fields
+        source_text, source_span = _marked(source)
+        target_text, target_span = _marked(target)
+        text = texts.get((system, document, number))
+        if text is None:
+            text = {
+                "system": system.removeprefix("hyp.").replace("ref.", "ref-"),
+                "document": document,
+                "number": int(number),
+                "rater": rater,
+                "source": source_text,
+                "target": target_text,
+                "points": 0.0,
+                "spans": {"source": [], "target": []},
+            }
+            texts[system, document, number] = text
         text["points"] += error_points(category, severity)
-        for side, (bare, span) in marked.items():
-            if span is not None and severity != NO_ERROR:
+        if severity == NO_ERROR:
+            continue
+        for side, bare, span in (("source", source_text, source_span), ("target", target_text, target_span)):
+            if span is not None:
                 start, end = _carried(bare, span, text[side])
-                text["spans"][side].append(ErrorSpan(start, end, severity.strip().lower(), category))
+                error = ErrorSpan(start, end, severity.strip().lower(), category)
+                text["spans"][side].append(error)
     return pd.DataFrame(texts.values())
 
 
@@ -182,21 +222,32 @@ def _marked(text: str) -> tuple[str, Span | None]:
     bare = before + inside + after
     if OPEN in bare or CLOSE in bare:
         raise ValueError(f"more than one {OPEN} and {CLOSE} in {text[:80]!r}")
-    kept = bare.strip(" ")
+    stripped = bare.strip(" ")
+    if not opened:
+        return stripped, None
+    # Counted in the stripped text; of blanks that were marked at an edge nothing is left.
     blanks = len(bare) - len(bare.lstrip(" "))
-    start, end = np.clip([len(before) - blanks, len(before + inside) - blanks], 0, len(kept)).tolist()
-    return kept, (start, end) if opened else None
+    first = len(before) - blanks
+    last = first + len(inside)
+    length = len(stripped)
+    start = min(max(first, 0), length)
+    end = min(max(last, 0), length)
+    return stripped, (start, end)
 
 
 def _carried(text: str, span: Span, first: str) -> Span:
     """The span of a text in the text of the segment's first row."""
     if text == first:
         return span
+    start, end = span
+    # Character by character: each is a token of its own.
     links = align(list(text), list(first))
     if links.differing + 2 * links.replaced > 2 * len(links.token):
         raise ValueError(f"the text {text[:60]!r} is not that of the segment's first row, {first[:60]!r}")
-    inside = links.word[(span[0] <= links.token) & (links.token < span[1])]
+    inside = links.word[(start <= links.token) & (links.token < end)]
     if len(inside):
         return int(inside.min()), int(inside.max()) + 1
-    place = int(max(links.word[links.token < span[0]] + 1, default=0))
+    # Nothing of the span is in the first text: its place is behind what stood before it.
+    before = links.word[links.token < start]
+    place = int(max(before + 1, default=0))
     return place, place

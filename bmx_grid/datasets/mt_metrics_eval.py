@@ -29,7 +29,8 @@ from bmx_grid.datasets.scores_of_files import with_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import first_few
 
-NO_TRANSLATION = "[No translation supplied]"  # stands for a missing line, so that the others stay aligned
+# Stands for a missing line, so that the others stay aligned.
+NO_TRANSLATION = "[No translation supplied]"
 # The standard reference where it is neither the only one nor refA (mt_metrics_eval/meta_info.py).
 STANDARD_REFERENCES = {
     ("wmt21.news", "en-de"): "refC",
@@ -81,46 +82,29 @@ class MtMetricsEval(DatasetReader):
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of the pair, system by system in the order of their names, each in the order of the sources."""
         root = self._root(data_dir)
-        for pair in (language_pair, *(self.reference if isinstance(self.reference, Mapping) else ())):
+        # Pairs that only the reference names are checked as well: such a name is a mistake.
+        named_pairs = self.reference if isinstance(self.reference, Mapping) else ()
+        for pair in (language_pair, *named_pairs):
             if not (root / "sources" / f"{pair}.txt").is_file():
                 raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", pair, self._judged_pairs(root)))
-        source = root / "sources" / f"{language_pair}.txt"
-        references = _files(root / "references", f"{language_pair}.?*.txt")
-        outputs = _files(root / "system-outputs" / language_pair, "*.txt")
-        documents = _files(root / "documents", f"{language_pair}.docs")
-        if not outputs:
-            raise DataMissingError(f"{root / 'system-outputs' / language_pair}: there are no outputs, as SYSTEM.txt.")
-        lines = {path: read_crlf_lines(path) for path in (source, *references, *outputs, *documents)}
-        count = check_aligned({str(path): texts for path, texts in lines.items()})
-        of_references = {path.stem.removeprefix(f"{language_pair}."): _supplied(lines[path]) for path in references}
-        of_outputs = {path.stem: _supplied(lines[path]) for path in outputs}
-        standard = self._reference(language_pair, list(of_references))
-        systems = self._systems(root, list(of_outputs), of_references, standard)
-        first = of_references.pop(standard) if standard else [None] * count
-        document_of: list[str | None] = [None] * count
-        domain_of: list[str | None] = [None] * count
-        for path in documents:
-            rows = text_rows(lines[path], ["domain", "name"], str(path), separator=None)
-            document_of = rows.name.tolist()
-            domain_of = rows.domain.tolist()
-        ids = tuple(str(line) for line in range(1, count + 1))
-        segments = []
+        files = _read_texts(root, language_pair)
+        standard = self._reference(language_pair, list(files.references))
+        systems = self._systems(root, list(files.outputs), files.references, standard)
+        ids = tuple(str(number) for number in range(1, len(files.sources) + 1))
+        segments: list[Segment] = []
         for system in systems:
-            others = [texts for name, texts in of_references.items() if name != system]
-            columns = zip(ids, of_outputs[system], lines[source], first, document_of, domain_of, *others, strict=True)
-            for name, text, source_text, reference, document, domain, *further in columns:
-                kept = tuple(text for text in further if text is not None)
-                if text is not None:
-                    segments.append(Segment(name, text, source_text, reference, system, document, kept, domain))
-        judgements = self._judgements(root / "human-scores", language_pair, segments, ids, list(of_outputs))
-        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(root), ids, tuple(of_outputs))
+            segments += _segments_of(system, ids, files, standard)
+        outputs = tuple(files.outputs)
+        judgements = self._judgements(root / "human-scores", language_pair, segments, ids, outputs)
+        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(root), ids, outputs)
 
     def _root(self, data_dir: Path) -> Path:
         """The folder of the test set. Raises DataMissingError when none is named, or it is not there."""
         folder = Path(data_dir) / Path(self.folder).expanduser()
         root = folder / (self.test_set or "TEST_SET")
         if not (root / "sources").is_dir():
-            there = named([path.parent.name for path in sorted(folder.glob("*/sources"))], most=99) or "none"
+            test_sets = [path.parent.name for path in sorted(folder.glob("*/sources"))]
+            there = named(test_sets, most=99) or "none"
             raise DataMissingError(
                 f"data set '{self.name}': there is no {root / 'sources'} ({folder} has {there}); name a test set, as "
                 f"dataset.{self.name}.test_set=wmt23. mt-metrics-eval fetches them with: "
@@ -130,17 +114,20 @@ class MtMetricsEval(DatasetReader):
         return root
 
     def _judged_pairs(self, root: Path) -> tuple[str, ...]:
-        sources = _files(root / "sources", "*.txt")
+        """The pairs that have a source and human scores, those of the name `human` where any pair has them, sorted."""
         scores = root / "human-scores"
-        pairs = tuple(path.stem for path in sources if _files(scores, f"{path.stem}.*.s*.score"))
-        if self.human is not None:  # a name that no pair has is refused where it is read
-            pairs = tuple(pair for pair in pairs if _files(scores, f"{pair}.{self.human}.s*.score")) or pairs
-        if not pairs:
+        pairs = [path.stem for path in _files(root / "sources", "*.txt")]
+        judged = [pair for pair in pairs if _are_there(scores, pair, "*")]
+        if not judged:
             raise DataMissingError(
                 f"{root}: no language pair has both a source and human scores; there must be sources/LP.txt and "
                 "human-scores/LP.NAME.seg.score or .sys.score."
             )
-        return pairs
+        if self.human is None:
+            return tuple(judged)
+        named_so = [pair for pair in judged if _are_there(scores, pair, self.human)]
+        # A name that no pair has is refused where it is read.
+        return tuple(named_so or judged)
 
     def _reference(self, language_pair: str, names: list[str]) -> str | None:
         """The name of the reference that metrics read; None where there is none.
@@ -150,13 +137,15 @@ class MtMetricsEval(DatasetReader):
         """
         key = f"dataset.{self.name}.reference"
         chosen = self.reference.get(language_pair) if isinstance(self.reference, Mapping) else self.reference
-        if chosen is not None and chosen not in names:
-            raise ConfigError(
-                f"{key}: {language_pair}: {unknown('reference', chosen, names)} Name the one that metrics read, for "
-                f"single pairs as {key}={{PAIR: NAME}}."
-            )
-        if chosen is not None or len(names) < 2:
-            return chosen or next(iter(names), None)
+        if chosen is not None:
+            if chosen not in names:
+                raise ConfigError(
+                    f"{key}: {language_pair}: {unknown('reference', chosen, names)} Name the one that metrics read, "
+                    f"for single pairs as {key}={{PAIR: NAME}}."
+                )
+            return chosen
+        if len(names) < 2:
+            return names[0] if names else None
         standard = STANDARD_REFERENCES.get((str(self.test_set), language_pair))
         known = [name for name in (standard, "refA", "ref") if name in names]
         if not known:
@@ -164,19 +153,22 @@ class MtMetricsEval(DatasetReader):
                 f"{key}: the references of {language_pair} are {first_few(names)}, and which is the standard is not "
                 f"known; name the one that metrics read, as {key}={names[0]}."
             )
+        another = next(name for name in names if name != known[0])
         warnings.warn(
             f"{language_pair}: of the references {first_few(names)}, metrics read {known[0]}; name another with "
-            f"{key}={next(name for name in names if name != known[0])}.",
+            f"{key}={another}.",
             stacklevel=2,
         )
         return known[0]
 
     def _systems(self, root: Path, names: list[str], references: Iterable[str], standard: str | None) -> list[str]:
         """The systems that are judged. Raises ConfigError for an unknown name to leave out, or when none is left."""
+        # Of all pairs: an outlier may be a system that this one does not have.
         everywhere = {path.stem for path in _files(root / "system-outputs", "*/*.txt")}
         for name in self.leave_out:
             if name not in everywhere:
                 raise ConfigError(f"dataset.{self.name}.leave_out: " + unknown("system", name, everywhere))
+        # The reference that metrics read would score itself.
         people = {standard} if self.human_systems else {standard, *references}
         kept = [name for name in names if name not in people and name not in self.leave_out]
         if not kept:
@@ -191,14 +183,18 @@ class MtMetricsEval(DatasetReader):
     ) -> Judgements:
         """The human scores of segments and systems by name, the primary one first."""
         places = [(segment.system, segment.id) for segment in segments]
-        systems = list(dict.fromkeys(system for system, _ in places))
+        systems = list(dict.fromkeys(segment.system for segment in segments))
         by_segment: dict[str, Any] = {}
         by_system: dict[str, dict[str, float]] = {}
         for path in _files(folder, f"{language_pair}.?*.score"):
-            name, _, level = path.name.removeprefix(f"{language_pair}.").removesuffix(".score").rpartition(".")
+            # Names of scores may hold dots themselves.
+            stem = path.name.removeprefix(f"{language_pair}.").removesuffix(".score")
+            name, _, level = stem.rpartition(".")
             if name and level == "seg":
-                by_segment[name] = _blocks(path, outputs, ids).reindex(places).to_numpy(dtype=np.float64)
+                scores = _blocks(path, outputs, ids)
+                by_segment[name] = scores.reindex(places).to_numpy(dtype=np.float64)
             elif name and level == "sys":
+                # One score per system: a block of one, without an id.
                 scores = _blocks(path, outputs, [""]).droplevel("id")
                 by_system[name] = scores.reindex(systems).dropna().to_dict()
         names = {*by_segment, *by_system}
@@ -211,33 +207,108 @@ class MtMetricsEval(DatasetReader):
                 f"dataset.{self.name}.human: {language_pair}: {unknown('human score', self.human, names)} Name one of "
                 f"these, or choose other pairs: dataset.{self.name}.language_pairs=[PAIR]."
             )
-        rank = {name: place for place, name in enumerate(STANDARD_SCORES)}
-        ordered = sorted(
-            names, key=lambda name: (name != self.human, name not in by_segment, rank.get(name, len(rank)), name)
-        )
+
+        def priority(name: str) -> tuple[bool, bool, int, str]:
+            """What comes first is smallest."""
+            rank = len(STANDARD_SCORES)
+            if name in STANDARD_SCORES:
+                rank = STANDARD_SCORES.index(name)
+            return name != self.human, name not in by_segment, rank, name
+
         unrated = np.full(len(segments), np.nan)
-        return Judgements({name: by_segment.get(name, unrated) for name in ordered}, systems=by_system)
+        scores_by_name = {}
+        for name in sorted(names, key=priority):
+            scores_by_name[name] = by_segment.get(name, unrated)
+        return Judgements(scores_by_name, systems=by_system)
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
     """The files that fit, by name, without hidden ones."""
-    return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.name.startswith("."))
+    paths = [path for path in folder.glob(pattern) if path.is_file()]
+    return sorted(path for path in paths if not path.name.startswith("."))
+
+
+def _are_there(folder: Path, language_pair: str, name: str) -> bool:
+    """Whether there are human scores of this name, of segments or of systems."""
+    return bool(_files(folder, f"{language_pair}.{name}.s*.score"))
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The N lines of each file of a language pair.
+
+    references, outputs: by the name of the reference or system, None for a line that was not supplied. documents,
+    domains: of each line, None where there is no file of them.
+    """
+
+    sources: list[str]
+    references: dict[str, list[str | None]]
+    outputs: dict[str, list[str | None]]
+    documents: list[str | None]
+    domains: list[str | None]
+
+
+def _read_texts(root: Path, language_pair: str) -> _Texts:
+    """The texts of a language pair. Raises DataMissingError for one without outputs, DataError for another number of
+    lines in one of the files."""
+    source = root / "sources" / f"{language_pair}.txt"
+    references = _files(root / "references", f"{language_pair}.?*.txt")
+    folder = root / "system-outputs" / language_pair
+    outputs = _files(folder, "*.txt")
+    documents = _files(root / "documents", f"{language_pair}.docs")
+    if not outputs:
+        raise DataMissingError(f"{folder}: there are no outputs, as SYSTEM.txt.")
+    lines = {path: read_crlf_lines(path) for path in (source, *references, *outputs, *documents)}
+    count = check_aligned({str(path): texts for path, texts in lines.items()})
+    document_of: list[str | None] = [None] * count
+    domain_of: list[str | None] = [None] * count
+    # One file, or none.
+    for path in documents:
+        rows = text_rows(lines[path], ["domain", "name"], str(path), separator=None)
+        document_of = rows.name.tolist()
+        domain_of = rows.domain.tolist()
+    by_reference = {}
+    for path in references:
+        name = path.stem.removeprefix(f"{language_pair}.")
+        by_reference[name] = _supplied(lines[path])
+    by_system = {path.stem: _supplied(lines[path]) for path in outputs}
+    return _Texts(lines[source], by_reference, by_system, document_of, domain_of)
+
+
+def _segments_of(system: str, ids: Sequence[str], texts: _Texts, standard: str | None) -> list[Segment]:
+    """The segments of a system, in the order of the sources, without those that have no translation.
+
+    standard: the name of the reference that metrics read. The others are further references, but for the system itself
+    where it is one.
+    """
+    first: Sequence[str | None] = [None] * len(ids)
+    if standard is not None:
+        first = texts.references[standard]
+    others = [lines for name, lines in texts.references.items() if name not in (standard, system)]
+    columns = (ids, texts.outputs[system], texts.sources, first, texts.documents, texts.domains, *others)
+    segments = []
+    for name, hypothesis, source, reference, document, domain, *further in zip(*columns, strict=True):
+        if hypothesis is not None:
+            supplied = tuple(text for text in further if text is not None)
+            segments.append(Segment(name, hypothesis, source, reference, system, document, supplied, domain))
+    return segments
 
 
 def _supplied(texts: Sequence[str]) -> list[str | None]:
+    """The texts, None for those that the publisher lacks."""
     return [None if text == NO_TRANSLATION else text for text in texts]
 
 
 def _blocks(path: Path, outputs: Sequence[str], ids: Sequence[str]) -> Any:
     """The scores of a file by system and id. Raises DataError for a system without outputs, or with more or fewer."""
     rows = read_blocks(path)
-    refuse(
-        rows,
-        ~rows.system.isin(outputs),
-        lambda row: (
+
+    def sentence(row: Any) -> str:
+        return (
             f"{path}, {row.place}: no outputs of the system {row.system[:60]!r}"
             f"{close_match(row.system, outputs)}; correct the name, or take its rows out."
-        ),
-    )
+        )
+
+    refuse(rows, ~rows.system.isin(outputs), sentence)
     rows = with_ids(path, rows, ids, "the test set")
     return rows.set_index(["system", "id"]).value

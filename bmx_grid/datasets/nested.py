@@ -23,12 +23,15 @@ from typing import Any
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.wording import visible
 
-OUTPUTS = {"hyps": "_###_", "tgt_text": "_#_"}  # the field of the outputs, and what parts the id
+# The field of the outputs tells the layout: hyps WMT26's, tgt_text WMT25's. By it what parts an id, and other fields.
+OUTPUTS = {"hyps": "_###_", "tgt_text": "_#_"}
 IDS = {"hyps": "item_id", "tgt_text": "doc_id"}
 SOURCES = {"hyps": "src", "tgt_text": "src_text"}
-REFERENCE_SYSTEM = "refA"  # of WMT25, among the outputs
+# Of WMT25, among the outputs.
+REFERENCE_SYSTEM = "refA"
 NO_JUDGEMENTS = (*OUTPUTS, "src", "ref", "refs", "resources")
-ROUND = "human"  # how the scores of WMT25 begin; their mean is the score
+# How the names of WMT25's scores begin; their mean is the score.
+ROUND = "human"
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,9 @@ def _layout(record: Mapping[str, Any]) -> str | None:
     for name in OUTPUTS:
         if isinstance(record.get(name), Mapping):
             return name
-    for name, of_id in IDS.items():
-        if isinstance(record.get(of_id), str) and any(isinstance(value, Mapping) for value in record.values()):
+    has_objects = any(isinstance(value, Mapping) for value in record.values())
+    for name, id_field in IDS.items():
+        if has_objects and isinstance(record.get(id_field), str):
             return name
     return None
 
@@ -99,18 +103,23 @@ def _outputs(record: Mapping[str, Any], line: int, where: str) -> Iterator[Outpu
         raise DataError(f"{where}: no outputs, as {{'hyps': {{SYSTEM: TEXT}}}}, which other lines have.")
     name = str(record.get(IDS[layout], ""))
     language_pair, domain, document = _parts(name, layout, where)
-    given = record.get(layout)
-    texts = {str(system): _text(text, f"{where}, system {system}") for system, text in (given or {}).items()}
+    outputs = record.get(layout)
+    texts: dict[str, str | None] = {}
+    for system, text in (outputs or {}).items():
+        texts[str(system)] = _text(text, f"{where}, system {system}")
     source = _text(record.get(SOURCES[layout]), f"{where}, {SOURCES[layout]}")
-    if given is not None and source is None:
+    if outputs is not None and source is None:
         raise DataError(f"{where}: no source, the field {SOURCES[layout]}; write a text.")
-    judgements = _judgements(record, None if given is None else {*texts, REFERENCE_SYSTEM}, where)
+    # The human translation may be judged without being among the outputs.
+    known = None if outputs is None else {*texts, REFERENCE_SYSTEM}
+    judgements = _judgements(record, known, where)
     reference = _reference(record, where)
     if layout == "tgt_text" and reference is None:
         reference = texts.pop(REFERENCE_SYSTEM, None)
-    systems = [system for system, text in texts.items() if text is not None]
-    if given is None:
+    if outputs is None:
         systems = list(dict.fromkeys(chain.from_iterable(judgements.values())))
+    else:
+        systems = [system for system, text in texts.items() if text is not None]
     for system in systems:
         output = Output(line, name, language_pair, domain, document, system, source, reference, texts.get(system))
         for field_name, by_system in judgements.items():
@@ -122,14 +131,18 @@ def _outputs(record: Mapping[str, Any], line: int, where: str) -> Iterator[Outpu
 
 def _parts(name: str, layout: str, where: str) -> tuple[str, str, str]:
     """Language pair, domain and document that an id names."""
-    sign = OUTPUTS[layout]
-    parts = name.split(sign)
+    separator = OUTPUTS[layout]
+    parts = name.split(separator)
+    # WMT26 names the two languages one after the other.
     if layout == "hyps":
-        parts = ["-".join(parts[:2]), *parts[2:]]
+        languages = "-".join(parts[:2])
+        parts = [languages, *parts[2:]]
     if len(parts) < 4:
-        expected = sign.join(["LANGUAGES", "DOMAIN", "DOCUMENT", "SEGMENT"])
+        expected = separator.join(["LANGUAGES", "DOMAIN", "DOCUMENT", "SEGMENT"])
         raise DataError(f"{where}: {IDS[layout]} is {name[:80]!r}; expected {expected}.")
-    return parts[0], parts[1], sign.join(parts[1:-1])
+    # A document's name includes its domain.
+    document = separator.join(parts[1:-1])
+    return parts[0], parts[1], document
 
 
 def _text(value: Any, where: str) -> str | None:
@@ -145,44 +158,51 @@ def _reference(record: Mapping[str, Any], where: str) -> str | None:
     value = record.get("ref", record.get("refs"))
     if isinstance(value, Mapping) and "text" not in value:
         value = next(iter(value.values()), None)
-        value = value.get("ref", value) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):
+            value = value.get("ref", value)
     return _text(value, f"{where}, reference")
 
 
 def _judgements(record: Mapping[str, Any], systems: Set[str] | None, where: str) -> dict[str, Mapping[str, Any]]:
     """The fields of a record that are objects by system; of these systems, where they are known."""
-    found: dict[str, Mapping[str, Any]] = {}
+    judgements: dict[str, Mapping[str, Any]] = {}
     for name, by_system in record.items():
         if name in NO_JUDGEMENTS or not isinstance(by_system, Mapping):
             continue
         for system in by_system:
-            if systems is None or system in systems:
-                continue
-            raise DataError(f"{where}: {name}: {unknown('system', str(system)[:60], systems)}")
-        found[name] = by_system
-    return found
+            if systems is not None and system not in systems:
+                raise DataError(f"{where}: {name}: {unknown('system', str(system)[:60], systems)}")
+        judgements[name] = by_system
+    return judgements
 
 
 def _add(output: Output, name: str, value: Any) -> None:
-    """What a field says of an output: a score, a list of errors, or an object of both."""
+    """Add to an output what a field says of it: a score, a list of errors, or an object of both."""
     if isinstance(value, list):
         output.marked.append(Marked(name, value))
-    elif not isinstance(value, Mapping):
+        return
+    if not isinstance(value, Mapping):
         output.scores[name] = value
         return
-    else:
-        for key, part in value.items():
-            if key.startswith("errors"):
-                rater = str(value.get(f"annotator{key.removeprefix('errors')}", name))
-                output.marked.append(Marked(rater, part, value.get("omission")))
-            elif isinstance(part, int | float) and not isinstance(part, bool):
-                output.scores[key] = part
+    for key, part in value.items():
+        if key.startswith("errors"):
+            # errors1 are those of annotator1.
+            number = key.removeprefix("errors")
+            rater = str(value.get(f"annotator{number}", name))
+            output.marked.append(Marked(rater, part, value.get("omission")))
+        elif isinstance(part, int | float) and not isinstance(part, bool):
+            output.scores[key] = part
 
 
 def _add_mean(output: Output, where: str) -> None:
-    """The mean of the rounds of human scores, as `score`."""
-    rounds = [value for name, value in output.scores.items() if name.startswith(ROUND) and value is not None]
-    if rounds and "score" not in output.scores:
+    """Add the mean of the rounds of human scores, as `score`, where the record does not have one."""
+    if "score" in output.scores:
+        return
+    rounds = []
+    for name, value in output.scores.items():
+        if name.startswith(ROUND) and value is not None:
+            rounds.append(value)
+    if rounds:
         try:
             output.scores["score"] = sum(rounds) / len(rounds)
         except TypeError as error:
@@ -191,14 +211,16 @@ def _add_mean(output: Output, where: str) -> None:
 
 def columns_of(outputs: Sequence[Output]) -> dict[str, list[Any]]:
     """name -> the values of each column of a table with a row per output, and None where one has no such score."""
-    names = ("id", "system", "language_pair", "domain", "document")
     columns: dict[str, list[Any]] = {}
-    for name in names:
+    for name in ("id", "system", "language_pair", "domain", "document"):
         columns[name] = [getattr(output, name) for output in outputs]
     for role in ("source", "hypothesis", "reference"):
         texts = [getattr(output, role) for output in outputs]
+        # A column of nothing would pass for a role whose texts were left out.
         if any(text is not None for text in texts):
             columns[role] = texts
-    for name in dict.fromkeys(chain.from_iterable(output.scores for output in outputs)):
+    # A dict for its order: columns stand as the records name them.
+    score_names = dict.fromkeys(chain.from_iterable(output.scores for output in outputs))
+    for name in score_names:
         columns[name] = [output.scores.get(name) for output in outputs]
     return columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ from bmx_grid.datasets.span_files import TextSpans, check_within
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
-Ratings = list[list[tuple[str, TextSpans]]]  # of N segments, who marked what; an empty list: nobody judged the segment
+# Of N segments, who marked what; an empty list: nobody judged the segment.
+Ratings = list[list[tuple[str, TextSpans]]]
 
 
 def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ratings:
@@ -28,52 +30,75 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
     text than the segment's, and spans beyond their text; where option.extra is "ignore", such rows are left out.
     """
     rows = option.rows(file, segments.language_pair)
-    if "run" in rows:
+    # Only the annotation tool's rows have runs: they are documents, and may judge a segment again.
+    has_runs = "run" in rows
+    if has_runs:
         rows = _with_document_ids(rows, segments, file.path)
     elif "id" not in rows:
-        rows = with_ids(file.path, rows, segments.all_ids, f"{segments.dataset} {segments.language_pair}")
-    place_of: dict[tuple[str, str | None], int] = {}
+        rows = with_ids(file.path, rows, segments.all_ids, segments.name)
     has_systems = "system" in rows and bool(segments.systems)
+    place_of: dict[tuple[str, str | None], int] = {}
     for place, segment in enumerate(segments.segments):
-        place_of[segment.id, segment.system if has_systems else None] = place
+        system = segment.system if has_systems else None
+        place_of[segment.id, system] = place
     ratings: Ratings = [[] for _ in segments.segments]
     beyond = 0
     for row in rows.to_dict("records"):
         where = f"{file.path}, {row['place']}"
+        segment_id = row["id"]
         system = row["system"] if has_systems else None
-        for role, name, known in (("id", row["id"], segments.all_ids), ("system", system, segments.all_systems)):
-            if name is not None and name not in known and option.extra == "refuse":
-                raise DataError(
-                    f"{where}: the {role} {str(name)[:60]!r} is none of {segments.dataset} {segments.language_pair}"
-                    f"{close_match(str(name), known)}; correct it, or set {option.KEY}.extra=ignore."
-                )
-        place = place_of.get((row["id"], system), -1)
-        if place < 0 or row["value"] is None:
+        if option.extra == "refuse":
+            _check_known(segments, segment_id, system, where, option)
+        place = place_of.get((segment_id, system), -1)
+        spans = row["value"]
+        if place < 0 or spans is None:
             continue
         text = segments.segments[place].hypothesis
-        if isinstance(row.get("text"), str) and row["text"] != text:  # predictions may stand without their texts
-            raise DataError(f"{where}: the text {row['text'][:60]!r} is not that of the segment, {text[:60]!r}.")
-        value = _after_text(row["value"], text) if "run" in row else row["value"]
-        if option.extra == "ignore" and any(span.end > len(text) for span in value):
+        _check_text(row.get("text"), text, where)
+        if has_runs:
+            spans = _after_text(spans, text)
+        is_beyond = any(span.end > len(text) for span in spans)
+        if is_beyond and option.extra == "ignore":
             beyond += 1
             continue
-        for span in value:
+        for span in spans:
             check_within(span.end, text, where)
         rater = str(row.get("rater") or "")
-        if "run" not in row and rater in dict(ratings[place]):
-            raise DataError(f"{where}: {rater or 'the file'} has judged segment {row['id']!r} already; keep one row.")
-        ratings[place].append((rater, value))
+        if not has_runs and rater in dict(ratings[place]):
+            raise DataError(f"{where}: {rater or 'the file'} has judged segment {segment_id!r} already; keep one row.")
+        ratings[place].append((rater, spans))
     if beyond:
         warnings.warn(f"{file.path}: {counted(beyond, 'row')} with spans beyond the text left out.", stacklevel=2)
     if not any(ratings):
-        raise DataError(f"{file.path}: no judged segment of {segments.dataset} {segments.language_pair}.")
+        raise DataError(f"{file.path}: no judged segment of {segments.name}.")
     return ratings
+
+
+def _check_known(segments: SegmentSet, segment_id: Any, system: Any, where: str, option: FromFile) -> None:
+    """Raise DataError for an id or a system that the whole test set does not have."""
+    for role, name, known in (("id", segment_id, segments.all_ids), ("system", system, segments.all_systems)):
+        if name is not None and name not in known:
+            raise DataError(
+                f"{where}: the {role} {str(name)[:60]!r} is none of {segments.name}{close_match(str(name), known)}; "
+                f"correct it, or set {option.KEY}.extra=ignore."
+            )
+
+
+def _check_text(marked: Any, text: str, where: str) -> None:
+    """Raise DataError where spans were marked in another text than the segment's. Predictions may have no texts."""
+    if isinstance(marked, str) and marked != text:
+        raise DataError(f"{where}: the text {marked[:60]!r} is not that of the segment, {text[:60]!r}.")
 
 
 def _after_text(spans: TextSpans, text: str) -> TextSpans:
     """The spans of the annotation tool: what is marked after the text is its word MISSING there, an omission."""
     last = len(text)
-    return tuple(replace(span, start=last, end=last) if span.start >= last else span for span in spans)
+    moved = []
+    for span in spans:
+        if span.start >= last:
+            span = replace(span, start=last, end=last)
+        moved.append(span)
+    return tuple(moved)
 
 
 def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
@@ -89,17 +114,16 @@ def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
         places_of.setdefault((segment.system, segment.document), []).append(place)
     runs = []
     for _, run in rows.groupby("run", sort=False):
-        places = places_of.get((run.system.iloc[0], run.document.iloc[0]), [])
-        if places:
-            runs.append((run, np.array(places, dtype=np.int64)))
-    choices = []
-    for human in segments.judgements.scores.values():
-        choices.append([_rated_as(run.score.to_numpy(dtype=np.float64), places, human) for run, places in runs])
-    chosen = max(choices, key=lambda choice: sum(map(len, choice)))
+        document = (run.system.iloc[0], run.document.iloc[0])
+        # Documents of other test sets are passed over: an export may hold several.
+        if document in places_of:
+            runs.append((run, np.array(places_of[document], dtype=np.int64)))
+    judged = _judged_places(runs, segments)
     kept = []
-    for (run, _), judged in zip(runs, chosen, strict=True):
-        if len(judged):
-            kept.append(run.assign(id=[segments.segments[place].id for place in judged.tolist()]))
+    for (run, _), places in zip(runs, judged, strict=True):
+        if len(places):
+            ids = [segments.segments[place].id for place in places.tolist()]
+            kept.append(run.assign(id=ids))
     if len(kept) < len(runs):
         warnings.warn(
             f"{path}: {counted(len(runs) - len(kept), 'document')} judged in part left out, since no human score of "
@@ -107,6 +131,22 @@ def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
             stacklevel=2,
         )
     return pd.concat(kept) if kept else rows.iloc[:0].assign(id="")
+
+
+def _judged_places(runs: Sequence[tuple[Any, Ints]], segments: SegmentSet) -> list[Ints]:
+    """The places that were judged in each run, of the human score that explains most; none where it does not say.
+
+    runs: the rows of each, and the places of all segments of its document.
+    """
+    choices = []
+    for human in segments.judgements.scores.values():
+        judged = []
+        for run, places in runs:
+            scores = run.score.to_numpy(dtype=np.float64)
+            judged.append(_rated_as(scores, places, human))
+        choices.append(judged)
+    # Of as many places, the first human score.
+    return max(choices, key=lambda judged: sum(map(len, judged)))
 
 
 def _rated_as(scores: Floats, places: Ints, human: Floats) -> Ints:
@@ -117,7 +157,11 @@ def _rated_as(scores: Floats, places: Ints, human: Floats) -> Ints:
     if len(places) == len(scores):
         return places
     rated = places[np.isfinite(human[places])]
-    starts = range(len(rated) - len(scores) + 1)
-    parts = [rated[start : start + len(scores)] for start in starts]
-    fitting = [part for part in parts if np.array_equal(human[part], scores)]
-    return fitting[0] if len(fitting) == 1 else places[:0]
+    fitting = []
+    for start in range(len(rated) - len(scores) + 1):
+        part = rated[start : start + len(scores)]
+        if np.array_equal(human[part], scores):
+            fitting.append(part)
+    if len(fitting) == 1:
+        return fitting[0]
+    return places[:0]

@@ -25,7 +25,8 @@ from bmx_grid.datasets.tables import first_few
 if TYPE_CHECKING:
     import pandas as pd
 
-TREE = "metric-scores"  # the folder of metrics in a test set of mt-metrics-eval
+# The folder of metrics in a test set of mt-metrics-eval.
+TREE = "metric-scores"
 # What a placeholder of a path can stand for, where that is known beforehand.
 VALUES = {"level": ("seg", "sys"), "side": ("target", "source", "reference")}
 _PART = re.compile(r"\{(?P<name>\w*)\}|(?P<wild>[*?]|\[[^\]/]+\])|.", re.DOTALL)
@@ -52,8 +53,9 @@ class ImportedFile:
 
 
 def _as_regex(wild: str) -> str:
-    """What a wildcard of a path is in a regular expression: *, ?, or a set of signs, where ! excludes."""
-    return _WILD.get(wild) or f"[{wild[1:-1].replace('!', '^', 1)}]"
+    """The regular expression of a wildcard of a path: *, ?, or a set of signs, where ! excludes."""
+    signs = wild[1:-1].replace("!", "^", 1)
+    return _WILD.get(wild) or f"[{signs}]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,17 +99,27 @@ class FromFile(Component):
             )
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
-        """What this option stands for, by name; in a sweep of one language pair its files are of that one.
+        """The options that this one stands for, by name; in a sweep of one language pair its files are of that one.
 
-        Raises ConfigError when no file is named, DataMissingError when {metric} stands for nothing.
+        name: of the option, for files that name no metric. Raises ConfigError when no file is named, DataMissingError
+        when {metric} stands for nothing.
         """
         pairs = tuple(dict.fromkeys(segments.language_pair for segments in sets))
-        known = dataclasses.replace(self, files=None, language_pairs=self.language_pairs or pairs[: len(pairs) == 1])
+        language_pairs = self.language_pairs
+        if not language_pairs and len(pairs) == 1:
+            language_pairs = pairs
+        known = dataclasses.replace(self, files=None, language_pairs=language_pairs)
         if self.files:
-            return {label: dataclasses.replace(known, name=label, file=path) for label, path in self.files.items()}
+            options = {}
+            for label, path in self.files.items():
+                options[label] = dataclasses.replace(known, name=label, file=path)
+            return options
         if not self.has("metric"):
             return {name: dataclasses.replace(known, name=name)}
-        labels = {fit["metric"].strip() for segments in sets for _, fit in self._fits(segments)}
+        labels = set()
+        for segments in sets:
+            for _, placeholders in self._fits(segments):
+                labels.add(placeholders["metric"].strip())
         if sets and not labels:
             raise DataMissingError(
                 f"{self.KEY}.file: no file fits {self.pattern()!r} for {', '.join(pairs)} (looked in {Path.cwd()}); "
@@ -126,11 +138,14 @@ class FromFile(Component):
                 "several."
             )
         path = Path(self.file).expanduser()
-        text = f"{path}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score" if (path / TREE).is_dir() else str(path)
+        text = str(path)
+        if (path / TREE).is_dir():
+            text = f"{path}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score"
         known = ("metric", "language_pair", "dataset", self.PART)
         for part in _PART.finditer(text):
-            if part["name"] not in (None, *known):
-                raise ConfigError(f"{self.KEY}.file: {text!r}: " + unknown("placeholder", part["name"], known))
+            name = part["name"]
+            if name is not None and name not in known:
+                raise ConfigError(f"{self.KEY}.file: {text!r}: " + unknown("placeholder", name, known))
         return text
 
     def has(self, placeholder: str) -> bool:
@@ -140,26 +155,35 @@ class FromFile(Component):
     def _fits(self, segments: SegmentSet) -> list[tuple[Path, dict[str, str]]]:
         """The files that fit, sorted, each with what its other placeholders stand for."""
         text = self.pattern()
-        if Path(text).exists():  # a name may hold brackets or stars
+        # A name may hold brackets or stars.
+        if Path(text).exists():
             return [(Path(text), {})]
         names = {"dataset": segments.dataset, "language_pair": segments.language_pair}
+        # A glob, which looks for files, and a regular expression, which tells the placeholders in their paths.
         globbed = ""
         regex = ""
         for part in _PART.finditer(text):
             name = part["name"]
-            wild = part["wild"]
             if name in names:
-                globbed = globbed + glob.escape(names[name])
-                regex = regex + re.escape(names[name])
+                globbed += glob.escape(names[name])
+                regex += re.escape(names[name])
             elif name:
-                group = f"(?P={name})" if f"(?P<{name}>" in regex else f"(?P<{name}>[^/]+)"
-                globbed = globbed + "*"
-                regex = regex + group
+                globbed += "*"
+                # A placeholder that comes again stands for the same text.
+                is_repeated = f"(?P<{name}>" in regex
+                regex += f"(?P={name})" if is_repeated else f"(?P<{name}>[^/]+)"
+            elif part["wild"]:
+                globbed += part[0]
+                regex += _as_regex(part[0])
             else:
-                globbed = globbed + part[0]
-                regex = regex + (_as_regex(part[0]) if wild else re.escape(part[0]))
-        paths = [path for path in sorted(glob.glob(globbed)) if Path(path).is_file()]
-        return [(Path(path), fit.groupdict()) for path in paths if (fit := re.fullmatch(regex, path))]
+                globbed += part[0]
+                regex += re.escape(part[0])
+        fits = []
+        for path in sorted(glob.glob(globbed)):
+            match = re.fullmatch(regex, path)
+            if match and Path(path).is_file():
+                fits.append((Path(path), match.groupdict()))
+        return fits
 
     def paths(self, segments: SegmentSet) -> dict[str, Path]:
         """The files of these segments, by level or side, "" where the path does not say it.
@@ -167,9 +191,10 @@ class FromFile(Component):
         Raises DataMissingError for none, ConfigError naming both when two files fit.
         """
         paths: dict[str, Path] = {}
-        for path, fit in self._fits(segments):
-            part = fit.get(self.PART, "")
-            if fit.get("metric", self.name).strip() != self.name or part not in ("", *VALUES[self.PART]):
+        for path, placeholders in self._fits(segments):
+            metric = placeholders.get("metric", self.name).strip()
+            part = placeholders.get(self.PART, "")
+            if metric != self.name or part not in ("", *VALUES[self.PART]):
                 continue
             first = paths.setdefault(part, path)
             if first != path:
@@ -188,19 +213,23 @@ class FromFile(Component):
         """
         if self.language_pairs and pair not in self.language_pairs:
             raise DataMissingError(f"{file.path} is of {self.language_pairs[0]}")
-        one_pair = bool(self.language_pairs) or self.has("language_pair")
-        if "language_pair" not in file.rows:
-            if one_pair:
-                return file.rows
-            raise ConfigError(
-                f"{file.path} does not say of which language pair it is: write {self.KEY}.language_pairs=[{pair}], "
-                "{language_pair} in its path, or name its column of language pairs, as "
-                f"{self.KEY}.columns.language_pair=NAME."
-            )
+        is_of_pair = bool(self.language_pairs) or self.has("language_pair")
+        if "language_pair" in file.rows:
+            return self._rows_of_pair(file, pair, is_of_pair)
+        if is_of_pair:
+            return file.rows
+        raise ConfigError(
+            f"{file.path} does not say of which language pair it is: write {self.KEY}.language_pairs=[{pair}], "
+            "{language_pair} in its path, or name its column of language pairs, as "
+            f"{self.KEY}.columns.language_pair=NAME."
+        )
+
+    def _rows_of_pair(self, file: ImportedFile, pair: str, is_of_pair: bool) -> pd.DataFrame:
         rows = file.rows[file.rows.language_pair == pair]
-        if not len(rows):
+        if rows.empty:
             names = first_few(file.rows.language_pair.unique().tolist())
-            kind = DataError if one_pair else DataMissingError
+            # A sweep skips what is missing; of a pair that the file was said to be of, the rows cannot just be missing.
+            kind = DataError if is_of_pair else DataMissingError
             raise kind(f"{file.path} has no row of {pair}, only of {names}; correct them, or name the right file.")
         return rows
 
@@ -216,16 +245,17 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.
 
     rows = option.rows(file, segments.language_pair)
     if "id" not in rows:
-        rows = with_ids(file.path, rows, segments.all_ids, _set(segments))
+        rows = with_ids(file.path, rows, segments.all_ids, segments.name)
         if "system" in rows and rows.system.nunique() > 1:
             _check_systems(file, segments)
     names = [(segment.id, segment.system) for segment in segments.segments]
     wanted = pd.DataFrame(names, columns=["id", "system"], dtype=object)
+    # Where one side names no systems, ids are all that the other can be found by.
     if "system" not in rows or not segments.systems:
         wanted = wanted[["id"]]
     if wanted.duplicated().any():
         raise DataError(
-            f"{file.path}: names no systems, but segments of {_set(segments)} have outputs of several "
+            f"{file.path}: names no systems, but segments of {segments.name} have outputs of several "
             f"({first_few(segments.systems)}); add a column system."
         )
     return _matched(file, rows, wanted, segments, option)
@@ -247,61 +277,87 @@ def _matched(
 ) -> pd.DataFrame:
     """The row of each wanted name. Raises DataError for one that is there twice or missing, and for unknown names."""
     keys = [str(key) for key in wanted]
-    refuse(
-        rows,
-        rows.duplicated(keys),
-        lambda row: (
-            f"{file.path}, {row.place}: {_named(row, keys)} was already in "
-            f"{rows.place[(rows[keys] == row[keys]).all(axis=1)].iloc[0]}; keep one, or name the column of the systems."
-        ),
-    )
+
+    def sentence(row: Any) -> str:
+        is_same = (rows[keys] == row[keys]).all(axis=1)
+        first = rows.place[is_same].iloc[0]
+        return (
+            f"{file.path}, {row.place}: {_named(row, keys)} was already in {first}; keep one, or name the column of "
+            "the systems."
+        )
+
+    refuse(rows, rows.duplicated(keys), sentence)
     matched = wanted.merge(rows, how="left", on=keys)
     missing = matched[matched.place.isna()]
     if len(missing):
-        left = rows[~rows.place.isin(matched.place)]  # the first is perhaps meant for what is missing
-        held = f"; {left.place.iloc[0]} has {_named(left.iloc[0], keys)}" if len(left) else ""
+        name = _named(missing.iloc[0], keys)
+        hint = ""
+        left = rows[~rows.place.isin(matched.place)]
+        if len(left):
+            # The first row that was left over is perhaps meant for what is missing.
+            first = left.iloc[0]
+            hint = f"; {first.place} has {_named(first, keys)}"
         raise DataError(
-            f"{file.path}: no score for {_named(missing.iloc[0], keys)} of {_set(segments)}{held}. Correct the name, "
-            "add it, or write None for what has no score."
+            f"{file.path}: no score for {name} of {segments.name}{hint}. Correct the name, add it, or write None for "
+            "what has no score."
         )
-    for role, known in (("id", segments.all_ids), ("system", segments.all_systems)):
-        if role in rows and known and option.extra == "refuse":  # where the data set names no systems, ids are enough
-            for name, place in rows.loc[~rows[role].isin(known), [role, "place"]].values:
-                raise DataError(
-                    f"{file.path}, {place}: the {role} {name[:60]!r} is none of {_set(segments)}"
-                    f"{close_match(name, known)}; correct it, take such rows out, or set {option.KEY}.extra=ignore."
-                )
+    if option.extra == "refuse":
+        _refuse_unknown(file, rows, "id", segments.all_ids, segments, option)
+        _refuse_unknown(file, rows, "system", segments.all_systems, segments, option)
     return matched
 
 
+def _refuse_unknown(
+    file: ImportedFile, rows: pd.DataFrame, role: str, known: Sequence[str], segments: SegmentSet, option: FromFile
+) -> None:
+    """Raise DataError for the first row whose id or system the whole test set does not have."""
+    # Where the data set names no systems, ids are enough.
+    if role not in rows or not known:
+        return
+
+    def sentence(row: Any) -> str:
+        name = row[role]
+        return (
+            f"{file.path}, {row.place}: the {role} {name[:60]!r} is none of {segments.name}"
+            f"{close_match(name, known)}; correct it, take such rows out, or set {option.KEY}.extra=ignore."
+        )
+
+    refuse(rows, ~rows[role].isin(known), sentence)
+
+
 def _named(row: Any, keys: Sequence[str]) -> str:
-    return f"{'system' if keys == ['system'] else 'segment'} {':'.join(str(row[key]) for key in keys)[:60]!r}"
+    """The system or segment of a row, for messages."""
+    noun = "system" if keys == ["system"] else "segment"
+    name = ":".join(str(row[key]) for key in keys)
+    return f"{noun} {name[:60]!r}"
 
 
-def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], of: str) -> pd.DataFrame:
+def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str) -> pd.DataFrame:
     """Rows in the order of the sources, a block per system, with the ids of the sources.
 
-    of: the test set, for messages. Raises DataError for a block with more or fewer rows.
+    test_set: its name, for messages. Raises DataError for a block with more or fewer rows.
     """
     blocks: Any = rows.assign(system=rows.get("system", "")).groupby("system", sort=False)
     for system, size in blocks.size().items():
-        if size != len(ids):
-            name = f" for the system {str(system)[:60]!r} (first in {blocks.place.first()[system]})" if system else ""
-            raise DataError(
-                f"{path}: {counted(size, 'score')}{name}, but {of} has {counted(len(ids), 'segment')}; give one per "
-                "source in the order of the sources, None for what has no score, or a table with a column id."
-            )
-    return rows.assign(id=np.asarray(ids, dtype=object)[blocks.cumcount()])
+        if size == len(ids):
+            continue
+        block = ""
+        if system:
+            first = blocks.place.first()[system]
+            block = f" for the system {str(system)[:60]!r} (first in {first})"
+        raise DataError(
+            f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; give one per "
+            "source in the order of the sources, None for what has no score, or a table with a column id."
+        )
+    # The rows of a block count from 0, wherever they stand between those of others.
+    places = blocks.cumcount()
+    return rows.assign(id=np.asarray(ids, dtype=object)[places])
 
 
 def _check_systems(file: ImportedFile, segments: SegmentSet) -> None:
     """Raise DataError for segments that name no systems."""
     if not segments.systems:
         raise DataError(
-            f"{file.path}: holds scores of systems, but the segments of {_set(segments)} name no systems; give the "
+            f"{file.path}: holds scores of systems, but the segments of {segments.name} name no systems; give the "
             "data set a column for them."
         )
-
-
-def _set(segments: SegmentSet) -> str:
-    return f"{segments.dataset} {segments.language_pair}"

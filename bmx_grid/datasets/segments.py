@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,11 +15,17 @@ from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.words.perturbation import Item, Role
-from bmx_grid.words.tags import TextSide, WordTags
+from bmx_grid.words.tags import WordTags
 
-NO_PAIR = "none"  # the language pair of segments that name none
-GROUPS = ("system", "rater", "domain")  # whose levels are no explanation of a gain
-LARGEST = 1e150  # of a score: float64 has no room for the square of one that is farther from 0
+# The language pair of segments that name none.
+NO_PAIR = "none"
+# Whose levels are no explanation of a gain.
+GROUPS = ("system", "rater", "domain")
+# Of a score: float64 has no room for the square of one that is farther from 0.
+LARGEST = 1e150
+REPEATED = "every segment needs an id of its own, or one per system where several systems have the same segment."
+# What segments share: a role and a text, or a kind, the data set, the language pair and a name.
+Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,25 +48,19 @@ class Judgements:
     scores: Mapping[str, Floats]
     raters: Mapping[str, Floats] = field(default_factory=dict)
     systems: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    tags: Mapping[TextSide, WordTags] = field(default_factory=dict)
+    tags: Mapping[Role, WordTags] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        scores: dict[str, Floats] = {name: np.asarray(a, np.float64) for name, a in self.scores.items()}
-        raters: dict[str, Floats] = {name: np.asarray(a, np.float64) for name, a in self.raters.items()}
+        scores = _as_arrays(self.scores)
+        raters = _as_arrays(self.raters)
         if not scores or not all(scores):
             raise DataError("judgements need at least one human score, and every human score needs a name.")
-        count = scores[next(iter(scores))].size
-        for kind, arrays, dimensions in (("human score", scores, 1), ("raters", raters, 2)):
-            for name, values in arrays.items():
-                if values.ndim != dimensions or len(values) != count:
-                    raise DataError(f"the {kind} '{name}' has the shape {values.shape}, expected {count} rows.")
-                beyond = np.argwhere(np.abs(values) > LARGEST)
-                if len(beyond):
-                    raise DataError(
-                        f"the human score '{name}' of segment number {beyond[0][0] + 1} is "
-                        f"{values[tuple(beyond[0])]:g}; write a number within ±{LARGEST:g}, or leave it empty for a "
-                        "segment that was not rated."
-                    )
+        first = next(iter(scores))
+        count = scores[first].size
+        for name, values in scores.items():
+            _check_values("human score", name, values, count, dimensions=1)
+        for name, values in raters.items():
+            _check_values("raters", name, values, count, dimensions=2)
         for name in (*raters, *self.systems):
             if name not in scores:
                 raise DataError(
@@ -69,6 +69,7 @@ class Judgements:
         for side, tags in self.tags.items():
             if len(tags) != count:
                 raise DataError(f"there are word tags of {len(tags)} {side} texts, but {count} human scores.")
+        # The class is frozen, but lists that it was made of become arrays.
         object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "raters", raters)
 
@@ -88,30 +89,60 @@ class Judgements:
     def take(self, rows: ArrayLike) -> Judgements:
         """The judgements of these rows: indices, in their order, or a bool mask over the N segments."""
         chosen = np.asarray(rows)
+        # An empty list becomes an array of floats, which are no indices.
         if chosen.size == 0 and chosen.dtype != np.bool_:
             chosen = chosen.astype(np.intp)
-        return Judgements(
-            {name: values[chosen] for name, values in self.scores.items()},
-            {name: values[chosen] for name, values in self.raters.items()},
-            self.systems,
-            {side: tags.take(np.arange(len(self))[chosen].tolist()) for side, tags in self.tags.items()},
-        )
+        scores = {name: values[chosen] for name, values in self.scores.items()}
+        raters = {name: values[chosen] for name, values in self.raters.items()}
+        # Tags are taken by indices: a mask becomes those of its rows.
+        indices = np.arange(len(self))[chosen].tolist()
+        tags = {side: side_tags.take(indices) for side, side_tags in self.tags.items()}
+        return Judgements(scores, raters, self.systems, tags)
 
     def fingerprint(self) -> dict[str, object]:
         """Names, shapes and SHA-256 of all values, in order; all NaN count as one. Systems and tags if any."""
-        prints: dict[str, object] = {}
-        for kind, arrays in (("scores", self.scores), ("raters", self.raters)):
-            prints[kind] = [[name, list(values.shape), _digest(values)] for name, values in arrays.items()]
+        prints: dict[str, object] = {"scores": _prints(self.scores), "raters": _prints(self.raters)}
+        # Only if any, so that sets without them keep their fingerprints.
         if self.systems:
-            prints["systems"] = {name: dict(of_systems) for name, of_systems in self.systems.items()}
+            prints["systems"] = {name: dict(by_system) for name, by_system in self.systems.items()}
         if self.tags:
             prints["tags"] = {side: tags.fingerprint() for side, tags in self.tags.items()}
         return prints
 
 
+def _prints(arrays: Mapping[str, Floats]) -> list[list[object]]:
+    """Name, shape and SHA-256 of each array."""
+    prints: list[list[object]] = []
+    for name, values in arrays.items():
+        prints.append([name, list(values.shape), _digest(values)])
+    return prints
+
+
+def _as_arrays(columns: Mapping[str, ArrayLike]) -> dict[str, Floats]:
+    arrays = {}
+    for name, values in columns.items():
+        arrays[name] = np.asarray(values, np.float64)
+    return arrays
+
+
 def _digest(values: Floats) -> str:
-    same = np.where(np.isnan(values), np.nan, values)  # the bits of NaN vary with how it arose
+    # The bits of NaN vary with how it arose.
+    same = np.where(np.isnan(values), np.nan, values)
+    # Little-endian on every machine.
     return hashlib.sha256(same.astype("<f8").tobytes()).hexdigest()
+
+
+def _check_values(kind: str, name: str, values: Floats, count: int, dimensions: int) -> None:
+    """Raise DataError for an array of another shape than `count` rows, or a score beyond LARGEST."""
+    if values.ndim != dimensions or len(values) != count:
+        raise DataError(f"the {kind} '{name}' has the shape {values.shape}, expected {count} rows.")
+    beyond = np.argwhere(np.abs(values) > LARGEST)
+    if len(beyond):
+        first = tuple(beyond[0])
+        raise DataError(
+            f"the human score '{name}' of segment number {first[0] + 1} is {values[first]:g}; write a number within "
+            f"±{LARGEST:g}, or leave it empty for a segment that was not rated."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +167,17 @@ class Segment:
     @property
     def name(self) -> str:
         """Id and system as messages and tables write them: `12`, or `12:online-B`."""
-        return self.id if self.system is None else f"{self.id}:{self.system}"
+        if self.system is None:
+            return self.id
+        return f"{self.id}:{self.system}"
 
 
 def numbered(hypotheses: Sequence[str], sources: Sequence[str]) -> tuple[Segment, ...]:
     """Segments of lines, whose ids are the lines' numbers from 0. Raises ValueError for other numbers of them."""
-    return tuple(Segment(str(row), *texts) for row, texts in enumerate(zip(hypotheses, sources, strict=True)))
+    segments = []
+    for row, (hypothesis, source) in enumerate(zip(hypotheses, sources, strict=True)):
+        segments.append(Segment(str(row), hypothesis, source))
+    return tuple(segments)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,21 +202,28 @@ class SegmentSet:
     constructed: bool = False
 
     def __post_init__(self) -> None:
-        where = self.origin or f"{self.dataset} {self.language_pair}"
+        where = self.origin or self.name
         check_name("data set", self.dataset, where)
         check_name("language pair", self.language_pair, where)
         if len(self.segments) != len(self.judgements):
             raise DataError(f"{where}: {len(self.segments)} segments but {len(self.judgements)} human scores.")
-        seen: dict[tuple[str, str | None], int] = {}
+        row_of: dict[tuple[str, str | None], int] = {}
         for row, segment in enumerate(self.segments, start=1):
-            first = seen.setdefault((segment.id, segment.system), row)
+            first = row_of.setdefault((segment.id, segment.system), row)
             if first != row:
                 raise DataError(f"{where}: segments {first} and {row} are both '{segment.name}'; {REPEATED}")
-        object.__setattr__(self, "all_ids", self.all_ids or tuple(dict.fromkeys(s.id for s in self.segments)))
+        ids = tuple(dict.fromkeys(segment.id for segment in self.segments))
+        # The class is frozen, but these depend on the segments where they are left out.
+        object.__setattr__(self, "all_ids", self.all_ids or ids)
         object.__setattr__(self, "all_systems", self.all_systems or self.systems)
 
     def __len__(self) -> int:
         return len(self.segments)
+
+    @property
+    def name(self) -> str:
+        """Data set and language pair as messages write them."""
+        return f"{self.dataset} {self.language_pair}"
 
     @property
     def human_scores(self) -> Floats:
@@ -195,16 +238,17 @@ class SegmentSet:
     @property
     def systems(self) -> tuple[str, ...]:
         """The names of the systems, in order of first appearance; empty where the data set names none."""
-        return tuple(dict.fromkeys(s.system for s in self.segments if s.system is not None))
+        systems = dict.fromkeys(segment.system for segment in self.segments)
+        return tuple(system for system in systems if system is not None)
 
     @property
     def groups(self) -> dict[str, NDArray[np.str_]]:
         """N names each of the system, rater and domain of a segment, "" for none; of those that the data set names."""
         groups: dict[str, NDArray[np.str_]] = {}
         for kind in GROUPS:
-            names = np.array([getattr(segment, kind) or "" for segment in self.segments], dtype=np.str_)
-            if names.astype(np.bool_).any():
-                groups[kind] = names
+            names = [getattr(segment, kind) or "" for segment in self.segments]
+            if any(names):
+                groups[kind] = np.array(names, dtype=np.str_)
         return groups
 
     def has(self, role: str) -> bool:
@@ -215,8 +259,8 @@ class SegmentSet:
         """The N texts of a role. Raises DataError naming the first segment without one; ask `has` first."""
         texts = [getattr(segment, role) for segment in self.segments]
         if None in texts:
-            first = self.segments[texts.index(None)].name
-            raise DataError(f"{self.dataset} {self.language_pair}: segment '{first}' has no {role}.")
+            first = self.segments[texts.index(None)]
+            raise DataError(f"{self.name}: segment '{first.name}' has no {role}.")
         return texts
 
     def items(self, reads: Sequence[Role], *, all_references: bool = False) -> tuple[Item, ...]:
@@ -225,44 +269,48 @@ class SegmentSet:
         all_references: with the further references of each segment.
         """
         texts = [self.texts(role) for role in reads]
-        return tuple(
-            Item(
-                **dict(zip(reads, row, strict=True)),
-                further_references=segment.further_references if all_references else (),
-            )
-            for segment, *row in zip(self.segments, *texts, strict=True)
-        )
+        items = []
+        for segment, *row in zip(self.segments, *texts, strict=True):
+            by_role = dict(zip(reads, row, strict=True))
+            further = segment.further_references if all_references else ()
+            items.append(Item(**by_role, further_references=further))
+        return tuple(items)
 
     def empty_texts(self) -> list[str]:
         """Names of segments with an empty source, reference or hypothesis: kept and scored, but worth a warning."""
-        return [s.name for s in self.segments if "" in (s.source, s.reference, s.hypothesis)]
+        names = []
+        for segment in self.segments:
+            if "" in (segment.source, segment.reference, segment.hypothesis):
+                names.append(segment.name)
+        return names
 
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> SegmentSet:
         """The segments at these indices, in their order, with their judgements."""
-        return replace(self, segments=tuple(self.segments[row] for row in rows), judgements=self.judgements.take(rows))
+        segments = tuple(self.segments[row] for row in rows)
+        return replace(self, segments=segments, judgements=self.judgements.take(rows))
 
     def head(self, limit: int | None) -> SegmentSet:
         """The first `limit` ids in order of appearance (all for None), each with all its systems; in the same order."""
         if limit is None:
             return self
-        kept = set(list(dict.fromkeys(segment.id for segment in self.segments))[:limit])
+        ids = dict.fromkeys(segment.id for segment in self.segments)
+        kept = set(list(ids)[:limit])
         rows = [row for row, segment in enumerate(self.segments) if segment.id in kept]
+        # The same object where nothing is left out: its digest is computed once.
         return self if len(rows) == len(self) else self.take(rows)
 
     def fingerprint(self) -> str:
         """SHA-256 of texts, ids, systems, documents and judgements, in order; domains and raters are names only."""
         return self._digest
 
-    @cached_property  # every setting on these segments asks for it
+    # Every setting on these segments asks for it.
+    @cached_property
     def _digest(self) -> str:
-        rows = [
-            (s.id, s.system, s.document, s.source, s.reference, s.further_references, s.hypothesis)
-            for s in self.segments
-        ]
+        rows = []
+        for segment in self.segments:
+            texts = (segment.source, segment.reference, segment.further_references, segment.hypothesis)
+            rows.append((segment.id, segment.system, segment.document, *texts))
         return digest([self.dataset, self.language_pair, rows, self.judgements.fingerprint()])
-
-
-REPEATED = "every segment needs an id of its own, or one per system where several systems have the same segment."
 
 
 def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
@@ -277,34 +325,52 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
     Returns one array of N labels per set, in the given order. A label is 12 hexadecimal digits of the SHA-256 of the
     smallest text of its cluster, so it does not depend on the order of sets or segments.
     """
-    numbers: dict[tuple[str, ...], int] = {}  # of the texts, the nodes of the graph
-    firsts: list[list[int]] = []  # per set and segment its first text
-    parents: list[int] = []  # of each text another of its component; a root is its own
-    for of_pair in sets:
-        firsts.append([])
-        several = len({segment.document for segment in of_pair.segments}) > 1
-        repeated = _in_several_documents(of_pair)
-        for segment in of_pair.segments:
-            linking: list[tuple[str, ...]] = [text for text in _texts_of(segment) if text not in repeated]
-            if several and segment.document:  # one that is named for each system apart is still the same by its ids
-                names = {"document": segment.document, "id": segment.id}
-                linking += [(kind, of_pair.dataset, of_pair.language_pair, name) for kind, name in names.items()]
-            alone = ("", of_pair.dataset, of_pair.language_pair, segment.id, str(segment.system))
-            first, *others = [numbers.setdefault(key, len(numbers)) for key in linking or [alone]]
-            firsts[-1].append(first)
+    # The keys of texts and documents are the nodes of a graph, and each segment links its own.
+    numbers: dict[Key, int] = {}
+    # Per set and segment the number of its first key.
+    firsts: list[list[int]] = []
+    # Of each number another one of its component; a root is its own.
+    parents: list[int] = []
+    for segments in sets:
+        first_of_segment = []
+        for keys in _keys_of_segments(segments):
+            first, *others = [numbers.setdefault(key, len(numbers)) for key in keys]
+            first_of_segment.append(first)
+            # What is new is at first a component of its own.
             parents += range(len(parents), len(numbers))
             for other in others:
                 parents[_root(parents, other)] = _root(parents, first)
-    smallest: dict[int, tuple[str, ...]] = {}
-    for key in sorted(numbers, reverse=True):  # the smallest text of a component is written last
+        firsts.append(first_of_segment)
+    smallest: dict[int, Key] = {}
+    # From the largest key to the smallest, which is written last.
+    for key in sorted(numbers, reverse=True):
         smallest[_root(parents, numbers[key])] = key
-    labels = {root: hashlib.sha256("\0".join(key).encode()).hexdigest()[:12] for root, key in smallest.items()}
-    # objects, so that a million segments share the texts of their labels
-    of_sets = []
-    for texts in firsts:
-        of_segments = [labels[_root(parents, first)] for first in texts]
-        of_sets.append(np.array(of_segments, dtype=np.object_))
-    return of_sets
+    labels = {}
+    for root, key in smallest.items():
+        labels[root] = hashlib.sha256("\0".join(key).encode()).hexdigest()[:12]
+    labels_of_sets = []
+    for first_of_segment in firsts:
+        labels_of_segments = [labels[_root(parents, first)] for first in first_of_segment]
+        # Objects, so that a million segments share the texts of their labels.
+        labels_of_sets.append(np.array(labels_of_segments, dtype=np.object_))
+    return labels_of_sets
+
+
+def _keys_of_segments(segments: SegmentSet) -> Iterator[list[Key]]:
+    """What each segment shares with others that it depends on, never nothing."""
+    # A document that all segments are of would make them one cluster.
+    has_documents = len({segment.document for segment in segments.segments}) > 1
+    repeated = _in_several_documents(segments)
+    pair = (segments.dataset, segments.language_pair)
+    for segment in segments.segments:
+        keys: list[Key] = [text for text in _texts_of(segment) if text not in repeated]
+        if has_documents and segment.document:
+            keys.append(("document", *pair, segment.document))
+            # A document that is named for each system apart is still the same by its ids.
+            keys.append(("id", *pair, segment.id))
+        if not keys:
+            keys.append(("", *pair, segment.id, str(segment.system)))
+        yield keys
 
 
 def _root(parents: list[int], text: int) -> int:
@@ -315,17 +381,22 @@ def _root(parents: list[int], text: int) -> int:
     return text
 
 
-def _in_several_documents(of: SegmentSet) -> set[tuple[str, str]]:
+def _in_several_documents(segments: SegmentSet) -> set[tuple[str, str]]:
     """The texts that segments of different documents share."""
     documents: dict[tuple[str, str], set[str]] = {}
-    for segment in of.segments:
-        for text in _texts_of(segment) if segment.document else ():
-            documents.setdefault(text, set()).add(str(segment.document))
+    for segment in segments.segments:
+        if segment.document:
+            for text in _texts_of(segment):
+                documents.setdefault(text, set()).add(segment.document)
     return {text for text, names in documents.items() if len(names) > 1}
 
 
 def _texts_of(segment: Segment) -> list[tuple[str, str]]:
     """Role and text of its source and references that are not empty."""
-    references = (segment.reference, *segment.further_references)
-    texts = [("source", segment.source), *(("reference", text) for text in references)]
-    return [(role, text) for role, text in texts if text]
+    texts = []
+    if segment.source:
+        texts.append(("source", segment.source))
+    for reference in (segment.reference, *segment.further_references):
+        if reference:
+            texts.append(("reference", reference))
+    return texts

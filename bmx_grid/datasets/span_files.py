@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.wording import counted, first_line
@@ -32,9 +32,6 @@ from bmx_grid.datasets.lines import read_crlf_lines
 from bmx_grid.datasets.scores_of_files import ImportedFile
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.words.tags import WEIGHTS, ErrorSpan
-
-if TYPE_CHECKING:
-    pass
 
 TextSpans = tuple[ErrorSpan, ...]
 RATING = "ratings of mt-metrics-eval"
@@ -44,15 +41,20 @@ QE = "spans of WMT's quality estimation, task 2"
 BIO = "bio-mqm"
 NESTED = "errors of WMT25 or WMT26"
 JSONL = "spans"
-NO_PLACE = "missing"  # the place of an omission in ESA
+# The place of an omission in ESA.
+NO_PLACE = "missing"
 OPEN = "<v>"
 CLOSE = "</v>"
 ESA_FIELDS = 12
 ESA_KINDS = ("TGT", "BAD", "REF", "CHK")
-SEVERITIES = {"undecided": "neutral", "trivial": "neutral"}  # names that publishers have beside those of WEIGHTS
+MQM_FIELDS = {"system", "seg_id", "rater", "target", "severity"}
+# Names that publishers have beside those of WEIGHTS.
+SEVERITIES = {"undecided": "neutral", "trivial": "neutral"}
 WITHOUT_ERROR = ("no-error", "no_error")
+# Three letters, as the tool names languages, and two.
 _ISO_639 = "eng en deu de ces cs jpn ja zho zh spa es hin hi isl is rus ru ukr uk heb he est et kor ko arz ar ita it"
-TWO_LETTERS = dict(zip(_ISO_639.split()[::2], _ISO_639.split()[1::2], strict=True))  # as the tool names them
+_CODES = _ISO_639.split()
+TWO_LETTERS = dict(zip(_CODES[::2], _CODES[1::2], strict=True))
 # Published by mistake, line 3349 of hallucinations_gold_T2_header.tsv: 1154 for a word that ends at 154.
 CORRECTED = {("zh-en", "1450", "143", "1154"): "154"}
 QE_COLUMNS = {
@@ -72,24 +74,38 @@ def span_format(path: Path) -> str | None:
     name = path.name.lower()
     if name.endswith(".seg.rating"):
         return RATING
-    if not path.is_file() or not name.endswith((".csv", ".tsv", ".json", ".jsonl", ".jsonl.gz", ".parquet")):
+    if not path.is_file():
         return None
     if name.endswith(".json"):
         with path.open(encoding="utf-8", errors="replace") as content:
+            # The first record names its fields; a corpus of them may be large.
             return BIO if '"target_errors"' in content.read(2**16) else None
     if name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
-        table = open_table(path)
-        if any(output.marked for output in table.outputs):
-            return NESTED
-        return JSONL if "spans" in table.names else None
+        return _format_of_table(path)
+    if name.endswith((".csv", ".tsv")):
+        return _format_of_header(path, "\t" if name.endswith(".tsv") else ",")
+    return None
+
+
+def _format_of_table(path: Path) -> str | None:
+    table = open_table(path)
+    if any(output.marked for output in table.outputs):
+        return NESTED
+    return JSONL if "spans" in table.names else None
+
+
+def _format_of_header(path: Path, separator: str) -> str | None:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as content:
-        first = next(csv.reader(content, delimiter="\t" if name.endswith(".tsv") else ","), [])
+        first = next(csv.reader(content, delimiter=separator), [])
+    # An export of the tool has no header: its first line is a row.
     if len(first) == ESA_FIELDS and first[3] in ESA_KINDS:
         return ESA
     names = {field.strip().lower() for field in first}
-    if {"system", "seg_id", "rater", "target", "severity"} <= names:
+    if names >= MQM_FIELDS:
         return MQM
-    return QE if names & set(QE_COLUMNS["start"]) and names & set(QE_COLUMNS["end"]) else None
+    has_start = not names.isdisjoint(QE_COLUMNS["start"])
+    has_end = not names.isdisjoint(QE_COLUMNS["end"])
+    return QE if has_start and has_end else None
 
 
 def read_spans(path: Path) -> ImportedFile:
@@ -115,12 +131,13 @@ def read_spans(path: Path) -> ImportedFile:
 
 
 def _span(start: Any, end: Any, severity: Any, where: str, text: str | None = None, category: Any = "") -> ErrorSpan:
-    """One checked span. Raises DataError naming the row and the value."""
+    """One checked span. text: None where it is not known. Raises DataError naming the row and the value."""
     name = str(severity).strip().lower()
     name = SEVERITIES.get(name, name)
     if name not in WEIGHTS:
         raise DataError(f"{where}: " + unknown("severity", str(severity)[:40], list(WEIGHTS)))
     try:
+        # As texts, since int() would cut a fraction off.
         first = int(str(start))
         last = int(str(end))
     except ValueError as error:
@@ -130,10 +147,12 @@ def _span(start: Any, end: Any, severity: Any, where: str, text: str | None = No
     if not 0 <= first <= last:
         raise DataError(f"{where}: a span from {first} to {last}; its start must be 0 or more, and not after its end.")
     check_within(last, text, where)
-    return ErrorSpan(first, last, name, "" if category is None else str(category))
+    category_name = "" if category is None else str(category)
+    return ErrorSpan(first, last, name, category_name)
 
 
 def check_within(end: int, text: str | None, where: str) -> None:
+    """Raise DataError for a span that ends beyond its text, where that is known."""
     if text is not None and end > len(text):
         raise DataError(
             f"{where}: a span ends at {end}, but the text has {counted(len(text), 'character')}: {text[:60]!r}; "
@@ -150,19 +169,22 @@ def _parsed(text: str, where: str) -> Any:
 
 def _of_objects(objects: Any, keys: tuple[str, str], where: str, text: str | None = None) -> TextSpans:
     """The spans of a list of objects; keys: of start and end."""
+    # Anything but a list is reported as its first span.
+    errors = objects if isinstance(objects, list) else [None]
     spans = []
-    for number, error in enumerate(objects if isinstance(objects, list) else [None], start=1):
+    for number, error in enumerate(errors, start=1):
         place = f"{where}, span {number}"
-        if not isinstance(error, dict) or not {*keys, "severity"} <= error.keys():
+        is_span = isinstance(error, dict) and {*keys, "severity"} <= error.keys()
+        if not is_span:
             raise DataError(
                 f"{place}: expected an object with {', '.join(keys)} and severity, got {str(error)[:60]!r}."
             )
         start, end = (error[key] for key in keys)
-        omitted = NO_PLACE in (start, end) or error.get("is_source_error") or error.get("omission")
-        if omitted:
+        category = error.get("category") or error.get("error_type") or ""
+        if NO_PLACE in (start, end) or error.get("is_source_error") or error.get("omission"):
             start = 0
             end = 0
-        category = error.get("category") or error.get("error_type") or ("omission" if omitted else "")
+            category = category or "omission"
         spans.append(_span(start, end, error["severity"], place, text, category))
     return tuple(spans)
 
@@ -172,12 +194,12 @@ def _ratings(path: Path) -> Iterator[dict[str, Any]]:
         where = f"{path}, line {number}"
         system, _, rest = line.partition("\t")
         written, _, rater = rest.partition("\t")
-        row: dict[str, Any] = {"system": system, "rater": rater, "place": f"line {number}", "value": None}
+        value = None
         if written.strip() != "None":
             rating = _parsed(written, where)
             errors = rating.get("errors") if isinstance(rating, dict) else None
-            row["value"] = _of_objects(errors, ("start", "end"), where)
-        yield row
+            value = _of_objects(errors, ("start", "end"), where)
+        yield {"system": system, "rater": rater, "place": f"line {number}", "value": value}
 
 
 def _esa(path: Path) -> Iterator[dict[str, Any]]:
@@ -185,8 +207,24 @@ def _esa(path: Path) -> Iterator[dict[str, Any]]:
 
     Attention checks (BAD) and the tutorial, which names no system, are left out.
     """
+    rows = list(_esa_rows(path))
+    rows.sort(key=lambda row: (row["rater"], row["system"], row["document"], row["item"]))
+    run = 0
+    expected = None
+    for row in rows:
+        judged = (row["rater"], row["system"], row["document"])
+        item = row["item"]
+        if (*judged, item) != expected:
+            run += 1
+        expected = (*judged, item + 1)
+        # The tool adds the system behind a #.
+        document, _, _ = row["document"].partition("#")
+        yield row | {"run": run, "document": document}
+
+
+def _esa_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of an export in its order, each a judged segment."""
     lines = csv.reader(f"{line}\n" for line in read_crlf_lines(path))
-    rows: list[dict[str, Any]] = []
     for fields in lines:
         where = f"{path}, line {lines.line_num}"
         if len(fields) != ESA_FIELDS or not fields[2].isdecimal():
@@ -194,22 +232,20 @@ def _esa(path: Path) -> Iterator[dict[str, Any]]:
         rater, system, item, kind, source, target, score, document, _, spans, *_ = fields
         if kind != "TGT" or document == system:
             continue
-        value = _of_objects(_parsed(spans or "[]", where), ("start_i", "end_i"), where)
-        languages = "-".join(TWO_LETTERS.get(language, language) for language in (source, target))
-        row: dict[str, Any] = {
+        # An empty field is one without spans.
+        objects = _parsed(spans or "[]", where)
+        source_code = TWO_LETTERS.get(source, source)
+        target_code = TWO_LETTERS.get(target, target)
+        yield {
             "system": re.sub(r"^wmt\d\d\.", "", system),
             "rater": rater,
-            "language_pair": languages,
-            "value": value,
+            "language_pair": f"{source_code}-{target_code}",
+            "value": _of_objects(objects, ("start_i", "end_i"), where),
+            "document": document,
+            "item": int(item),
+            "score": float(score),
+            "place": f"line {lines.line_num}",
         }
-        known = {"document": document, "item": int(item), "score": float(score), "place": f"line {lines.line_num}"}
-        rows.append(row | known)
-    rows.sort(key=lambda row: (row["rater"], row["system"], row["document"], row["item"]))
-    run = 0
-    for before, row in zip([None, *rows], rows, strict=False):
-        same = before is not None and all(before[key] == row[key] for key in ("rater", "system", "document"))
-        run += not (same and before is not None and before["item"] + 1 == row["item"])
-        yield row | {"run": run, "document": row["document"].partition("#")[0]}
 
 
 def _mqm(path: Path) -> Iterator[dict[str, Any]]:
@@ -221,55 +257,77 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
         if not line:
             continue
         where = f"{path}, line {number}"
+        # Not strict: only the columns of MQM_FIELDS are needed.
         fields = dict(zip(names, line.split("\t"), strict=False))
-        if not {"system", "seg_id", "rater", "target", "severity"} <= fields.keys():
+        if not fields.keys() >= MQM_FIELDS:
             raise DataError(
                 f"{where}: {counted(len(fields), 'field')}, but there are {len(names)} columns: {line[:60]!r}."
             )
         before, opened, rest = fields["target"].partition(OPEN)
         inside, _, after = rest.partition(CLOSE)
         text = before + inside + after
-        key = (fields["system"], fields.get("doc", ""), fields["seg_id"], fields["rater"])
-        row: dict[str, Any] = {
-            "system": key[0],
-            "id": key[2],
-            "rater": key[3],
-            "text": text,
-            "place": f"line {number}",
-            "value": (),
-        }
-        row = texts.setdefault(key, row)
-        if fields["severity"].strip().lower() in WITHOUT_ERROR:
+        system = fields["system"]
+        segment = fields["seg_id"]
+        rater = fields["rater"]
+        key = (system, fields.get("doc", ""), segment, rater)
+        if key not in texts:
+            texts[key] = {
+                "system": system,
+                "id": segment,
+                "rater": rater,
+                "text": text,
+                "place": f"line {number}",
+                "value": (),
+            }
+        severity = fields["severity"]
+        if severity.strip().lower() in WITHOUT_ERROR:
             continue
-        start, end = (len(before), len(before + inside)) if opened else (0, 0)
-        row["value"] += (_span(start, end, fields["severity"], where, text, fields.get("category")),)
+        # An omission, or an error of the source, has no extent.
+        start = 0
+        end = 0
+        if opened:
+            start = len(before)
+            end = start + len(inside)
+        span = _span(start, end, severity, where, text, fields.get("category"))
+        texts[key]["value"] = (*texts[key]["value"], span)
     yield from texts.values()
 
 
 def _qe(path: Path) -> Iterator[dict[str, Any]]:
+    """A row per text, whose starts, ends and severities are separated by blanks."""
     table = open_table(path)
-    lower = {name.lower(): name for name in table.names}
+    columns = _qe_columns(table.names, path)
+    values = table.take(columns.values())
+    for number in range(len(table)):
+        row = {role: str(values[name][number]) for role, name in columns.items()}
+        starts = row.pop("start").split()
+        ends = row.pop("end").split()
+        severities = row.pop("severity").split()
+        where = table.where(number)
+        if not len(starts) == len(ends) == len(severities):
+            raise DataError(f"{where}: {len(starts)} starts, {len(ends)} ends and {len(severities)} severities.")
+        spans = []
+        for start, end, severity in zip(starts, ends, severities, strict=True):
+            if severity.lower() in WITHOUT_ERROR:
+                continue
+            published = (row.get("language_pair", ""), row["id"], start, end)
+            corrected_end = CORRECTED.get(published, end)
+            spans.append(_span(start, corrected_end, severity, where, row["text"]))
+        yield row | {"value": tuple(spans), "place": table.place(number)}
+
+
+def _qe_columns(names: Sequence[str], path: Path) -> dict[str, str]:
+    """role -> its column, the first of its usual names that is there. Raises DataError for a needed one without."""
+    in_any_case = {name.lower(): name for name in names}
     columns = {}
-    for role, names in QE_COLUMNS.items():
-        there = [lower[name] for name in names if name in lower]
+    for role, usual in QE_COLUMNS.items():
+        there = [in_any_case[name] for name in usual if name in in_any_case]
         if there:
             columns[role] = there[0]
     for role in ("start", "end", "severity", "text", "id"):
         if role not in columns:
             raise DataError(f"{path}: no column of the {role}, such as {QE_COLUMNS[role][0]!r}.")
-    values = table.take(columns.values())
-    for number in range(len(table)):
-        row = {role: str(values[name][number]) for role, name in columns.items()}
-        starts, ends, severities = (row.pop(role).split() for role in ("start", "end", "severity"))
-        where = table.where(number)
-        if len({len(starts), len(ends), len(severities)}) > 1:
-            raise DataError(f"{where}: {len(starts)} starts, {len(ends)} ends and {len(severities)} severities.")
-        spans = []
-        for start, end, severity in zip(starts, ends, severities, strict=True):
-            if severity.lower() not in WITHOUT_ERROR:
-                name = (row.get("language_pair", ""), row["id"], start, end)
-                spans.append(_span(start, CORRECTED.get(name, end), severity, where, row["text"]))
-        yield row | {"value": tuple(spans), "place": table.place(number)}
+    return columns
 
 
 def _bio(path: Path) -> Iterator[dict[str, Any]]:
@@ -280,27 +338,36 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
     records = _parsed("\n".join(read_crlf_lines(path)), str(path))
     lost = 0
     for number, record in enumerate(records, start=1):
-        spans = []
+        where = f"{path}, record {number}"
         text = record["target"]
+        spans = []
         for error in record["target_errors"]:
-            where = f"{path}, record {number}"
-            span = _span(error["startIndex"], int(error["endIndex"]) + 1, error["severity"], where)
+            excluded_end = int(error["endIndex"]) + 1
+            span = _span(error["startIndex"], excluded_end, error["severity"], where)
             start = span.start
             end = span.end
             term = str(error["term"])
             if text[start:end] != term:
-                found = bool(term) and text.count(term) == 1
-                start = text.index(term) if found else 0
-                end = start + len(term) if found else 0
-                lost += not found
-            spans.append(ErrorSpan(start, end, span.severity, str(error.get("error_category", ""))))
+                start = 0
+                end = 0
+                if term and text.count(term) == 1:
+                    start = text.index(term)
+                    end = start + len(term)
+                else:
+                    lost += 1
+            category = str(error.get("error_category", ""))
+            spans.append(ErrorSpan(start, end, span.severity, category))
         for error in record["source_errors"]:
-            severity = error["severity"]
             category = error.get("error_category")
-            spans.append(_span(0, 0, severity, f"{path}, record {number}", category=category))
-        names = {"id": f"{record['DOC_ID']}:{record['SEG_ID']}", "system": record["MT_Engine"]}
-        place = {"rater": record["Annotator_ID"], "text": text, "place": f"record {number}"}
-        yield names | place | {"value": tuple(spans)}
+            spans.append(_span(0, 0, error["severity"], where, category=category))
+        yield {
+            "id": f"{record['DOC_ID']}:{record['SEG_ID']}",
+            "system": record["MT_Engine"],
+            "rater": record["Annotator_ID"],
+            "text": text,
+            "place": f"record {number}",
+            "value": tuple(spans),
+        }
     if lost:
         warnings.warn(f"{path}: {counted(lost, 'term')} not found at their place count without one.", stacklevel=4)
 
@@ -310,12 +377,22 @@ def _nested(path: Path) -> Iterator[dict[str, Any]]:
     for output in open_table(path).outputs:
         where = f"{path}, {output.place}"
         for marked in output.marked:
-            errors = [_with_excluded_end(error) for error in marked.errors] if isinstance(marked.errors, list) else None
+            errors = None
+            if isinstance(marked.errors, list):
+                errors = [_with_excluded_end(error) for error in marked.errors]
             spans = _of_objects(errors, ("start", "end"), where, output.hypothesis)
             if marked.omission is not None:
-                spans = (*spans, _span(0, 0, marked.omission, where, category="omission"))
-            names = {"id": output.id, "system": output.system, "language_pair": output.language_pair}
-            yield names | {"rater": marked.rater, "text": output.hypothesis, "place": output.place, "value": spans}
+                omission = _span(0, 0, marked.omission, where, category="omission")
+                spans = (*spans, omission)
+            yield {
+                "id": output.id,
+                "system": output.system,
+                "language_pair": output.language_pair,
+                "rater": marked.rater,
+                "text": output.hypothesis,
+                "place": output.place,
+                "value": spans,
+            }
 
 
 def _with_excluded_end(error: Any) -> Any:
@@ -323,7 +400,10 @@ def _with_excluded_end(error: Any) -> Any:
     if not isinstance(error, dict) or not {"start_i", "end_i"} <= error.keys():
         return error
     end = error["end_i"]
-    return error | {"start": error["start_i"], "end": end + 1 if isinstance(end, int) else end}
+    # An end that is no number is left as it is, and refused as the end of a span.
+    if isinstance(end, int):
+        end = end + 1
+    return error | {"start": error["start_i"], "end": end}
 
 
 def _jsonl(path: Path) -> Iterator[dict[str, Any]]:
@@ -331,11 +411,17 @@ def _jsonl(path: Path) -> Iterator[dict[str, Any]]:
     names = [name for name in ("id", "system", "language_pair", "rater", "hypothesis") if name in table.names]
     values = table.take([*names, "spans"])
     for number in range(len(table)):
-        row = {("text" if name == "hypothesis" else name): values[name][number] for name in names}
-        row = {name: value if value is None else str(value) for name, value in row.items()}
-        given = values["spans"][number]
-        value = None if given is None else _of_objects(given, ("start", "end"), table.where(number), row.get("text"))
-        yield row | {"value": value, "place": table.place(number)}
+        row: dict[str, Any] = {}
+        for name in names:
+            value = values[name][number]
+            role = "text" if name == "hypothesis" else name
+            row[role] = None if value is None else str(value)
+        objects = values["spans"][number]
+        row["value"] = None
+        if objects is not None:
+            row["value"] = _of_objects(objects, ("start", "end"), table.where(number), row.get("text"))
+        row["place"] = table.place(number)
+        yield row
 
 
 def severities(spans: Iterable[Sequence[ErrorSpan]]) -> Mapping[str, int]:

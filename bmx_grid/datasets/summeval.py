@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,15 +29,17 @@ class SummEval(DatasetReader):
     Raises ConfigError for another aspect, DataError for a rating that is not a finite number.
     """
 
-    PAIRS: ClassVar[tuple[str, ...]] = ("en",)  # one language
+    # All texts are of one language.
+    PAIRS: ClassVar[tuple[str, ...]] = ("en",)
     FILES: ClassVar[tuple[str, ...]] = ("summeval/documents.jsonl", "summeval/summaries.jsonl")
 
     aspect: str = identity("all")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.aspect not in ("all", *ASPECTS):
-            raise ConfigError(f"dataset.{self.name}.aspect: " + unknown("aspect", self.aspect, ("all", *ASPECTS)))
+        known = ("all", *ASPECTS)
+        if self.aspect not in known:
+            raise ConfigError(f"dataset.{self.name}.aspect: " + unknown("aspect", self.aspect, known))
 
     def needs(self, language_pair: str) -> list[str]:
         return list(self.FILES)
@@ -44,23 +47,42 @@ class SummEval(DatasetReader):
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         self.check_pair(language_pair)
         documents, summaries = map(open_table, self.require(data_dir, self.FILES))
-        articles = {str(name): texts for name, *texts in zip(*documents.take(DOCUMENT).values(), strict=True)}
-        chosen = ASPECTS if self.aspect == "all" else (self.aspect,)
+        articles: dict[str, tuple[Any, Any]] = {}
+        columns = documents.take(DOCUMENT).values()
+        for name, source, references in zip(*columns, strict=True):
+            articles[str(name)] = (source, references)
+        aspects = ASPECTS if self.aspect == "all" else (self.aspect,)
         segments = []
         scores = []
-        for row, (name, system, summary, ratings) in enumerate(zip(*summaries.take(SUMMARY).values(), strict=True)):
+        columns = summaries.take(SUMMARY).values()
+        for row, (name, system, summary, ratings) in enumerate(zip(*columns, strict=True)):
             where = summaries.where(row)
             try:
-                source, (first, *further) = articles[name]
-                texts = {"source": source, "reference": first, "hypothesis": summary}
-                if not all(isinstance(text, str) for text in (name, system, *texts.values(), *further)):
-                    raise TypeError("a text is none")
-                segments.append(Segment(name, system=system, further_references=tuple(further), **texts))
-                scores.append([parse_number(ratings[of], where, f"the {of}", "leave it out") for of in chosen])
-                if np.isnan(scores[-1]).any():
-                    raise ValueError("a rating is missing")
+                source, references = articles[name]
+                segments.append(_segment(name, system, summary, source, references))
+                scores.append(_ratings(ratings, aspects, where))
+            # What is not as published may be of any type.
             except (LookupError, ValueError, TypeError) as error:
                 raise DataError(f"{where}: not a summary of SummEval ({exception_line(error)}).") from error
         values = np.array(scores, dtype=np.float64)
-        judgements = Judgements({of: values[:, column] for column, of in enumerate(chosen)})
-        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(data_dir))
+        by_aspect = dict(zip(aspects, values.T, strict=True))
+        return SegmentSet(self.name, language_pair, tuple(segments), Judgements(by_aspect), str(data_dir))
+
+
+def _segment(name: Any, system: Any, summary: Any, source: Any, references: Any) -> Segment:
+    """A summary and its article. Raises ValueError for an article without references, TypeError for what is no text."""
+    reference, *further = references
+    texts = (name, system, summary, source, reference, *further)
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text is none")
+    return Segment(name, summary, source, reference, system, further_references=tuple(further))
+
+
+def _ratings(ratings: Any, aspects: Sequence[str], where: str) -> list[float]:
+    """The rating of each aspect. Raises ValueError where one is missing."""
+    scores = []
+    for aspect in aspects:
+        scores.append(parse_number(ratings[aspect], where, f"the {aspect}", "leave it out"))
+    if np.isnan(scores).any():
+        raise ValueError("a rating is missing")
+    return scores

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,22 +28,32 @@ from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
 from bmx_grid.datasets.nested import Output, columns_of, is_nested, outputs_of
 from bmx_grid.words.perturbation import INVISIBLE
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet")
-SEPARATORS = (",", ";", "\t", "|")  # of a CSV file; of as many, the first
-LARGEST_TABLE = 2_000_000_000  # how large a table, and what it unpacks to, may be
+# Of a CSV file.
+SEPARATORS = (",", ";", "\t", "|")
+# Bytes of a table, packed and unpacked.
+LARGEST_TABLE = 2_000_000_000
 SPLIT = "split it, or leave out columns."
-ABSENT = object()  # the value of a JSONL row that lacks the field
-BATCH = 256  # rows of Parquet decoded at once: one stored value may decode to a large text in each of them
+# The value of a JSONL row that lacks the field: null is another one.
+ABSENT = object()
+# Rows of Parquet decoded at once: one stored value may decode to a large text in each of them.
+BATCH = 256
 # Role -> other names that such columns often have, compared as `_plainly` writes them. Sweeps take none of them by
 # themselves: they are proposed, so that a configuration says what was read.
 _NAMES = Path(__file__).with_name("usual_columns.tsv").read_text(encoding="utf-8").splitlines()[1:]
 COLUMN_ROLES = tuple(line.split("\t")[0] for line in _NAMES)
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 REQUIRED = ("hypothesis", "score")
-MANY_COLUMNS = ("score", "reference")  # roles that may have several columns: the first is what metrics use
-MOST_LISTED = 30  # columns listed in a message
-NO_TEXTS = ("null", "true", "false", "nan", "inf")  # what Hydra reads as something else, in any case
-# no number, no signs of a shell
+# Roles that may have several columns: the first is what metrics use.
+MANY_COLUMNS = ("score", "reference")
+# Columns listed in a message.
+MOST_LISTED = 30
+# What Hydra reads as something else than a text, in any case.
+NO_TEXTS = ("null", "true", "false", "nan", "inf")
+# A value that may be typed as it is: it is no number and has no signs of a shell.
 PLAIN = re.compile(r"[A-Za-z_][\w-]*|(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re.ASCII)
 
 
@@ -82,10 +92,15 @@ class TableFile:
         """
         columns = {}
         for name in names:
-            if (count := self.names.count(name)) != 1:
-                there = f"is there {count} times; give each another name" if count else "is needed, and is not there"
-                raise DataError(f"{self.path}: the column '{visible(name)}' {there}.")
-            columns[name] = self.column(self.raw[self.names.index(name)])
+            count = self.names.count(name)
+            if count == 0:
+                raise DataError(f"{self.path}: the column '{visible(name)}' is needed, and is not there.")
+            if count > 1:
+                raise DataError(
+                    f"{self.path}: the column '{visible(name)}' is there {count} times; give each another name."
+                )
+            raw_name = self.raw[self.names.index(name)]
+            columns[name] = self.column(raw_name)
         return columns
 
 
@@ -99,9 +114,11 @@ def open_table(path: Path) -> TableFile:
     """
     try:
         state = path.stat()
-    except (OSError, ValueError) as error:  # too long, a NUL
+    # ValueError: a name that is too long, or holds a NUL
+    except (OSError, ValueError) as error:
         name = shortened(visible(str(path)), 300)
         raise DataMissingError(f"there is no file {name} (looked in {Path.cwd()}); correct the path.") from error
+    # A file that was changed has another time, size or number, so it is parsed again.
     return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino))
 
 
@@ -110,14 +127,16 @@ def _opened(path: Path, version: tuple[int, ...]) -> TableFile:
     kind = path.name.lower()
     suffix = Path(kind.removesuffix(".gz")).suffix
     if suffix not in TABLE_ENDINGS or kind.endswith(".parquet.gz"):
-        raise ConfigError(
-            f"{path}: the name must end in {', '.join(TABLE_ENDINGS)} (.gz may follow, except for .parquet)."
-        )
+        endings = ", ".join(TABLE_ENDINGS)
+        raise ConfigError(f"{path}: the name must end in {endings} (.gz may follow, except for .parquet).")
     if suffix == ".parquet":
         table = _parquet(path)
+    elif suffix == ".jsonl":
+        table = _jsonl(_text_lines(path), path)
+    elif suffix == ".tsv":
+        table = _tsv(_text_lines(path), path)
     else:
-        lines = _text_lines(path)
-        table = _jsonl(lines, path) if suffix == ".jsonl" else _rows(lines, path, suffix)
+        table = _csv(_text_lines(path), path)
     if len(table) == 0:
         raise DataError(f"{path}: holds no rows; write one line per segment, ended by LF, below the column names.")
     return table
@@ -125,10 +144,14 @@ def _opened(path: Path, version: tuple[int, ...]) -> TableFile:
 
 def _text_lines(path: Path) -> list[str]:
     """The lines of a text file, unpacked where it is gzip, without empty ones at the end."""
-    if (size := path.stat().st_size) > LARGEST_TABLE:
+    size = path.stat().st_size
+    if size > LARGEST_TABLE:
         raise DataError(f"{path}: has {counted(size, 'byte')}, more than {LARGEST_TABLE:,}; {SPLIT}")
     raw = read_bytes(path)
-    lines = decode_lines(gunzip(raw, str(path), LARGEST_TABLE, SPLIT) if raw.startswith(GZIP) else raw, str(path))
+    # By its first bytes, not by its name: a file may be compressed without saying so.
+    if raw.startswith(GZIP):
+        raw = gunzip(raw, str(path), LARGEST_TABLE, SPLIT)
+    lines = decode_lines(raw, str(path))
     while lines and lines[-1] in ("", "\r"):
         lines.pop()
     if not lines:
@@ -136,39 +159,55 @@ def _text_lines(path: Path) -> list[str]:
     return lines
 
 
-def _rows(lines: list[str], path: Path, suffix: str) -> TableFile:
-    """A table of TSV or CSV lines, the first of which holds the column names."""
-    if suffix == ".tsv":
-        return _tsv(lines, path)
-    rows, ends = _csv(lines, path, max(SEPARATORS, key=lines[0].count))
+def _csv(lines: list[str], path: Path) -> TableFile:
+    """A table of CSV lines, the first of which holds the column names and tells the separator."""
+    # Of as many, the first of SEPARATORS.
+    separator = max(SEPARATORS, key=lines[0].count)
+    rows, ends = _csv_records(lines, path, separator)
+    header = rows[0]
     for values, end in zip(rows, ends, strict=True):
-        _check_fields(values, len(rows[0]), f"{path}, line {end}")
+        _check_fields(values, len(header), f"{path}, line {end}")
 
     def column(name: str) -> list[Any]:
-        index = rows[0].index(name)
+        index = header.index(name)
         return [values[index] for values in rows[1:]]
 
-    return TableFile(path, rows[0], len(rows) - 1, column, lambda index: f"line {ends[index + 1]}")
+    def place(index: int) -> str:
+        return f"line {ends[index + 1]}"
+
+    return TableFile(path, header, len(rows) - 1, column, place)
 
 
 def _tsv(lines: list[str], path: Path) -> TableFile:
     """A table of TSV lines, kept in Arrow: a million rows of Python's texts take several times the room."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     lines = [line.removesuffix("\r") for line in lines]
     names = lines[0].split("\t")
-    fields: Any = pc.split_pattern(pa.array(lines, pa.large_string()), "\t")
-    wrong = np.flatnonzero(pc.list_value_length(fields).to_numpy() != len(names))
-    for row in wrong[:1].tolist():
-        _check_fields(lines[row].split("\t"), len(names), f"{path}, line {row + 1}")
+    for number, line in enumerate(lines, start=1):
+        if line.count("\t") + 1 != len(names):
+            _check_fields(line.split("\t"), len(names), f"{path}, line {number}")
+    fields: Any = pc.split_pattern(_in_arrow(lines), "\t")
 
     def column(name: str) -> list[Any]:
-        encoded: Any = pc.list_element(fields[1:], names.index(name)).dictionary_encode()
-        different = encoded.dictionary.to_pylist()  # rows that say the same share one text
+        values: Any = pc.list_element(fields[1:], names.index(name))
+        encoded = values.dictionary_encode()
+        # Rows that say the same share one text.
+        different = encoded.dictionary.to_pylist()
         return [different[number] for number in encoded.indices.to_pylist()]
 
     return TableFile(path, names, len(lines) - 1, column, lambda index: f"line {index + 2}")
+
+
+def _in_arrow(lines: list[str]) -> pa.LargeStringArray:
+    """The lines as Arrow's texts; `pa.array` would import pandas, a sixth of the time of a sweep that is cached."""
+    import pyarrow as pa
+
+    encoded = [line.encode() for line in lines]
+    # Large strings: the offsets of the usual ones end at 2 GB of text.
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(line) for line in encoded], out=offsets[1:])
+    return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
 def _check_fields(values: Sequence[str], expected: int, where: str) -> None:
@@ -180,16 +219,21 @@ def _check_fields(values: Sequence[str], expected: int, where: str) -> None:
         )
 
 
-def _csv(lines: list[str], path: Path, separator: str) -> tuple[list[list[str]], list[int]]:
+def _csv_records(lines: list[str], path: Path, separator: str) -> tuple[list[list[str]], list[int]]:
     """The records of a CSV file, and the line that each ends at: a quoted field may hold line feeds."""
+    # The line feeds are given back, as those in quoted fields belong to the text.
     parsed = csv.reader((f"{line}\n" for line in lines), strict=True, delimiter=separator)
+    records = []
+    ends = []
     try:
-        rows, ends = zip(*((record, parsed.line_num) for record in parsed), strict=True)
+        for record in parsed:
+            records.append(record)
+            ends.append(parsed.line_num)
     except csv.Error as error:
         raise DataError(
             f"{path}, line {parsed.line_num}: {error}; check the quotation marks, or save as TSV."
         ) from error
-    return list(rows), list(ends)
+    return records, ends
 
 
 def _jsonl(lines: list[str], path: Path) -> TableFile:
@@ -199,18 +243,9 @@ def _jsonl(lines: list[str], path: Path) -> TableFile:
     """
     records: dict[int, Mapping[str, Any]] = {}
     for row, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line, object_pairs_hook=_fields)
-            if not isinstance(record, dict):
-                raise ValueError("no object with named fields")
-        except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"{path}, line {row}: not a JSON object ({error}): {line[:80]!r}; write one per line, without an array "
-                "or document around them, or call a table with columns .tsv or .csv."
-            ) from error
-        records[row] = record
+        if line.strip():
+            records[row] = _json_object(line, f"{path}, line {row}")
+    # Nested or not is told by the first record; another layout further down is an error of its line.
     if records and is_nested(next(iter(records.values()))):
         return _nested(list(outputs_of(records, str(path))), path)
     numbers = list(records)
@@ -218,9 +253,10 @@ def _jsonl(lines: list[str], path: Path) -> TableFile:
     def column(name: str) -> list[Any]:
         values = [record.get(name, ABSENT) for record in records.values()]
         if ABSENT in values:
+            line = numbers[values.index(ABSENT)]
             raise DataError(
-                f"{path}, line {numbers[values.index(ABSENT)]}: the field '{visible(name)}' is missing but there in "
-                "other lines; write it in every line, null where there is nothing."
+                f"{path}, line {line}: the field '{visible(name)}' is missing but there in other lines; write it in "
+                "every line, null where there is nothing."
             )
         return values
 
@@ -228,31 +264,49 @@ def _jsonl(lines: list[str], path: Path) -> TableFile:
     return TableFile(path, names, len(records), column, lambda index: f"line {numbers[index]}")
 
 
+def _json_object(line: str, where: str) -> dict[str, Any]:
+    """The object that a line holds. Raises DataError for anything else, or a field that is there twice."""
+    try:
+        record = json.loads(line, object_pairs_hook=_fields)
+        if not isinstance(record, dict):
+            raise ValueError("no object with named fields")
+    # RecursionError: brackets in brackets, some thousands of them
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{where}: not a JSON object ({error}): {line[:80]!r}; write one per line, without an array or document "
+            "around them, or call a table with columns .tsv or .csv."
+        ) from error
+    return record
+
+
 def _nested(outputs: Sequence[Output], path: Path) -> TableFile:
     """A table with a row per output, of records that hold all outputs for a source."""
     columns = columns_of(outputs)
-    return TableFile(
-        path, list(columns), len(outputs), columns.__getitem__, lambda index: outputs[index].place, outputs
-    )
+
+    def place(index: int) -> str:
+        return outputs[index].place
+
+    return TableFile(path, list(columns), len(outputs), columns.__getitem__, place, outputs)
 
 
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object's fields. Raises ValueError for a name that occurs twice: JSON would take the last."""
     record = dict(pairs)
     if len(record) != len(pairs):
-        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        counts = Counter(name for name, _ in pairs)
+        name, _ = counts.most_common(1)[0]
         raise ValueError(f"the field '{visible(name)}' is there several times")
     return record
 
 
 def _parquet(path: Path) -> TableFile:
-    """Only the columns that are asked for are read: a few rows at a time, and at most MAX_BYTES."""
+    """Only the columns that are asked for are read: a few rows at a time, and at most LARGEST_TABLE bytes."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    def damaged(error: Exception, what: str, way_out: str = "save or copy it again") -> DataError:
+    def damaged(error: Exception, problem: str, way_out: str) -> DataError:
         reason = visible(first_line(error)[:200].rstrip("."))
-        return DataError(f"{path}: {what} ({reason}); {way_out}.")
+        return DataError(f"{path}: {problem} ({reason}); {way_out}.")
 
     try:
         check_readable(path)
@@ -261,20 +315,23 @@ def _parquet(path: Path) -> TableFile:
         file = parquet.ParquetFile(path)
         names = file.schema_arrow.names
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(error, "not a readable Parquet file") from error
+        raise damaged(error, "not a readable Parquet file", "save or copy it again") from error
 
     def column(name: str) -> list[Any]:
         values: list[Any] = []
         size = 0
         try:
             for batch in file.iter_batches(BATCH, columns=[name]):
+                # Counted while it is unpacked: a small file may hold more than the memory.
                 size += batch.nbytes
                 if size > LARGEST_TABLE:
                     raise DataError(f"{path}: unpacks to more than {LARGEST_TABLE:,} bytes; {SPLIT}")
-                values += batch.column(batch.schema.names.index(name)).to_pylist()
+                index = batch.schema.names.index(name)
+                values += batch.column(index).to_pylist()
             if len(values) != file.metadata.num_rows:
                 raise ValueError(f"{len(values)} values in {file.metadata.num_rows} rows")
-        except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:  # a time zone, a date
+        # LookupError and OverflowError: a time zone or a date that Python does not know
+        except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             way_out = "save it as text or numbers, or copy the file again"
             raise damaged(error, f"the column '{name}' cannot be read", way_out) from error
         return values
@@ -284,46 +341,75 @@ def _parquet(path: Path) -> TableFile:
 
 def recognised(
     names: Sequence[str],
-    given: Mapping[str, Sequence[str]],
+    chosen: Mapping[str, Sequence[str]],
     needed: Sequence[str],
     where: str,
     way_out: str,
     *,
+    command: str = "",
     proposes: bool = False,
 ) -> dict[str, tuple[str, ...]]:
-    """role -> its columns, of the roles that have one: the given ones, else the one of the role's own or a usual name.
+    """role -> its columns, of the roles that have one: the chosen ones, else the one of the role's own or a usual name.
 
-    names: the columns that are free; needed: roles without which nothing can be done; with a hypothesis that is also a
-    source or a reference. way_out: what to write, for a role and a column (two `{}`). proposes: whether columns of a
-    usual name are not taken, only named in the message. Raises ConfigError for an unknown role or column, DataError for
-    needed roles without a column, all in one sentence.
+    names: the columns that are free; chosen: role -> columns that the user named; needed: roles without which nothing
+    can be done; with a hypothesis that is also a source or a reference. way_out: what to write, for a role and a column
+    (two `{}`), behind `command`. proposes: whether columns of a usual name are not taken, only named in the message.
+    Raises ConfigError for an unknown role or column, DataError for needed roles without a column, all in one sentence.
     """
-    for role, columns in given.items():
-        if role not in COLUMN_ROLES:
-            raise ConfigError(f"{where}: columns: {unknown('role', role, COLUMN_ROLES)}")
-        if not columns or len(set(columns)) < len(columns) or (len(columns) > 1 and role not in MANY_COLUMNS):
-            several = "one or more, each once" if role in MANY_COLUMNS else "one column"
-            raise ConfigError(f"{where}: columns: {role} is [{', '.join(columns)}]; name {several}.")
-        for name in columns:
-            if name not in names:
-                raise ConfigError(f"{where}: columns: {role}: {unknown('column', name, names)}")
-    roles = {role: tuple(columns) for role, columns in given.items()}
-    usual = usual_columns([name for name in names if name.isprintable()], roles)
+    for role, columns in chosen.items():
+        _check_role(role, columns, names, f"{where}: columns: ")
+    roles = {role: tuple(columns) for role, columns in chosen.items()}
+    # A name that no terminal shows could not be typed where it is proposed.
+    printable = [name for name in names if name.isprintable()]
+    usual = usual_columns(printable, roles)
     if proposes:
-        roles = {role: (role,) for role in COLUMN_ROLES if role in names} | roles
+        own_names = {role: (role,) for role in COLUMN_ROLES if role in names}
+        roles = own_names | roles
     else:
-        roles |= {role: (name,) for role, name in usual.items()}
+        for role, name in usual.items():
+            roles[role] = (name,)
     missing = [role for role in needed if role not in roles]
-    if "hypothesis" in needed and not {"source", "reference"} & roles.keys():
+    if "hypothesis" in needed and "source" not in roles and "reference" not in roles:
         missing.append("source or reference")
     if missing:
-        advice = {role: name for role, name in usual.items() if role not in roles}
-        advice |= {role.split()[0]: "NAME" for role in missing if not set(role.split()) & advice.keys()}
+        advice = _columns_to_name(missing, usual, roles)
+        typed = [way_out.format(role, name) for role, name in advice.items()]
+        if command:
+            typed.insert(0, command)
+        lacking = ", ".join(missing)
         raise DataError(
-            f"{where} has no column for {', '.join(missing)} among {first_few(names) or 'none'}. Name them: "
-            + " ".join(way_out.format(role, name) for role, name in advice.items())
+            f"{where} has no column for {lacking} among {first_few(names) or 'none'}. Name them: {' '.join(typed)}"
         )
+    # In the order of COLUMN_ROLES, whatever the order of the chosen ones was.
     return {role: roles[role] for role in COLUMN_ROLES if role in roles}
+
+
+def _check_role(role: str, columns: Sequence[str], names: Sequence[str], where: str) -> None:
+    """Raise ConfigError for an unknown role, columns that are not among `names`, or another number than it may have."""
+    if role not in COLUMN_ROLES:
+        raise ConfigError(where + unknown("role", role, COLUMN_ROLES))
+    has_many = role in MANY_COLUMNS
+    are_repeated = len(set(columns)) < len(columns)
+    if not columns or are_repeated or (len(columns) > 1 and not has_many):
+        expected = "one or more, each once" if has_many else "one column"
+        raise ConfigError(f"{where}{role} is [{', '.join(columns)}]; name {expected}.")
+    for name in columns:
+        if name not in names:
+            raise ConfigError(f"{where}{role}: " + unknown("column", name, names))
+
+
+def _columns_to_name(
+    missing: Sequence[str], usual: Mapping[str, str], roles: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """role -> the column that a message proposes for it, NAME for missing ones without a usual column."""
+    proposed = {role: name for role, name in usual.items() if role not in roles}
+    unnamed = []
+    for role in missing:
+        # Of "source or reference" either will do.
+        choices = role.split()
+        if not set(choices) & proposed.keys():
+            unnamed.append(choices[0])
+    return proposed | dict.fromkeys(unnamed, "NAME")
 
 
 def named_roles(arguments: Sequence[str]) -> dict[str, str]:
@@ -332,7 +418,8 @@ def named_roles(arguments: Sequence[str]) -> dict[str, str]:
     for argument in arguments:
         role, _, column = argument.partition("=")
         if not column:
-            raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {', '.join(COLUMN_ROLES)}.")
+            roles = ", ".join(COLUMN_ROLES)
+            raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {roles}.")
         if role in columns:
             raise ConfigError(f"--columns: the {role} is given twice; name one column.")
         columns[role] = column
@@ -346,19 +433,25 @@ def usual_columns(names: Sequence[str], taken: Mapping[str, Sequence[str]]) -> d
     """
     used = set(chain.from_iterable(taken.values()))
     chosen: dict[str, str] = {}
-    for exact in (True, False):  # a column that is named as a role is of that role
+    # Twice, as a column that is named as a role is of that role, not of one that it is a usual name of.
+    for exact in (True, False):
         for role in COLUMN_ROLES:
+            if role in taken or role in chosen:
+                continue
             wanted = [_plainly(role)] if exact else USUAL[role]
-            usual = [name for name in names if name not in used and _plainly(name) in wanted]
-            if role not in taken and role not in chosen and usual:
-                chosen[role] = min(usual, key=lambda name: wanted.index(_plainly(name)))
-                used.add(chosen[role])
+            candidates = [name for name in names if name not in used and _plainly(name) in wanted]
+            if candidates:
+                name = min(candidates, key=lambda name: wanted.index(_plainly(name)))
+                chosen[role] = name
+                used.add(name)
     return chosen
 
 
 def _plainly(name: str) -> str:
     """A column's name in small letters and digits only, umlauts in two letters: Satz-ID, satz_id and SatzID are one."""
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).lower().translate(UMLAUTS))
+    # NFKC first: it also joins an umlaut that is written as a letter and two dots.
+    lower = unicodedata.normalize("NFKC", name).lower()
+    return re.sub(r"[\W_]+", "", lower.translate(UMLAUTS))
 
 
 USUAL: dict[str, list[str]] = {}
@@ -378,20 +471,32 @@ def in_shell(word: str) -> str:
     """A word as it is typed into a shell: signs that no terminal shows as their bytes, between $' and '."""
     if word.isprintable():
         return shlex.quote(word)
-    signs = {"\\": r"\\", "'": r"\'"}
-    escaped = [
-        signs.get(sign, sign) if sign.isprintable() else "".join(f"\\x{byte:02x}" for byte in sign.encode())
-        for sign in word
-    ]
+    escaped = [_shell_sign(sign) for sign in word]
     return f"$'{''.join(escaped)}'"
 
 
-def quoted(text: str, mark: str = '"') -> str:
+def _shell_sign(sign: str) -> str:
+    """A character between $' and ': bytes of what no terminal shows, and an escape where the shell needs one."""
+    if sign in "\\'":
+        return "\\" + sign
+    if sign.isprintable():
+        return sign
+    return "".join(f"\\x{byte:02x}" for byte in sign.encode())
+
+
+def quoted(text: str) -> str:
     """A text between quotation marks, as an override has it: Hydra removes backslashes only before such a mark."""
-    inner = re.sub(rf"(\\*)({mark}|\Z)", lambda end: end[1] * 2 + ("\\" + mark if end[2] else ""), text)
-    return f"{mark}{inner}{mark}"
+    escaped = re.sub(r'(\\*)"', r'\1\1\\"', text)
+    # The closing mark comes behind these.
+    escaped = re.sub(r"(\\*)\Z", r"\1\1", escaped)
+    return f'"{escaped}"'
 
 
 def first_few(names: Sequence[str]) -> str:
     """Column names as a message lists them: the first ones, and how many more there are."""
-    return named([name[:60] if name.strip() and name.isprintable() else repr(name[:60]) for name in names], MOST_LISTED)
+    listed = []
+    for name in names:
+        start = name[:60]
+        is_readable = name.strip() and name.isprintable()
+        listed.append(start if is_readable else repr(start))
+    return named(listed, MOST_LISTED)

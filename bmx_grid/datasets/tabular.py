@@ -23,7 +23,8 @@ from bmx_grid.words.perturbation import INVISIBLE
 
 SAMPLE = Path(__file__).with_name("sample.tsv")
 UNRATED = "leave it empty for an unrated segment"
-OPTIONAL = ("system", "document", "domain", "rater")  # roles whose texts may be empty
+# Roles whose texts may be empty.
+OPTIONAL = ("system", "document", "domain", "rater")
 RoleColumns = Mapping[str, str | tuple[str, ...] | None]
 
 
@@ -74,11 +75,14 @@ class Tabular(DatasetReader):
                 f"python -m bmx_grid dataset=[{self.name}] {key}.path=my.tsv"
             )
         table = open_table(Path(self.path).expanduser())
+        # Tuples, as what is cached must be hashable.
         columns = []
         for role, names in self.columns.items():
-            if names is not None:
-                several = (names,) if isinstance(names, str) else names
-                columns.append((role, tuple(name.strip(INVISIBLE) for name in several)))
+            if names is None:
+                continue
+            several = (names,) if isinstance(names, str) else names
+            stripped = tuple(name.strip(INVISIBLE) for name in several)
+            columns.append((role, stripped))
         return _checked_rows(table, tuple(columns), tuple(self.language_pairs), key, self.decimal)
 
 
@@ -105,60 +109,88 @@ PairReader = Callable[[str, str], SegmentSet]
 
 
 def table_rows(
-    table: TableFile, given: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str, decimal: Decimal = "."
+    table: TableFile, chosen: Mapping[str, tuple[str, ...]], pairs: Sequence[str], key: str, decimal: Decimal = "."
 ) -> tuple[dict[str, list[int]], PairReader]:
-    """language pair -> the numbers of its rows from 0, in order of appearance; and what makes the segments of one, of
-    the name of the data set and the pair.
+    """language pair -> the numbers of its rows from 0, in order of appearance; and a function that makes the segments
+    of one, of the name of the data set and the pair.
 
-    given: role -> columns. key: the key of these settings, for the advice in messages. decimal: the sign of scores.
+    chosen: role -> columns. pairs: those to be checked; without a column of language pairs the one of all rows.
+    key: the key of these settings, for the advice in messages. decimal: the sign of scores.
     Raises DataError naming the row of what cannot be used, ConfigError for columns and language pairs that are not
     there.
     """
     way_out = f"{key}.columns.{{}}={{}}"
-    roles = recognised(table.names, given, REQUIRED, str(table.path), way_out, proposes=True)
+    roles = recognised(table.names, chosen, REQUIRED, str(table.path), way_out, proposes=True)
+    # Each column once, though it may have two roles.
     columns = table.take(dict.fromkeys(chain.from_iterable(roles.values())))
-    texts = {
-        role: _texts(columns[names[0]], names[0], table, role in OPTIONAL)
-        for role, names in roles.items()
-        if role != "score"
-    }
-    further = [_texts(columns[name], name, table, optional=True) for name in roles.get("reference", ())[1:]]
-    unnamed = [] if "language_pair" in roles else [(*pairs, NO_PAIR)[0]] * len(table)
+    texts: dict[str, list[Any]] = {}
+    for role, names in roles.items():
+        if role != "score":
+            texts[role] = _texts(columns, names[0], table, optional=role in OPTIONAL)
+    further: list[list[Any]] = []
+    for name in roles.get("reference", ())[1:]:
+        further.append(_texts(columns, name, table, optional=True))
+    if "language_pair" in roles:
+        pair_of_row = texts.pop("language_pair")
+    else:
+        pair_of_row = [_only_pair(table, roles, pairs, key)] * len(table)
+    by_pair = _rows_by_pair(table, pair_of_row, pairs)
+    # Scores are read where they are used: those of other pairs may be anything.
+    used: list[int] = []
+    for pair in pairs or by_pair:
+        used += by_pair[pair]
+    written = {name: columns[name] for name in roles["score"]}
+    scores = _scores(table, written, sorted(used), decimal, key)
+
+    def segments(dataset: str, pair: str) -> SegmentSet:
+        rows = by_pair[pair]
+        scores_of_rows = {name: values[rows] for name, values in scores.items()}
+        segments_of_rows = _segments(rows, texts, further)
+        return SegmentSet(dataset, pair, segments_of_rows, Judgements(scores_of_rows), str(table.path))
+
+    return by_pair, segments
+
+
+def _only_pair(table: TableFile, roles: Mapping[str, Sequence[str]], pairs: Sequence[str], key: str) -> str:
+    """The language pair of a table that has no column of it, NO_PAIR where nothing names it.
+
+    Raises ConfigError for several pairs, and where none is named though a column looks as if it named them.
+    """
     usual = usual_columns(table.names, roles).get("language_pair")
-    if unnamed and (len(pairs) > 1 or (usual and not pairs)):
+    if len(pairs) > 1 or (usual and not pairs):
         raise ConfigError(
             f"{table.path} has no language_pair column: say which pair the file is of "
             f"({key}.language_pairs=[de-en]), or which column names it: "
             + override(f"{key}.columns.language_pair", usual or "NAME")
         )
-    by_pair = _rows_by_pair(table, unnamed or texts.pop("language_pair"), pairs)
-    used = sorted(chain.from_iterable(by_pair[pair] for pair in pairs or by_pair))
-    scores = _scores(table, {name: columns[name] for name in roles["score"]}, used, decimal, key)
+    return pairs[0] if pairs else NO_PAIR
 
-    def segments(dataset: str, pair: str) -> SegmentSet:
-        rows = by_pair[pair]
-        known: dict[str, Iterable[Any]] = {}
-        for role, values in texts.items():
-            known[role] = [values[row] for row in rows]
-        if "id" not in known:
-            known["id"] = [str(row + 1) for row in rows]
-        if further:
-            others = []
-            for row in rows:
-                others.append(tuple(values[row] for values in further if values[row] is not None))
-            known["further_references"] = others
-        by_field = [known.get(field.name, repeat(field.default)) for field in fields(Segment)]
-        of_rows = tuple(map(Segment, *by_field))
-        judgements = Judgements({name: values[rows] for name, values in scores.items()})
-        return SegmentSet(dataset, pair, of_rows, judgements, str(table.path))
 
-    return by_pair, segments
+def _segments(
+    rows: Sequence[int], texts: Mapping[str, Sequence[Any]], further: Sequence[Sequence[Any]]
+) -> tuple[Segment, ...]:
+    """The segments of these rows. texts: role -> values of all rows; further: those of each further reference."""
+    by_role: dict[str, Iterable[Any]] = {}
+    for role, values in texts.items():
+        by_role[role] = [values[row] for row in rows]
+    if "id" not in by_role:
+        by_role["id"] = [str(row + 1) for row in rows]
+    if further:
+        references = []
+        for row in rows:
+            of_row = [values[row] for values in further]
+            references.append(tuple(text for text in of_row if text is not None))
+        by_role["further_references"] = references
+    # In the order of the fields, so that `map` makes all segments without a loop in Python.
+    by_field = [by_role.get(field.name, repeat(field.default)) for field in fields(Segment)]
+    return tuple(map(Segment, *by_field))
 
 
 def _rows_by_pair(table: TableFile, pair_of_row: Sequence[Any], pairs: Sequence[str]) -> dict[str, list[int]]:
     """The rows of each language pair, in order of appearance. Raises ConfigError where one of `pairs` has none."""
     by_pair: dict[str, list[int]] = {}
     for row, pair in enumerate(pair_of_row):
+        # Checked where it is first seen: a name becomes part of file names.
         if pair not in by_pair:
             check_name("language pair", str(pair), table.where(row))
         by_pair.setdefault(str(pair), []).append(row)
@@ -172,14 +204,17 @@ def _scores(
     table: TableFile, columns: Mapping[str, Sequence[Any]], used: Sequence[int], decimal: Decimal, key: str
 ) -> dict[str, Floats]:
     """float64[rows] of each column of human scores; NaN for unrated segments, and for rows that are not used."""
-    scores = dict[str, Floats]()
+
+    def where(place: int) -> str:
+        return table.where(used[place])
+
+    scores: dict[str, Floats] = {}
     for name, values in columns.items():
-        of_used = [values[row] for row in used]
-        what = f"the score in column '{name}'"
-        scores[name] = np.full(len(table), np.nan)
-        scores[name][used] = parse_numbers(
-            of_used, lambda place: table.where(used[place]), what, UNRATED, decimal, f"{key}.decimal=,"
-        )
+        written = [values[row] for row in used]
+        noun = f"the score in column '{name}'"
+        numbers = np.full(len(table), np.nan)
+        numbers[used] = parse_numbers(written, where, noun, UNRATED, decimal, f"{key}.decimal=,")
+        scores[name] = numbers
     unrated = [name for name, numbers in scores.items() if np.isnan(numbers).all()]
     if unrated and len(scores) > 1:
         raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
@@ -198,19 +233,26 @@ def _checked_rows(
     return table_rows(table, dict(columns), pairs, key, decimal)
 
 
-def _texts(values: Sequence[Any], name: str, table: TableFile, optional: bool) -> list[Any]:
-    """The texts of a column, whole numbers (ids, say) as they are written; None for what is optional and empty."""
+def _texts(columns: Mapping[str, Sequence[Any]], name: str, table: TableFile, optional: bool) -> list[Any]:
+    """The texts of a column, whole numbers (ids, say) as they are written; None for what is optional and empty.
+
+    Raises DataError naming the row for anything else.
+    """
+    values = columns[name]
     texts = list(values)
     for row, value in enumerate(values):
         if optional and (value is None or value == ""):
             texts[row] = None
+        # bool is a kind of int, but no id.
         elif isinstance(value, int) and not isinstance(value, bool):
             texts[row] = str(value)
         elif not isinstance(value, str):
+            kind = type(value).__name__
             raise DataError(
-                f"{table.where(row)}: the column '{name}' holds {str(value)[:60]!r} ({type(value).__name__}), not "
-                "text; write a text between quotation marks (it may be empty)."
+                f"{table.where(row)}: the column '{name}' holds {str(value)[:60]!r} ({kind}), not text; write a text "
+                "between quotation marks (it may be empty)."
             )
+        # Only JSON can hold halves, as escapes. Most texts are ASCII, which is quickly told.
         elif not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             raise DataError(
                 f"{table.where(row)}: the column '{name}' holds half of a character (a lone surrogate) "

@@ -25,8 +25,10 @@ from bmx_grid.words.tags import WordTags
 ROOT = "wmt-qe-2022-data"
 GOLD = f"{ROOT}/test_data-gold_labels"
 TAGGED = f"{GOLD}/task1_word-level"
-STEMS = ("test.2022", "test2022")  # how names of files begin: the publisher's are not uniform
-UNDOTTED = ("km-en", "ps-en")  # whose score files are called test2022, not test.2022
+# How names of files begin: the publisher's are not uniform.
+STEMS = ("test.2022", "test2022")
+# Pairs whose score files are called test2022, not test.2022.
+UNDOTTED = ("km-en", "ps-en")
 ZERO_WIDTH_SPACE = "\u200b"
 
 
@@ -52,28 +54,44 @@ class Wmt22Qe(Published):
 
     def needs(self, language_pair: str) -> list[str]:
         """Source, hypotheses and scores, and tags and submissions as far as their checksums are known."""
-        task, ending = ("task1_mqm", "mqm_z_score") if language_pair in self.MQM else ("task1_da", "da_score")
+        task = "task1_da"
+        ending = "da_score"
+        if language_pair in self.MQM:
+            task = "task1_mqm"
+            ending = "mqm_z_score"
+        stem = "test2022" if language_pair in UNDOTTED else "test.2022"
         folder = f"{GOLD}/{task}/{language_pair}"
-        scores = f"{folder}/{STEMS[language_pair in UNDOTTED]}.{language_pair}.{ending}"
-        paths = [f"{folder}/test.2022.src", f"{folder}/test.2022.mt", scores]
-        tags = published_files(f"{TAGGED}/{language_pair}/")
+        paths = [
+            f"{folder}/test.2022.src",
+            f"{folder}/test.2022.mt",
+            f"{folder}/{stem}.{language_pair}.{ending}",
+        ]
+        tagged = f"{TAGGED}/{language_pair}"
+        tags = published_files(f"{tagged}/")
+        # No checksum of them is known: the pair counts as absent until files of these names are there.
         if self.tags == "needed" and not tags:
-            tags = [f"{TAGGED}/{language_pair}/{STEMS[0]}.{name}" for name in (f"{language_pair}.tags", "mt_tok", "mt")]
+            tags = [
+                f"{tagged}/test.2022.{language_pair}.tags",
+                f"{tagged}/test.2022.mt_tok",
+                f"{tagged}/test.2022.mt",
+            ]
         paths += tags
-        for task in self.submissions:
-            paths += published_files(f"{ROOT}/official_submissions/{task}/{language_pair}/")
+        for submitted_task in self.submissions:
+            paths += published_files(f"{ROOT}/official_submissions/{submitted_task}/{language_pair}/")
         return paths
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The sentences in file order."""
-        paths = self.require(data_dir, self.needs(language_pair)[:3])
-        sources, hypotheses, scores = map(read_lines, paths)
-        segments = numbered(hypotheses, sources)
+        # Tags and submissions, the rest of them, may be absent.
+        source_path, hypothesis_path, score_path = self.require(data_dir, self.needs(language_pair)[:3])
+        segments = numbered(read_lines(hypothesis_path), read_lines(source_path))
         tagged = data_dir / TAGGED / language_pair
-        tags: dict[Role, WordTags] = {"hypothesis": read_word_gold(tagged, language_pair)[0]} if tagged.is_dir() else {}
+        tags: dict[Role, WordTags] = {}
+        if tagged.is_dir():
+            tags["hypothesis"], _ = read_word_gold(tagged, language_pair)
         aspect = "mqm_z" if language_pair in self.MQM else "da"
-        judgements = Judgements({aspect: finite(scores)}, tags=tags)
-        return SegmentSet(self.name, language_pair, segments, judgements, str(paths[2]))
+        judgements = Judgements({aspect: finite(read_lines(score_path))}, tags=tags)
+        return SegmentSet(self.name, language_pair, segments, judgements, str(score_path))
 
 
 def read_word_gold(folder: Path, language_pair: str) -> tuple[WordTags, dict[int, tuple[int, ...]]]:
@@ -82,29 +100,31 @@ def read_word_gold(folder: Path, language_pair: str) -> tuple[WordTags, dict[int
     A zero-width space that has a tag but is no token of mt_tok is among the words; these are also returned: sentence ->
     their places. Raises DataMissingError for a file that is not there, ValueError where tags do not fit the tokens.
     """
-    of_tags, of_tokens, texts = (
-        read_lines(_test_file(folder, name)) for name in (f"{language_pair}.tags", "mt_tok", "mt")
-    )
-    tags = rows_of_tags(of_tags)
-    tokens = list(rows_of_words(of_tokens))
+    tags = rows_of_tags(_test_lines(folder, f"{language_pair}.tags"))
+    tokens = list(rows_of_words(_test_lines(folder, "mt_tok")))
+    texts = _test_lines(folder, "mt")
     surplus: dict[int, tuple[int, ...]] = {}
     for row, (labels, line, text) in enumerate(zip(tags, tokens, texts, strict=True)):
-        if len(labels) > len(line):
-            surplus[row] = _zero_width_places(text, line)
-            if len(line) + len(surplus[row]) != len(labels):
-                raise ValueError(f"line {row + 1} has {len(labels)} tags for {len(line)} tokens")
-            rest = iter(line)
-            tokens[row] = tuple(
-                ZERO_WIDTH_SPACE if place in surplus[row] else next(rest) for place in range(len(labels))
-            )
+        if len(labels) <= len(line):
+            continue
+        places = _zero_width_places(text, line)
+        if len(line) + len(places) != len(labels):
+            raise ValueError(f"line {row + 1} has {len(labels)} tags for {len(line)} tokens")
+        surplus[row] = places
+        words = list(line)
+        # In ascending order, so that each is at its place once those before it are there.
+        for place in places:
+            words.insert(place, ZERO_WIDTH_SPACE)
+        tokens[row] = tuple(words)
     return WordTags(tuple(tokens), Labels.from_rows(tags)), surplus
 
 
-def _test_file(folder: Path, name: str) -> Path:
-    """The file of a test set with this ending. Raises DataMissingError for none."""
+def _test_lines(folder: Path, name: str) -> list[str]:
+    """The lines of the file of a test set with this ending. Raises DataMissingError for none."""
     for stem in STEMS:
-        if (path := folder / f"{stem}.{name}").is_file():
-            return path
+        path = folder / f"{stem}.{name}"
+        if path.is_file():
+            return read_lines(path)
     raise DataMissingError(f"{folder / f'test.2022.{name}'}: not found; download the data set again.")
 
 
@@ -114,10 +134,13 @@ def _zero_width_places(text: str, tokens: tuple[str, ...]) -> tuple[int, ...]:
     Places are found by counting characters other than blanks from the start of the text. Raises ValueError where one is
     in a token.
     """
-    starts = [0, *accumulate(len(BLANK.sub("", token)) for token in tokens)][:-1]
+    lengths = [len(BLANK.sub("", token)) for token in tokens]
+    # How many characters stand before each token; the last sum is the end.
+    starts = [0, *accumulate(lengths)][:-1]
     places: list[int] = []
-    for place, sign in enumerate(text):
+    for index, sign in enumerate(text):
         if sign == ZERO_WIDTH_SPACE:
+            characters_before = len(BLANK.sub("", text[:index]))
             # Each of these spaces has a tag itself, which moves all later ones by one.
-            places.append(starts.index(len(BLANK.sub("", text[:place]))) + len(places))
+            places.append(starts.index(characters_before) + len(places))
     return tuple(places)

@@ -18,11 +18,14 @@ from typing import Any, Literal, NamedTuple
 from bmx_grid.core.ragged import Flags
 
 Role = Literal["source", "reference", "hypothesis"]
-ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")  # the order of the texts of an item
+# The order of the texts of an item.
+ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")
 # White space, and characters without width that stand between words. The joiners U+200C and U+200D are spelling.
 ZERO_WIDTH = "\u200b\u2060\ufeff"
 BLANK = re.compile(f"[\\s{ZERO_WIDTH}]")
-INVISIBLE = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + ZERO_WIDTH  # for str.strip
+# For `str.strip`. U+3000 is the last white space.
+_SPACES = [sign for sign in map(chr, range(0x3001)) if sign.isspace()]
+INVISIBLE = "".join(_SPACES) + ZERO_WIDTH
 
 
 def split_words(text: str) -> tuple[str, ...]:
@@ -56,7 +59,11 @@ class Item(NamedTuple):
 
     def texts(self) -> dict[Role, str]:
         """The texts that are not None, by role, in the order of ROLES."""
-        return {role: text for role, text in zip(ROLES, self[:3], strict=True) if text is not None}
+        texts: dict[Role, str] = {}
+        for role, text in zip(ROLES, self[:3], strict=True):
+            if text is not None:
+                texts[role] = text
+        return texts
 
     def with_text(self, role: Role, text: str) -> Item:
         """The same item with another text in one role."""
@@ -86,42 +93,52 @@ class Plan:
     gaps: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        count = len(self.words)
         if (self.keep is None) == (self.texts is None):
             raise ValueError("a plan has either masks (keep) or texts")
-        if self.keep is not None and self.keep.shape[1:] != (len(self.words),):
-            raise ValueError(f"masks of shape {self.keep.shape} do not fit {len(self.words)} words")
-        if self.gaps is not None and (self.keep is None or len(self.gaps) != len(self.words) + 1):
+        if self.keep is not None and self.keep.shape[1:] != (count,):
+            raise ValueError(f"masks of shape {self.keep.shape} do not fit {count} words")
+        if self.gaps is not None and (self.keep is None or len(self.gaps) != count + 1):
             raise ValueError("gaps stand before, between and after the words of masks")
 
     def __len__(self) -> int:
-        texts = self.keep if self.keep is not None else self.texts
-        return len(texts) if texts is not None else 0
+        if self.keep is not None:
+            return len(self.keep)
+        assert self.texts is not None
+        return len(self.texts)
 
     def render(self) -> list[str]:
         """The K perturbed texts, in order."""
         if self.texts is not None:
             return list(self.texts)
         assert self.keep is not None
-        if self.gaps is not None:
-            return [self._with_gaps(row, self.gaps) for row in self.keep.tolist()]
-        if self.replacement is None:
-            return [join_words(list(compress(self.words, row))) for row in self.keep.tolist()]
-        gone = self.replacement
         texts = []
+        # Lists, as single values of an array take long to read.
         for row in self.keep.tolist():
-            shown = [word if kept else gone for word, kept in zip(self.words, row, strict=True)]
-            texts.append(join_words(shown))
+            if self.gaps is not None:
+                texts.append(self._with_gaps(row, self.gaps))
+            elif self.replacement is not None:
+                shown = [word if kept else self.replacement for word, kept in zip(self.words, row, strict=True)]
+                texts.append(join_words(shown))
+            else:
+                texts.append(join_words(list(compress(self.words, row))))
         return texts
 
     def _with_gaps(self, kept: Sequence[bool], gaps: tuple[str, ...]) -> str:
         """One text; gaps[0] and the last gap are always there."""
+        pieces: list[str] = []
         if self.replacement is not None:
-            shown = [word if stays else self.replacement for word, stays in zip(self.words, kept, strict=True)]
-            return gaps[0] + "".join(word + gap for word, gap in zip(shown, gaps[1:], strict=True))
-        places = [place for place, stays in enumerate(kept) if stays]
+            for word, stays, gap_after in zip(self.words, kept, gaps[1:], strict=True):
+                pieces.append(word if stays else self.replacement)
+                pieces.append(gap_after)
+            return gaps[0] + "".join(pieces)
         # A word that goes takes the gap before it along; the first one that stays has the first gap before it.
-        inner = "".join((gaps[place] if rank > 0 else "") + self.words[place] for rank, place in enumerate(places))
-        return gaps[0] + inner + gaps[-1]
+        for word, stays, gap_before in zip(self.words, kept, gaps[:-1], strict=True):
+            if stays and pieces:
+                pieces.append(gap_before)
+            if stays:
+                pieces.append(word)
+        return gaps[0] + "".join(pieces) + gaps[-1]
 
 
 @dataclass(frozen=True, eq=False)

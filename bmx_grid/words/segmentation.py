@@ -45,7 +45,10 @@ class Segmentation:
         """
         if self.pieces is None:
             split = split_words(text)
-            return split, ("", *[" "] * (len(split) - 1), "") if split else ("",)
+            if not split:
+                return (), ("",)
+            inner = [" "] * (len(split) - 1)
+            return split, ("", *inner, "")
         words: list[str] = []
         gaps = [""]
         for piece in self.pieces(text):
@@ -78,17 +81,23 @@ def segmentation(name: Name = "whitespace", language: str = "", engine: Engine =
                 raise UnavailableError(f"{INSTALL}.") from error
     import regex
 
-    boundary = regex.compile(r"\b", regex.WORD | regex.V1)  # by Annex 29; scripts without spaces break everywhere
-    return Segmentation(f"characters (regex {importlib.metadata.version('regex')})", boundary.split)
+    # WORD: boundaries by Annex 29; scripts without spaces break everywhere. V1: splits where nothing stands between.
+    boundary = regex.compile(r"\b", regex.WORD | regex.V1)
+    version = importlib.metadata.version("regex")
+    return Segmentation(f"characters (regex {version})", boundary.split)
 
 
 def _icu(language: str) -> Segmentation:
     from icu4py.breakers import WordBreaker
 
     locale = language or "root"
-    # Iterated: `segments()` counts UTF-16 units, not characters.
     version = importlib.metadata.version("icu4py")
-    return Segmentation(f"icu4py {version} ({locale})", lambda text: WordBreaker(text, locale))
+
+    # Iterated: `segments()` counts UTF-16 units, not characters.
+    def pieces(text: str) -> Iterable[str]:
+        return WordBreaker(text, locale)
+
+    return Segmentation(f"icu4py {version} ({locale})", pieces)
 
 
 @dataclass(frozen=True)
@@ -111,9 +120,11 @@ class PairWords:
         """
         if name == "whitespace":
             return cls()
-        source, _, target = language_pair.partition("-")
-        engine: Engine = "icu" if segmentation(name).engine.startswith("icu") else "characters"
-        return cls(name, engine, source, target) if engine == "icu" else cls(name, engine)
+        if segmentation(name).engine.startswith("icu"):
+            source, _, target = language_pair.partition("-")
+            return cls(name, "icu", source, target)
+        # Without dictionaries the rules are those of all languages.
+        return cls(name, "characters")
 
     @property
     def plain(self) -> bool:
@@ -122,7 +133,8 @@ class PairWords:
 
     def of(self, role: Role) -> Segmentation:
         """The segmentation of the texts of a role. Raises UnavailableError where its engine is not installed."""
-        return _known(self.name, self.source if role == "source" else self.target, self.engine)
+        language = self.source if role == "source" else self.target
+        return _known(self.name, language, self.engine)
 
     def words(self, role: Role, text: str) -> tuple[str, ...]:
         """The words of a text."""
@@ -132,8 +144,10 @@ class PairWords:
         """What the words of both languages depend on; None for the paper's, so that what was cached stays valid."""
         if self.plain:
             return None
-        engines = {"source": self.of("source").engine, "target": self.of("hypothesis").engine}
-        return {side: {"words": self.name, "engine": engine} for side, engine in engines.items()}
+        return {
+            "source": {"words": self.name, "engine": self.of("source").engine},
+            "target": {"words": self.name, "engine": self.of("hypothesis").engine},
+        }
 
 
 _known = functools.lru_cache(maxsize=64)(segmentation)

@@ -32,17 +32,29 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     punctuation at its ends counts. An empty text has zeros.
     """
     statistics = np.zeros((len(rows), len(TEXT_STATISTICS)))
-    for place, (words, elsewhere) in enumerate(zip(rows, _other_counts(rows, clusters), strict=True)):
+    for row, (words, elsewhere) in enumerate(zip(rows, _other_counts(rows, clusters), strict=True)):
         if not words:
             continue
-        # frequencies spread over powers of ten; a word that occurs nowhere else has 0
+        # Frequencies spread over powers of ten; a word that occurs nowhere else has 0.
         frequency = np.log1p(elsewhere)
         text = " ".join(words)
+        # A text of one empty word has no character.
         length = max(len(text), 1)
-        of_words = [frequency.mean(), frequency.min(), frequency.std(), np.mean(elsewhere == 0)]
-        of_characters = [len(PUNCTUATION.findall(text)), sum(map(str.isdigit, text)), sum(map(str.isupper, text))]
-        shares = [count / length for count in of_characters]
-        statistics[place] = [*of_words, np.log(length), len(set(words)) / len(words), *shares]
+        punctuation = len(PUNCTUATION.findall(text))
+        digits = sum(map(str.isdigit, text))
+        capitals = sum(map(str.isupper, text))
+        # In the order of TEXT_STATISTICS.
+        statistics[row] = [
+            frequency.mean(),
+            frequency.min(),
+            frequency.std(),
+            np.mean(elsewhere == 0),
+            np.log(length),
+            len(set(words)) / len(words),
+            punctuation / length,
+            digits / length,
+            capitals / length,
+        ]
     return statistics
 
 
@@ -50,19 +62,21 @@ def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints) -> list[Ints]:
     """For each text int64[words] how often each of its words occurs in texts of other clusters."""
     if not rows:
         return []
-    numbers: dict[str, int] = {}
-    seen: dict[str, int] = {}  # as it is written: most words occur often
-    words: list[int] = []
+    # Of words as they are compared, and of words as they are written: most occur often, and are folded once.
+    number_of_bare: dict[str, int] = {}
+    number_of: dict[str, int] = {}
+    numbers: list[int] = []
     for row in rows:
         for word in row:
-            if word not in seen:
+            if word not in number_of:
                 bare = EDGES.sub("", word.casefold()) or word
-                seen[word] = numbers.setdefault(bare, len(numbers))
-            words.append(seen[word])
-    number = np.array(words, dtype=np.int64)
+                number_of[word] = number_of_bare.setdefault(bare, len(number_of_bare))
+            numbers.append(number_of[word])
+    number = np.array(numbers, dtype=np.int64)
     lengths = [len(row) for row in rows]
-    # cluster and word as one number, so that one sort counts the words of all clusters
-    in_cluster = np.repeat(clusters, lengths) * len(numbers) + number
-    _, place, of_cluster = np.unique(in_cluster, return_inverse=True, return_counts=True)
-    elsewhere = np.bincount(number)[number] - of_cluster[place]
+    # Cluster and word as one number, so that one sort counts the words of all clusters.
+    in_cluster = np.repeat(clusters, lengths) * len(number_of_bare) + number
+    _, place, count_in_cluster = np.unique(in_cluster, return_inverse=True, return_counts=True)
+    elsewhere = np.bincount(number)[number] - count_in_cluster[place]
+    # Cut at the end of each text but the last.
     return np.split(elsewhere, np.cumsum(lengths)[:-1])

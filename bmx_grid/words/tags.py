@@ -28,7 +28,6 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged
 from bmx_grid.words.perturbation import BLANK
 
-TextSide = Literal["source", "reference", "hypothesis"]
 How = Literal["mean", "sum", "min", "max"]
 Rows = tuple[tuple[str, ...], ...]
 EOS = "<EOS>"  # the last token of every sentence in WMT22's word-level data
@@ -67,19 +66,22 @@ class WordTags:
         chosen = list(rows)
         words = tuple(self.words[row] for row in chosen)
         labels = Labels.from_rows(self.labels[row] for row in chosen)
-        category = None if self.category is None else tuple(self.category[row] for row in chosen)
-        severity = None if self.severity is None else tuple(self.severity[row] for row in chosen)
+        category = None
+        severity = None
+        if self.category is not None:
+            category = tuple(self.category[row] for row in chosen)
+        if self.severity is not None:
+            severity = tuple(self.severity[row] for row in chosen)
         return WordTags(words, labels, category, severity)
 
     def fingerprint(self) -> dict[str, object]:
         """SHA-256 of words, tags, categories and severities."""
-        digests: dict[str, object] = {
-            "words": _digest(self.words),
-            "tags": hashlib.sha256(self.labels.bad.tobytes()).hexdigest(),
-        }
-        for name, rows in (("category", self.category), ("severity", self.severity)):
-            if rows is not None:
-                digests[name] = _digest(rows)
+        tags = hashlib.sha256(self.labels.bad.tobytes()).hexdigest()
+        digests: dict[str, object] = {"words": _digest(self.words), "tags": tags}
+        if self.category is not None:
+            digests["category"] = _digest(self.category)
+        if self.severity is not None:
+            digests["severity"] = _digest(self.severity)
         return digests
 
 
@@ -138,15 +140,23 @@ def tags_of_spans(
     categories = []
     severities = []
     scores = []
-    for parts in zip(texts, spans, words, strict=True):
-        heaviest = _heaviest(*parts)
+    for text, spans_of_text, words_of_text in zip(texts, spans, words, strict=True):
+        heaviest = _heaviest(text, spans_of_text, words_of_text)
         bad.append([span is not UNTOUCHED for span in heaviest])
         categories.append(tuple(span.category for span in heaviest))
         severities.append(tuple(span.severity for span in heaviest))
-        # 0.0 minus, so that an error without weight scores 0.0 and not -0.0
-        scores.append([0.0 - WEIGHTS[span.severity] if span is not UNTOUCHED else 0.0 for span in heaviest])
-    tags = WordTags(tuple(map(tuple, words)), Labels.from_rows(bad), tuple(categories), tuple(severities))
+        scores.append([_score(span) for span in heaviest])
+    rows = tuple(map(tuple, words))
+    tags = WordTags(rows, Labels.from_rows(bad), tuple(categories), tuple(severities))
     return tags, Ragged.from_rows(scores)
+
+
+def _score(span: ErrorSpan) -> float:
+    """Minus the weight of the span that a word is in, 0 for UNTOUCHED."""
+    if span is UNTOUCHED:
+        return 0.0
+    # 0.0 minus, so that an error without weight scores 0.0 and not -0.0.
+    return 0.0 - WEIGHTS[span.severity]
 
 
 def shares_of_spans(
@@ -158,34 +168,45 @@ def shares_of_spans(
     that touch no word: omissions, and blanks. words: the n words of the text, in order.
     Raises KeyError for a severity without a weight, ValueError for a word that is not in its text.
     """
-    shares = np.zeros(len(words) + 1)
+    count = len(words)
+    shares = np.zeros(count + 1)
     if not spans:
         return shares
-    starts = np.zeros(len(words), dtype=np.int64)
-    ends = np.zeros(len(words), dtype=np.int64)
+    starts = np.zeros(count, dtype=np.int64)
+    ends = np.zeros(count, dtype=np.int64)
     end = 0
-    for place, word in enumerate(words):
-        starts[place] = text.index(word, end)
-        end = int(starts[place]) + len(word)
-        ends[place] = end
+    for index, word in enumerate(words):
+        start = text.index(word, end)
+        end = start + len(word)
+        starts[index] = start
+        ends[index] = end
     for span in spans:
-        touched = np.flatnonzero(np.maximum(starts, span.start) < np.minimum(ends, span.end))
-        places = touched if len(touched) else np.array([len(words)])
-        shares[places] -= weights[span.severity] / len(places)
+        # The part of each word that is in the span has a length above 0 where it touches.
+        first = np.maximum(starts, span.start)
+        last = np.minimum(ends, span.end)
+        touched = np.flatnonzero(first < last)
+        if len(touched) == 0:
+            touched = np.array([count])
+        shares[touched] -= weights[span.severity] / len(touched)
     return shares
 
 
 def _heaviest(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> list[ErrorSpan]:
     """The heaviest span that touches each word, or UNTOUCHED. Raises ValueError for a word that is not in its text."""
+    # Most texts have no span, and need no search for their words.
+    if not spans:
+        return [UNTOUCHED] * len(words)
     heaviest: list[ErrorSpan] = []
     end = 0
-    # from the end of the word before: a word that comes twice is found at its own place
-    for word in words if spans else ():
+    for word in words:
+        # From the end of the word before: a word that comes twice is found at its own place.
         start = text.index(word, end)
         end = start + len(word)
         touching = [span for span in spans if max(start, span.start) < min(end, span.end)]
-        heaviest.append(max(touching, key=lambda span: WEIGHTS[span.severity], default=UNTOUCHED))
-    return heaviest or [UNTOUCHED] * len(words)
+        # Of equally heavy ones the first.
+        span = max(touching, key=lambda span: WEIGHTS[span.severity], default=UNTOUCHED)
+        heaviest.append(span)
+    return heaviest
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,32 +251,43 @@ def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
     equal compatibility form (NFKC) match.
     Characters that one side lacks are found as by `difflib`, the longest common run first.
     """
-    # a text may hold "&amp;" itself: as they are first, then the entities of one side, of the other, of both
-    for of_tokens, of_words in ((False, False), (True, False), (False, True), (True, True)):
-        left = [_folded(token, of_tokens) for token in tokens]
-        right = [_folded(word, of_words) for word in words]
+    # A text may hold "&amp;" itself: as they are first, then the entities of one side, of the other, of both. Where
+    # none of these agrees, the characters are compared as in the last one.
+    for unescape_tokens, unescape_words in ((False, False), (True, False), (False, True), (True, True)):
+        left = [_folded(token, unescape_tokens) for token in tokens]
+        right = [_folded(word, unescape_words) for word in words]
         if "".join(left) == "".join(right):
             break
     shared, replaced = _matched(left, right)
-    # they come in order: both texts are read from left to right
+    matched = sum(shared.values())
+    characters = sum(map(len, left)) + sum(map(len, right))
+    # Pairs come in order: both texts are read from left to right.
     return Alignment(
         token=np.array([token for token, _ in shared], dtype=np.int64),
         word=np.array([word for _, word in shared], dtype=np.int64),
         shared=np.array(list(shared.values()), dtype=np.int64),
         tokens=len(tokens),
         words=len(words),
-        differing=sum(map(len, left)) + sum(map(len, right)) - 2 * sum(shared.values()),
+        differing=characters - 2 * matched,
         replaced=replaced,
     )
 
 
+# Kept, as words come again and again.
 @functools.lru_cache(maxsize=2**16)
 def _folded(word: str, unescape: bool) -> str:
-    """The characters of a word that are compared, in their compatibility form; kept, as words come again and again."""
+    """The characters of a word that are compared, in their compatibility form."""
     text = BLANK.sub("", word)
-    if unescape:
-        text = "-" if text == HYPHEN else ENTITY.sub(lambda entity: html.unescape(entity.group()), text)
+    if unescape and text == HYPHEN:
+        text = "-"
+    elif unescape:
+        text = ENTITY.sub(_character, text)
     return unicodedata.normalize("NFKC", text)
+
+
+def _character(entity: re.Match[str]) -> str:
+    """The character that an entity stands for."""
+    return html.unescape(entity.group())
 
 
 def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
@@ -271,12 +303,19 @@ def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int,
     # autojunk would take the frequent characters of a text of 200 or more for noise, and match none of them
     matcher = difflib.SequenceMatcher(None, first_text, second_text, autojunk=False)
     for kind, first, last, start, end in matcher.get_opcodes():
-        signs = first_text[first:last] + second_text[start:end]
-        same_signs = kind == "replace" and last - first == end - start and not any(map(str.isalnum, signs))
-        if kind == "equal" or same_signs:
+        is_replaced = False
+        if kind == "replace":
+            is_replaced = _are_as_many_signs(first_text[first:last], second_text[start:end])
+        if is_replaced:
+            replaced += last - first
+        if is_replaced or kind == "equal":
             shared.update(zip(token_of[first:last], word_of[start:end], strict=True))
-            replaced += last - first if kind == "replace" else 0
     return shared, replaced
+
+
+def _are_as_many_signs(left: str, right: str) -> bool:
+    """Whether two texts have as many characters, none of them a letter or a digit."""
+    return len(left) == len(right) and not any(map(str.isalnum, left + right))
 
 
 def _places_of_characters(words: Sequence[str]) -> list[int]:
@@ -308,20 +347,31 @@ def carry_scores(alignment: Alignment, scores: Floats, how: How = "mean") -> Flo
         raise ValueError(f"{len(scores)} values for {alignment.tokens} tokens")
     if how not in get_args(How):
         raise ConfigError("scores of several tokens: " + unknown("way", how, get_args(How)))
-    # one value per linked pair: a token of several words stands there several times
+    # One value per linked pair: a token of several words stands there several times.
     values = np.asarray(scores, dtype=np.float64)[alignment.token]
     word = alignment.word
-    known = np.bincount(word, minlength=alignment.words) > 0
-    if how in ("min", "max"):
-        carried = np.full(alignment.words, np.inf if how == "min" else -np.inf)
-        (np.minimum if how == "min" else np.maximum).at(carried, word, values)
+    count = alignment.words
+    known = np.bincount(word, minlength=count) > 0
+    if how == "min":
+        carried = np.full(count, np.inf)
+        np.minimum.at(carried, word, values)
+    elif how == "max":
+        carried = np.full(count, -np.inf)
+        np.maximum.at(carried, word, values)
+    elif how == "sum":
+        carried = _sums(word, values, count)
     else:
-        weights = alignment.shared.astype(np.float64) if how == "mean" else np.ones(len(values))
-        carried = np.bincount(word, weights * values, minlength=alignment.words).astype(np.float64)
-        if how == "mean":
-            carried[known] /= np.bincount(word, weights, minlength=alignment.words)[known]
+        weights = alignment.shared.astype(np.float64)
+        carried = _sums(word, weights * values, count)
+        carried[known] /= _sums(word, weights, count)[known]
     carried[~known] = np.nan
     return carried
+
+
+def _sums(word: Ints, values: Floats, count: int) -> Floats:
+    """float64[count] the sum of the values of each word."""
+    # Of no pairs at all bincount counts in integers.
+    return np.bincount(word, values, minlength=count).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,10 +392,11 @@ class Carried:
 
     def only_known(self, attributions: Ragged) -> tuple[Labels, Ragged]:
         """Labels, and attributions of the scored words, without the words whose label is not known."""
-        # how many known words come before each word: the new offsets are those at the old ones
+        # How many known words come before each word: the new offsets are those at the old ones.
         before = np.concatenate([[0], np.cumsum(self.known)]).astype(np.int64)
         offsets = before[self.labels.offsets]
-        return Labels(self.labels.bad[self.known], offsets), Ragged(attributions.values[self.known], offsets)
+        labels = Labels(self.labels.bad[self.known], offsets)
+        return labels, Ragged(attributions.values[self.known], offsets)
 
 
 def carry_tags(tags: WordTags, words: Sequence[Sequence[str]]) -> Carried:
@@ -353,17 +404,28 @@ def carry_tags(tags: WordTags, words: Sequence[Sequence[str]]) -> Carried:
 
     Raises ValueError for another number of texts.
     """
-    alignments = tuple(align(tokens, scored) for tokens, scored in zip(tags.words, words, strict=True))
-    rows = [carry_labels(alignment, tags.labels[row]) for row, alignment in enumerate(alignments)]
+    labels: list[Flags] = []
+    known: list[Flags] = []
     lost: list[tuple[int, int]] = []
     untagged: list[tuple[int, int]] = []
-    for row, alignment in enumerate(alignments):
-        lost += [(row, token) for token in alignment.tokens_without]
-        untagged += [(row, word) for word in alignment.words_without if words[row][word].strip()]
+    differing: list[int] = []
+    for row, (tokens, scored) in enumerate(zip(tags.words, words, strict=True)):
+        alignment = align(tokens, scored)
+        bad, is_known = carry_labels(alignment, tags.labels[row])
+        labels.append(bad)
+        known.append(is_known)
+        for token in alignment.tokens_without:
+            lost.append((row, token))
+        for word in alignment.words_without:
+            # The empty word between two spaces has no tag.
+            if scored[word].strip():
+                untagged.append((row, word))
+        if not alignment.exact:
+            differing.append(row)
     return Carried(
-        labels=Labels.from_rows(bad for bad, _ in rows),
-        known=Labels.from_rows(known for _, known in rows).bad,
+        labels=Labels.from_rows(labels),
+        known=Labels.from_rows(known).bad,
         lost=tuple(lost),
         untagged=tuple(untagged),
-        differing=tuple(row for row, alignment in enumerate(alignments) if not alignment.exact),
+        differing=tuple(differing),
     )

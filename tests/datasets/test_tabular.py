@@ -124,6 +124,7 @@ MISTAKES = {
     "id-twice": ("my.tsv", f"id\t{TSV}" + "x\ta\tb\t1\n" * 2, ["segments 1 and 2 are both 'x'; every segment needs"]),
     "pair-that-names-no-file": ("my.tsv", HEAD + "a/..\ta\tb\t1\n", ["line 2", "'a/..' cannot be part"]),
     "not-utf8": ("my.tsv", TSV.encode() + b"M\xfcller\tb\t1\n", ["line 2", "0xfc"]),
+    "not-utf8-behind-a-mark": ("my.tsv", b"\xef\xbb\xbf" + TSV.encode() + b"M\xfcller\tb\t1\n", ["line 2", "0xfc"]),
     "csv-open-quote": ("my.csv", CSV + '"a,b,1\n', ["line 2"]),
     "jsonl-broken": ("my.jsonl", '{"source": "a"\n', ["line 1", "not a JSON object"]),
     "jsonl-field-missing": ("my.jsonl", record() + '{"source": "a", "score": 1}', ["line 2", "'hypothesis' is"]),
