@@ -17,19 +17,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.core.ragged import Ints
 from bmx_grid.core.storage import check_readable
 from bmx_grid.core.wording import counted, first_line, named, shortened, visible
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
 from bmx_grid.datasets.nested import Output, columns_of, is_nested, outputs_of
 from bmx_grid.words.perturbation import INVISIBLE
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet")
 # Of a CSV file.
@@ -187,11 +185,11 @@ def _tsv(lines: list[str], path: Path) -> TableFile:
     for number, line in enumerate(lines, start=1):
         if line.count("\t") + 1 != len(names):
             _check_fields(line.split("\t"), len(names), f"{path}, line {number}")
-    fields: Any = pc.split_pattern(_in_arrow(lines), "\t")
+    fields = pc.split_pattern(_in_arrow(lines), "\t").flatten()
 
     def column(name: str) -> list[Any]:
-        values: Any = pc.list_element(fields[1:], names.index(name))
-        encoded = values.dictionary_encode()
+        first = len(names) + names.index(name)
+        encoded = _taken(fields, np.arange(first, len(fields), len(names))).dictionary_encode()
         # Rows that say the same share one text.
         different = encoded.dictionary.to_pylist()
         return [different[number] for number in encoded.indices.to_pylist()]
@@ -199,8 +197,12 @@ def _tsv(lines: list[str], path: Path) -> TableFile:
     return TableFile(path, names, len(lines) - 1, column, lambda index: f"line {index + 2}")
 
 
-def _in_arrow(lines: list[str]) -> pa.LargeStringArray:
-    """The lines as Arrow's texts; `pa.array` would import pandas, a sixth of the time of a sweep that is cached."""
+# What Arrow makes of Python's values, and of arrays, imports pandas: a sixth of the time of a sweep that is cached.
+# From buffers it makes the same without.
+
+
+def _in_arrow(lines: list[str]) -> Any:
+    """The lines as Arrow's texts."""
     import pyarrow as pa
 
     encoded = [line.encode() for line in lines]
@@ -208,6 +210,13 @@ def _in_arrow(lines: list[str]) -> pa.LargeStringArray:
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum([len(line) for line in encoded], out=offsets[1:])
     return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+
+
+def _taken(texts: Any, places: Ints) -> Any:
+    """The texts at these places, in Arrow."""
+    import pyarrow as pa
+
+    return texts.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
 
 
 def _check_fields(values: Sequence[str], expected: int, where: str) -> None:

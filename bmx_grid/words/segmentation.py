@@ -9,7 +9,6 @@ the segmentation's identity, because other words are other attributions.
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -79,19 +78,23 @@ def segmentation(name: Name = "whitespace", language: str = "", engine: Engine =
         except ImportError as error:
             if engine == "icu":
                 raise UnavailableError(f"{INSTALL}.") from error
+    from importlib import metadata
+
     import regex
 
     # WORD: boundaries by Annex 29; scripts without spaces break everywhere. V1: splits where nothing stands between.
     boundary = regex.compile(r"\b", regex.WORD | regex.V1)
-    version = importlib.metadata.version("regex")
+    version = metadata.version("regex")
     return Segmentation(f"characters (regex {version})", boundary.split)
 
 
 def _icu(language: str) -> Segmentation:
+    from importlib import metadata
+
     from icu4py.breakers import WordBreaker
 
     locale = language or "root"
-    version = importlib.metadata.version("icu4py")
+    version = metadata.version("icu4py")
 
     # Iterated: `segments()` counts UTF-16 units, not characters.
     def pieces(text: str) -> Iterable[str]:
