@@ -68,7 +68,7 @@ class _Listening(ThreadingHTTPServer):
     daemon_threads = True
 
 
-def _handler(of: ChatServer) -> type[BaseHTTPRequestHandler]:
+def _handler(chat: ChatServer) -> type[BaseHTTPRequestHandler]:
     lock, at_once = threading.Lock(), [0]
 
     class Handler(BaseHTTPRequestHandler):
@@ -79,21 +79,21 @@ def _handler(of: ChatServer) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
-            of.keys.add(self.headers.get("Authorization"))
-            self._send(*((200, {}, of.models.encode()) if isinstance(of.models, str) else of.models))
+            chat.keys.add(self.headers.get("Authorization"))
+            self._send(*((200, {}, chat.models.encode()) if isinstance(chat.models, str) else chat.models))
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
             body = json.loads(raw)
             with lock:
-                before = sum(one == body for one in of.seen) if len(of.seen) < 1000 else 0
-                of.seen.append(body)
-                of.keys.add(self.headers.get("Authorization"))
+                before = sum(earlier == body for earlier in chat.seen) if len(chat.seen) < 1000 else 0
+                chat.seen.append(body)
+                chat.keys.add(self.headers.get("Authorization"))
                 at_once[0] += 1
-                of.most_at_once = max(of.most_at_once, at_once[0])
+                chat.most_at_once = max(chat.most_at_once, at_once[0])
             try:
-                time.sleep(of.delay)
-                reply = of.answer(body, before)
+                time.sleep(chat.delay)
+                reply = chat.answer(body, before)
                 self._send(*((200, {}, completion(reply)) if isinstance(reply, str) else reply))
             finally:
                 with lock:
@@ -119,7 +119,7 @@ def _handler(of: ChatServer) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             for piece in body:
-                of.n_bytes += len(piece)
+                chat.n_bytes += len(piece)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.wfile.write(b"0\r\n\r\n")
 

@@ -57,16 +57,16 @@ def planned(out: str) -> int:
 
 def tables(folder: Path) -> dict[str, object]:
     """Every table of the sweep by its name, without what was measured in this run."""
-    found = {}
+    by_path = {}
     for path in sorted((folder / "out").rglob("*.parquet")):
         table = pq.read_table(path)
         if path.name == "settings.parquet":
             table = table.drop_columns([name for name in MEASURED if name in table.column_names])
-        found[path.relative_to(folder / "out").as_posix()] = [
+        by_path[path.relative_to(folder / "out").as_posix()] = [
             (name, str(table.schema.field(name).type), [repr(value) for value in table.column(name).to_pylist()])
             for name in table.column_names
         ]
-    return found
+    return by_path
 
 
 def chunks(folder: Path) -> int:

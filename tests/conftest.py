@@ -92,8 +92,8 @@ def tiny_model(tmp_path_factory) -> Callable[[str], str]:
 @pytest.fixture(scope="session")
 def template(tmp_path_factory) -> Path:
     """A fresh database of MLflow, made once for all processes of the tests: MLflow takes seconds for it."""
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "template"
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "template"
     from filelock import FileLock
 
     with FileLock(folder.with_suffix(".lock")):

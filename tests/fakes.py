@@ -135,9 +135,11 @@ def composed(*overrides: str) -> dict[str, Any]:
 
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     names = groups()
-    options = [one for one in parsed if one.key_or_group in names and not isinstance(one.value(), dict)]
-    config = copy.deepcopy(_of_options(tuple(str(one.input_line) for one in options)))
-    ConfigLoaderImpl._apply_overrides_to_config([one for one in parsed if one not in options], config)
+    options = [
+        override for override in parsed if override.key_or_group in names and not isinstance(override.value(), dict)
+    ]
+    config = copy.deepcopy(_of_options(tuple(str(override.input_line) for override in options)))
+    ConfigLoaderImpl._apply_overrides_to_config([override for override in parsed if override not in options], config)
     plain = OmegaConf.to_container(config, resolve=True)
     assert isinstance(plain, dict)
     return {str(key): value for key, value in plain.items()}

@@ -30,11 +30,13 @@ def score(metric: Metric, pairs: Sequence[Pair]) -> np.ndarray:
     return metric.score(items_for(metric, pairs))
 
 
-def rated(of: Sequence[Item], language_pair: str = "de-en") -> SegmentSet:
+def rated(items: Sequence[Item], language_pair: str = "de-en") -> SegmentSet:
     """The items as the segments 0, 1, ... of a set, which people scored 0, 1, ..."""
     segments = tuple(
-        Segment(str(row), one.hypothesis or "", one.source, one.reference, further_references=one.further_references)
-        for row, one in enumerate(of)
+        Segment(
+            str(row), item.hypothesis or "", item.source, item.reference, further_references=item.further_references
+        )
+        for row, item in enumerate(items)
     )
     return SegmentSet("toy", language_pair, segments, Judgements({"da": np.arange(float(len(segments)))}))
 

@@ -29,12 +29,16 @@ class Plain:
 
     def best(self, text: str, other: str) -> list[tuple[int, float]]:
         """Token and best similarity (equation 1) of each token of `text` that is not special."""
-        ours, theirs = (vectors(self.folder, self.layer, one) for one in (text, other))
-        own = ours[1:-1]
+        ours = vectors(self.folder, self.layer, text)[1:-1]
+        theirs = vectors(self.folder, self.layer, other)
         candidates = theirs if self.matchable else theirs[1:-1]
-        if len(theirs) == SPECIALS or not own:
-            return [(token, self.rescaled(0.0)) for token, _ in own]
-        return [(token, self.rescaled(max(cosine(one, two) for _, two in candidates))) for token, one in own]
+        if len(theirs) == SPECIALS or not ours:
+            return [(token, self.rescaled(0.0)) for token, _ in ours]
+        best = []
+        for token, vector in ours:
+            similarity = max(cosine(vector, candidate) for _, candidate in candidates)
+            best.append((token, self.rescaled(similarity)))
+        return best
 
     def rescaled(self, similarity: float) -> float:
         return (similarity - self.baseline) / (1 - self.baseline)
@@ -46,12 +50,12 @@ class Plain:
 
     def weights(self, tokens: Sequence[int], difficulties: Sequence[float]) -> dict[int, float]:
         """The one weight of a token, for the hypothesis."""
-        found: dict[int, float] = {}
+        averaged: dict[int, float] = {}
         seen: dict[int, list[float]] = {}
         for token, weight in zip(tokens, difficulties, strict=True):
-            found[token] = (found[token] + weight) / 2 if token in found else weight
+            averaged[token] = (averaged[token] + weight) / 2 if token in averaged else weight
             seen.setdefault(token, []).append(weight)
-        return found if self.running else {token: sum(own) / len(own) for token, own in seen.items()}
+        return averaged if self.running else {token: sum(of_token) / len(of_token) for token, of_token in seen.items()}
 
     def precision_and_recall(self, reference: str, outputs: Sequence[str], hypothesis: str) -> tuple[float, float]:
         """Equations 4 and 3."""
@@ -68,7 +72,7 @@ class Plain:
         """Precision and recall of each segment of the scored systems."""
         return {
             system: [
-                self.precision_and_recall(reference, [outputs[one] for one in fitted_on], outputs[system])
+                self.precision_and_recall(reference, [outputs[name] for name in fitted_on], outputs[system])
                 for reference, outputs in self.segments
             ]
             for system in scored
@@ -85,8 +89,8 @@ def corpus(pairs: Sequence[tuple[float, float]]) -> float:
     return f_score(*(sum(column) / len(pairs) for column in zip(*pairs, strict=True)))
 
 
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(x * y for x, y in zip(one, other, strict=True))
+def cosine(first: Sequence[float], second: Sequence[float]) -> float:
+    return sum(x * y for x, y in zip(first, second, strict=True))
 
 
 @functools.cache

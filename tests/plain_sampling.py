@@ -15,7 +15,7 @@ def measures_of(gold, predicted):
 
 def plain_corpora(gold, labellings, errors, samples, rng):
     """For each sample the labelled corpora with at least these numbers of errors, drawn as `sampled_sums` draws."""
-    rows = [one.rows() for one in labellings]
+    rows = [labels.rows() for labels in labellings]
     true = gold.rows()
     pool = [
         (labelling, text)
@@ -25,26 +25,25 @@ def plain_corpora(gold, labellings, errors, samples, rng):
     ]
     for _ in range(samples):
         corpus, taken, count, drawn = list(true), set(), 0, 0
-        found = []
+        corpora = []
         for wanted in errors:
             while count < wanted:
-                other = drawn + math.floor(rng.random() * (len(pool) - drawn))
-                pool[drawn], pool[other] = pool[other], pool[drawn]
+                place = drawn + math.floor(rng.random() * (len(pool) - drawn))
+                pool[drawn], pool[place] = pool[place], pool[drawn]
                 labelling, text = pool[drawn]
                 drawn += 1
                 if text not in taken:
                     taken.add(text)
                     corpus[text] = rows[labelling][text]
                     count += int((corpus[text] != true[text]).sum())
-            found.append(Labels.from_rows(corpus))
-        yield found
+            corpora.append(Labels.from_rows(corpus))
+        yield corpora
 
 
 def plain_values(gold, labellings, errors, samples, rng):
     """float64[samples, T, 6] the six measures, each of a whole corpus."""
-    return np.array(
-        [
-            [[measures_of(gold, corpus)[name] for name in THE_SIX] for corpus in corpora]
-            for corpora in plain_corpora(gold, labellings, errors, samples, rng)
-        ]
-    )
+    values = []
+    for corpora in plain_corpora(gold, labellings, errors, samples, rng):
+        measured = [measures_of(gold, corpus) for corpus in corpora]
+        values.append([[of_corpus[name] for name in THE_SIX] for of_corpus in measured])
+    return np.array(values)

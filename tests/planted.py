@@ -139,8 +139,8 @@ JOINT: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {
 
 def heavy(rng: Rng, n: int = N) -> World:
     """Scores, human scores and attributions have tails of Student's t with 2.5 degrees of freedom; nothing planted."""
-    score, other, level = rng.standard_t(2.5, (3, n))
-    return World(score, score + other, level, np.ones(n), words_of(rng, n))
+    score, error, level = rng.standard_t(2.5, (3, n))
+    return World(score, score + error, level, np.ones(n), words_of(rng, n))
 
 
 def clustered(rng: Rng, clusters: int, n: int = N) -> World:
@@ -159,44 +159,47 @@ def systems(rng: Rng, n: int = N, each: int = 5) -> World:
     return World(score, human, easy, np.ones(n), words_of(rng, n), items, items)
 
 
-def by_system(rng: Rng, n: int = N, each: int = 6) -> World:
-    """Six systems per source: people like some systems more, attributions are higher for some; nothing planted."""
-    items, system = np.arange(n) // each, np.arange(n) % each
-    human, level = rng.normal(size=(2, each))[:, system]
+def leveled(rng: Rng, block: Ints) -> tuple[Floats, Floats, Floats, Floats, Ints]:
+    """The first fields of a world in which people like some blocks more, and attributions are higher for some.
+
+    Nothing is planted. block: int64[n] of the n segments.
+    """
+    n = len(block)
+    liked, level = rng.normal(size=(2, int(block.max()) + 1))[:, block]
     score = rng.normal(size=n)
-    human = score + 0.7 * human + rng.normal(size=n)
-    return World(score, human, level, np.ones(n), words_of(rng, n), items, items, system)
+    human = score + 0.7 * liked + rng.normal(size=n)
+    return score, human, level, np.ones(n), words_of(rng, n)
+
+
+def by_system(rng: Rng, n: int = N, each: int = 6) -> World:
+    """Six systems per source, each with a level."""
+    items, system = np.arange(n) // each, np.arange(n) % each
+    return World(*leveled(rng, system), items, items, system)
 
 
 def by_document(rng: Rng, n: int = 1000, documents: int = 8, each: int = 5, *, named: bool = True) -> World:
-    """Eight documents by five systems: people like some more, attributions are higher for some; nothing planted.
+    """Eight documents by five systems, each with a level.
 
     named: whether the data say which segments are of one document, else which have one source.
     """
     items = np.arange(n) // each
-    of = items * documents // (n // each)
-    human, level = rng.normal(size=(2, documents))[:, of]
-    score = rng.normal(size=n)
-    human = score + 0.7 * human + rng.normal(size=n)
-    return World(score, human, level, np.ones(n), words_of(rng, n), of if named else items, items, np.arange(n) % each)
+    document = items * documents // (n // each)
+    return World(*leveled(rng, document), document if named else items, items, np.arange(n) % each)
 
 
 def by_block(rng: Rng, name: str = "", n: int = 1000, blocks: int = 8) -> World:
-    """Eight raters of a block of segments each, or two domains, with a level for people and one for attributions.
+    """Eight raters of a block of segments each, or two domains, each with a level.
 
-    Nothing is planted. name: "rater" or "domain", as which the data name the blocks; "" where they do not.
+    name: "rater" or "domain", as which the data name the blocks; "" where they do not.
     """
-    of = np.arange(n) * blocks // n
-    human, level = rng.normal(size=(2, blocks))[:, of]
-    score = rng.normal(size=n)
-    human = score + 0.7 * human + rng.normal(size=n)
-    return World(score, human, level, np.ones(n), words_of(rng, n), blocks={name: of} if name else {})
+    block = np.arange(n) * blocks // n
+    return World(*leveled(rng, block), blocks={name: block} if name else {})
 
 
 def signal(rng: Rng, size: float, sign: float = 1.0, n: int = N) -> World:
     """People see a quality that the metric misses, with a weight of `size`; attributions carry it, with this sign."""
-    score, quality, other = rng.normal(size=(3, n))
-    human = 0.65 * score + size * quality + math.sqrt(1 - 0.65**2 - size**2) * other
+    score, quality, rest = rng.normal(size=(3, n))
+    human = 0.65 * score + size * quality + math.sqrt(1 - 0.65**2 - size**2) * rest
     return World(score, human, 0.3 + sign * quality, np.ones(n), words_of(rng, n))
 
 
@@ -217,14 +220,14 @@ def setting(world: World, rng: Rng, pair: str, dataset: str = "planted", prefix:
         for row in range(n)
     )
     sides = []
-    for lengths, own in zip(world.words.T, rng.spawn(2), strict=True):
-        values = np.repeat(world.level, lengths) + np.repeat(world.width, lengths) * own.normal(size=lengths.sum())
+    for lengths, own_rng in zip(world.words.T, rng.spawn(2), strict=True):
+        values = np.repeat(world.level, lengths) + np.repeat(world.width, lengths) * own_rng.normal(size=lengths.sum())
         sides.append(Ragged(values, np.concatenate([[0], np.cumsum(lengths)])))
-    found = SegmentSet(dataset, pair, segments, Judgements({"da": world.human}))
+    segment_set = SegmentSet(dataset, pair, segments, Judgements({"da": world.human}))
     scores = AttributionSet(world.score, {"source": sides[0], "hypothesis": sides[1]})
     labels = [f"{prefix}{group}" for group in groups]
-    items_read = found.items(("source", "hypothesis"))
-    return Finished(found, "hash", "erasure", HashMetric(), Erasure(), items_read, scores, labels)
+    items_read = segment_set.items(("source", "hypothesis"))
+    return Finished(segment_set, "hash", "erasure", HashMetric(), Erasure(), items_read, scores, labels)
 
 
 Sweep = Callable[[Rng], list[Finished]]
@@ -232,35 +235,36 @@ Sweep = Callable[[Rng], list[Finished]]
 
 def pairs_of(plant: Callable[[Rng], World], pairs: int = PAIRS) -> Sweep:
     """Independent language pairs."""
-    return lambda rng: [setting(plant(rng), rng, f"p{at}-en") for at in range(pairs)]
+    return lambda rng: [setting(plant(rng), rng, f"p{number}-en") for number in range(pairs)]
 
 
 def opposite_lengths(rng: Rng) -> list[Finished]:
     """Two data sets of four pairs: people mark long segments down in one and up in the other."""
     weights = {"first": -0.8, "second": 0.8}
-    return [setting(length(rng, weights[name]), rng, f"p{at}-en", name) for name in weights for at in range(4)]
+    return [setting(length(rng, weights[name]), rng, f"p{number}-en", name) for name in weights for number in range(4)]
 
 
 def shared(rng: Rng) -> list[Finished]:
     """Six pairs with nine tenths of their segments in common, scores and attributions too; nothing planted."""
-    first, found, seed = noise(rng), [], int(rng.integers(2**31))
-    for at in range(PAIRS):
-        own, other = np.arange(N) >= 0.9 * N, noise(rng)
-        mixed = [
-            np.where(own if one.ndim == 1 else own[:, None], two, one)
-            for one, two in (
-                (getattr(first, name), getattr(other, name)) for name in ("score", "human", "level", "width", "words")
-            )
-        ]
-        groups = np.where(own, (at + 1) * N, 0) + np.arange(N)
-        found.append(setting(World(*mixed, groups), np.random.default_rng(seed), f"p{at}-en", prefix="shared "))
-    return found
+    first, settings, seed = noise(rng), [], int(rng.integers(2**31))
+    alone = np.arange(N) >= 0.9 * N
+    for number in range(PAIRS):
+        fresh = noise(rng)
+        mixed = {}
+        for name in ("score", "human", "level", "width", "words"):
+            common = getattr(first, name)
+            replaced = alone if common.ndim == 1 else alone[:, None]
+            mixed[name] = np.where(replaced, getattr(fresh, name), common)
+        groups = np.where(alone, (number + 1) * N, 0) + np.arange(N)
+        world = World(**mixed, groups=groups)
+        settings.append(setting(world, np.random.default_rng(seed), f"p{number}-en", prefix="shared "))
+    return settings
 
 
 def judged_in(
     sweep: Sequence[Finished], evaluation: BoostEvaluation = EVALUATION, point: str = DECLARED
 ) -> list[Verdict]:
     """The verdicts of a sweep at such points, on data sets; on the language pair, where there is one."""
-    found = [one for result in evaluation.evaluate(sweep) for one in result.verdicts]
+    verdicts = [verdict for result in evaluation.evaluate(sweep) for verdict in result.verdicts]
     level = "data set" if len(sweep) > 1 else "pair"
-    return [one for one in found if one.family == (level, point)]
+    return [verdict for verdict in verdicts if verdict.family == (level, point)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def blocks(**scores: tuple[float | None, ...]) -> str:
     """A file of the scores of each system's segments."""
-    return "".join(f"{system} {score}\n" for system, own in scores.items() for score in own)
+    return "".join(f"{system} {score}\n" for system, of_segments in scores.items() for score in of_segments)
 
 
 TREE = {

@@ -97,9 +97,9 @@ def _configured(folder: Path) -> Path:
         (folder / name).mkdir(parents=True)
     ports = []
     for _ in range(2):
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            ports.append(one.getsockname()[1])
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            ports.append(listening.getsockname()[1])
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     text = CONFIGURATION.format(
         folder=folder,

@@ -20,12 +20,12 @@ def attributions(n: int, seed: int = 0, *, positive: bool = False) -> tuple[Ragg
     level, width = rng.normal(0.2, 0.5, size=n), rng.uniform(0.2, 2, size=n)
     for _ in range(2):
         drawn = [level[row] + width[row] * rng.normal(size=rng.integers(1, 16)) for row in range(n)]
-        sides.append(Ragged.from_rows([np.exp(one) if positive else one for one in drawn]))
+        sides.append(Ragged.from_rows([np.exp(words) if positive else words for words in drawn]))
     return sides[0], sides[1]
 
 
-def taken(rows: Ragged, at) -> Ragged:
-    return Ragged.from_rows([rows[row] for row in at])
+def taken(rows: Ragged, places) -> Ragged:
+    return Ragged.from_rows([rows[row] for row in places])
 
 
 def planted(boost: Boost, n: int = 300, seed: int = 1) -> tuple[Part, Part]:
@@ -36,15 +36,17 @@ def planted(boost: Boost, n: int = 300, seed: int = 1) -> tuple[Part, Part]:
     rng = np.random.default_rng(seed)
     truth, hypothesis = attributions(n, seed)
     clusters = np.arange(n) // 2
-    own = boost.features(truth, hypothesis)
+    features = boost.features(truth, hypothesis)
     words = truth.lengths + hypothesis.lengths
-    given = donors(words, clusters, rng)
-    liked = own[:, own.shape[1] // 2] if own.shape[1] > 20 else own[:, -1]  # of a grid a mean with p near 0
+    donor_of = donors(words, clusters, rng)
+    liked = (
+        features[:, features.shape[1] // 2] if features.shape[1] > 20 else features[:, -1]
+    )  # of a grid a mean with p near 0
     signal = standard(residual(liked, truth, hypothesis))
     base = rng.normal(size=n)
     human = base + 1.5 * signal + rng.normal(size=n)
-    other = boost.features(taken(truth, given), taken(hypothesis, given))
-    return Part(base, own, human, clusters), Part(base, other, human, clusters)
+    reassigned = boost.features(taken(truth, donor_of), taken(hypothesis, donor_of))
+    return Part(base, features, human, clusters), Part(base, reassigned, human, clusters)
 
 
 def residual(values: np.ndarray, truth: Ragged, hypothesis: Ragged) -> np.ndarray:

@@ -19,33 +19,18 @@ def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5):
     """
     points, tests = [], []
     for names, gain in gains.items():
-        own = dict(zip(NAMES, names, strict=True))
+        setting = dict(zip(NAMES, names, strict=True))
         corrected = holm[names] if isinstance(holm, dict) else holm
-        for point, moved in (("published", 0.0), ("elsewhere", 0.001)):
-            points.append(
-                {
-                    **own,
-                    **{"point": point, "w": w, "p": p, "correlation": baseline + gain - moved, "baseline": baseline},
-                    **{"gain": gain - moved},
-                }
-            )
-            for test in ("williams", "perm_inputs"):
-                tests.append(
-                    {
-                        **own,
-                        **{"compared": f"{names[2]} x {names[3]}", "against": names[2], "point": point},
-                        **{"level": "segment", "grouping": "none", "statistic": "pearson", "difference": gain - moved},
-                        **{"low": gain - moved - half, "high": gain - moved + half, "test": test},
-                        **{
-                            "alternative": "greater",
-                            "p_bh": corrected,
-                            "p": corrected / 10 if test == "perm_inputs" else 0.9,
-                        },
-                        **{"p_holm": corrected if test == "perm_inputs" else 1.0},
-                        **{"family": "gains at declared points", "n": 500, "clusters": 400, "resamples": 1000},
-                        **{"alternative": "greater", "p_bh": corrected, "seed": 0},
-                    }
-                )
+        for point, lower_by in (("published", 0.0), ("elsewhere", 0.001)):
+            value = gain - lower_by
+            row = {**setting, "point": point, "gain": value}
+            points.append({**row, "w": w, "p": p, "correlation": baseline + gain - lower_by, "baseline": baseline})
+            test = {**setting, "compared": f"{names[2]} x {names[3]}", "against": names[2], "point": point}
+            test |= {"level": "segment", "grouping": "none", "statistic": "pearson", "alternative": "greater"}
+            test |= {"difference": value, "low": value - half, "high": value + half, "p_bh": corrected}
+            test |= {"family": "gains at declared points", "n": 500, "clusters": 400, "resamples": 1000, "seed": 0}
+            tests.append({**test, "test": "williams", "p": 0.9, "p_holm": 1.0})
+            tests.append({**test, "test": "perm_inputs", "p": corrected / 10, "p_holm": corrected})
     return {"points": pd.DataFrame(points), "tests": pd.DataFrame(tests)}
 
 
@@ -59,24 +44,24 @@ def verdicts(*rows):
     known |= {**dict.fromkeys(ESTIMATES, NAN), "gain": 0.0, "reassigned_gain": 0.001, "best_gain": 0.03}
     known |= {"p_gain_holm": 0.5, "p_helps_holm": 0.012, "tried": 2, "pairs": 4, "n": 1500, "clusters": 900}
     known |= {"human": "", "metrics": "", "named": "document, domain, rater, system"}
-    made = []
+    completed = []
     for changes in rows:
         row = {**known, **changes}
         for name in ESTIMATES:
-            value, low, high = (
-                row[name] if isinstance(row[name], tuple) else (row[name], row[name] - 0.01, row[name] + 0.01)
-            )
-            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-        made.append(row)
-    return pd.DataFrame(made)
+            estimate = row[name]
+            if not isinstance(estimate, tuple):
+                estimate = (estimate, estimate - 0.01, estimate + 0.01)
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), estimate, strict=True))
+        completed.append(row)
+    return pd.DataFrame(completed)
 
 
 def settings(*rows):
     """A frame of settings. rows: changes to one on people's scores, whose metric scores once."""
     known = {**dict.fromkeys(NAMES, "d"), "baseline": 0.5, "correlation": "pearson", "aggregation": "PowerMean"}
     known |= {"n_used": 500, "repeat_deviation": NAN, "constructed": False}
-    made = pd.DataFrame([{**known, **row} for row in rows])
-    return made.assign(language_pair=[str(place) for place in range(len(rows))])
+    frame = pd.DataFrame([{**known, **row} for row in rows])
+    return frame.assign(language_pair=[str(place) for place in range(len(rows))])
 
 
 def as_table(rows):

@@ -36,7 +36,7 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
     )
     reached = float(np.interp(-1.4, p, correlation[:, w.index(0.4)])) if 0.4 in w else float("nan")
     published = PointRow("published", 0.4, -1.4, 0.5, reached, reached - 0.5)
-    found = GridOfSetting(
+    of_setting = GridOfSetting(
         spec=GridSpec(p=p, w=w),
         grid=grid,
         shifted=np.zeros(40, dtype=bool),
@@ -48,7 +48,7 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         language_pair=language_pair,
         metric=metric,
         explainer=explainer,
-        evaluated={"grid": found},
+        evaluated={"grid": of_setting},
         scores={"id": [str(row) for row in range(40)], "base": np.arange(40.0)},
         n_segments=40,
         n_rated=39,
@@ -62,14 +62,14 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
 
 def with_grid(result, **changes):
     """The result with other values in its grid."""
-    found = result.evaluated["grid"]
-    return with_evaluated(result, grid=dataclasses.replace(found.grid, **changes))
+    of_setting = result.evaluated["grid"]
+    return with_evaluated(result, grid=dataclasses.replace(of_setting.grid, **changes))
 
 
 def with_evaluated(result, **changes):
     """The result with other values beside its grid."""
-    found = dataclasses.replace(result.evaluated["grid"], **changes)
-    return dataclasses.replace(result, evaluated={"grid": found})
+    of_setting = dataclasses.replace(result.evaluated["grid"], **changes)
+    return dataclasses.replace(result, evaluated={"grid": of_setting})
 
 
 def without_point(result):
@@ -79,8 +79,8 @@ def without_point(result):
 
 def over(result, p):
     """The result over other powers, as many as it has."""
-    found = result.evaluated["grid"]
-    return with_evaluated(result, spec=dataclasses.replace(found.spec, p=p))
+    of_setting = result.evaluated["grid"]
+    return with_evaluated(result, spec=dataclasses.replace(of_setting.spec, p=p))
 
 
 def grid_table(results):

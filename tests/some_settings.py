@@ -32,8 +32,10 @@ def changed(setting, human=None, sources=None, **fields):
     if human is not None:
         segments = dataclasses.replace(segments, judgements=Judgements({"da": np.asarray(human, dtype=float)}))
     if sources is not None:
-        own = [dataclasses.replace(one, source=text) for one, text in zip(segments.segments, sources, strict=True)]
-        segments = dataclasses.replace(segments, segments=tuple(own))
+        with_sources = [
+            dataclasses.replace(segment, source=text) for segment, text in zip(segments.segments, sources, strict=True)
+        ]
+        segments = dataclasses.replace(segments, segments=tuple(with_sources))
         fields["clusters"] = sources
     return dataclasses.replace(setting, segments=segments, **fields)
 
@@ -50,16 +52,16 @@ def finished(n=30, human=None, explainer=ERASURE, rng=None):
         for row, text in enumerate(texts)
     )
     human = rng.normal(size=n) if human is None else human
-    found = SegmentSet("toy", "de-en", segments, Judgements({"da": np.asarray(human, dtype=float)}))
-    items = found.items(("source", "hypothesis"))
+    segment_set = SegmentSet("toy", "de-en", segments, Judgements({"da": np.asarray(human, dtype=float)}))
+    items = segment_set.items(("source", "hypothesis"))
     explained = explain_items(HashMetric(), explainer, items, seed=0)
     roles = () if explainer is None else ("source", "hypothesis")
-    rows = {role: Ragged.from_rows(one.attributions[role] for one in explained) for role in roles}
-    scores = AttributionSet(np.array([one.base_score for one in explained]), rows)
+    rows = {role: Ragged.from_rows(explanation.attributions[role] for explanation in explained) for role in roles}
+    scores = AttributionSet(np.array([explanation.base_score for explanation in explained]), rows)
     name = "none" if explainer is None else "erasure"
     boosted = {} if explainer is None else {"published": scores.base_scores + rng.normal(size=n)}
-    labels = clusters([found])[0].tolist()
-    return Finished(found, "hash", name, HashMetric(), explainer, items, scores, labels, boosted)
+    labels = clusters([segment_set])[0].tolist()
+    return Finished(segment_set, "hash", name, HashMetric(), explainer, items, scores, labels, boosted)
 
 
 def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None):
@@ -67,16 +69,16 @@ def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None)
     rng = np.random.default_rng(1)
     references = [" ".join(rng.choice(WORDS, size=12)) for _ in range(n_items)]
     segments, liked = [], []
-    for at, system in enumerate(systems):
+    for number, system in enumerate(systems):
         for item, reference in enumerate(references):
-            words = [word if rng.random() > 0.1 * (at + 1) else "x" for word in reference.split()]
+            words = [word if rng.random() > 0.1 * (number + 1) else "x" for word in reference.split()]
             segments.append(Segment(str(item), " ".join(words), f"quelle {item}", reference, system or None))
             liked.append(-float(words.count("x")) + 0.3 * rng.normal())
     human = np.array(liked) if human is None else human
-    found = SegmentSet("toy", "de-en", tuple(segments), judged or Judgements({"mqm": human}))
-    items = found.items(metric.reads)
+    segment_set = SegmentSet("toy", "de-en", tuple(segments), judged or Judgements({"mqm": human}))
+    items = segment_set.items(metric.reads)
     scores = AttributionSet(metric.score(items), {}, metric.statistics(items))
-    return Finished(found, "m", "none", metric, None, items, scores, clusters([found])[0].tolist())
+    return Finished(segment_set, "m", "none", metric, None, items, scores, clusters([segment_set])[0].tolist())
 
 
 def simulated(truth, pair="de-en", n=400, seed=0, dataset="toy", systems=1, metric="hash"):
@@ -94,51 +96,54 @@ def simulated(truth, pair="de-en", n=400, seed=0, dataset="toy", systems=1, metr
     level = 16 * base**2 - 1 if truth == "curve" else draw.normal(size=n)
     seen = {"length": -0.2 * np.log(n_words).sum(axis=0), "signal": level / 4, "curve": level / 4, "noise": 0.0}
     human = base + seen[truth] + draw.normal(size=n) / 4
-    rows = [
-        Ragged.from_rows([np.exp(0.2 * level[at]) * draw.random(n_words[side, at]) for at in range(n)])
-        for side in (0, 1)
-    ]
-    sources = [f"{pair} {at}" for at in source_of]
-    segments = tuple(
-        Segment(str(at // systems), f"{at}{' y' * (words - 1)}", source=f"{source}{' x' * (own - 2)}",
-                system=f"system {at % systems}")
-        for at, (source, own, words) in enumerate(zip(sources, *n_words, strict=True))
-    )  # fmt: skip
-    found = SegmentSet(dataset, pair, segments, Judgements({"da": human}))
-    scores = AttributionSet(base, {"source": rows[0], "hypothesis": rows[1]})
-    items = found.items(("source", "hypothesis"))
-    return Finished(found, metric, "erasure", HashMetric(), Erasure(), items, scores, sources)
+    attributions = {
+        side: Ragged.from_rows([np.exp(0.2 * level[row]) * draw.random(count) for row, count in enumerate(counts)])
+        for side, counts in zip(("source", "hypothesis"), n_words, strict=True)
+    }
+    sources = [f"{pair} {number}" for number in source_of]
+    segments = []
+    for row, (source, source_words, words) in enumerate(zip(sources, *n_words, strict=True)):
+        hypothesis = f"{row}{' y' * (words - 1)}"
+        source_text = f"{source}{' x' * (source_words - 2)}"
+        segments.append(Segment(str(row // systems), hypothesis, source=source_text, system=f"system {row % systems}"))
+    segment_set = SegmentSet(dataset, pair, tuple(segments), Judgements({"da": human}))
+    scores = AttributionSet(base, attributions)
+    items = segment_set.items(("source", "hypothesis"))
+    return Finished(segment_set, metric, "erasure", HashMetric(), Erasure(), items, scores, sources)
 
 
-def tagged(n=30, *, seed=0, own=None, human=None, pair="de-en", name="erasure", lower_is_better=False):
+def tagged(n=30, *, seed=0, human=None, pair="de-en", name="erasure", lower_is_better=False):
     """A setting of n segments with tags on both sides: a word is BAD with probability .3, and then its attribution is
-    lower by `own` (by default 1, at a standard deviation of 1); the tags are on the words that were scored."""
+    lower by 1, at a standard deviation of 1; the tags are on the words that were scored."""
     draw = np.random.default_rng([seed, *pair.encode()])
-    texts = {
-        role: [" ".join(f"{role[0]}{pair[0]}{row}x{at}" for at in range(2 + (row + 3 * step) % 8)) for row in range(n)]
-        for step, role in enumerate(("source", "hypothesis"))
-    }
-    words = {role: tuple(tuple(text.split(" ")) for text in of) for role, of in texts.items()}
+    words = {}
+    for role, shift in (("source", 0), ("hypothesis", 3)):
+        counts = [2 + (row + shift) % 8 for row in range(n)]
+        words[role] = tuple(
+            tuple(f"{role[0]}{pair[0]}{row}x{place}" for place in range(count)) for row, count in enumerate(counts)
+        )
     tags = {
-        role: WordTags(of, Labels.from_rows(draw.random(len(row)) < 0.3 for row in of)) for role, of in words.items()
+        role: WordTags(texts, Labels.from_rows(draw.random(len(text)) < 0.3 for text in texts))
+        for role, texts in words.items()
     }
-    lower = 1.0 if own is None else own
-    turn = -1.0 if lower_is_better else 1.0
+    sign = -1.0 if lower_is_better else 1.0
     rows = {
-        role: Ragged.from_rows(turn * (draw.normal(size=len(row)) - lower * row) for row in of.labels.rows())
-        for role, of in tags.items()
+        role: Ragged.from_rows(sign * (draw.normal(size=len(bad)) - bad) for bad in marked.labels.rows())
+        for role, marked in tags.items()
     }
     human = draw.normal(size=n) if human is None else human
-    segments = tuple(Segment(str(row), texts["hypothesis"][row], source=texts["source"][row]) for row in range(n))
-    found = SegmentSet("toy", pair, segments, Judgements({"da": np.asarray(human, dtype=float)}, tags=tags))
+    segments = tuple(
+        Segment(str(row), " ".join(words["hypothesis"][row]), source=" ".join(words["source"][row])) for row in range(n)
+    )
+    segment_set = SegmentSet("toy", pair, segments, Judgements({"da": np.asarray(human, dtype=float)}, tags=tags))
     metric = HashMetric()
     if lower_is_better:
         metric = LowerIsBetter()
     base = draw.normal(size=n)
     boosted = {"published": base + draw.normal(size=n)}
-    items = found.items(("source", "hypothesis"))
-    labels = clusters([found])[0].tolist()
-    return Finished(found, "hash", name, metric, ERASURE, items, AttributionSet(base, rows), labels, boosted)
+    items = segment_set.items(("source", "hypothesis"))
+    labels = clusters([segment_set])[0].tolist()
+    return Finished(segment_set, "hash", name, metric, ERASURE, items, AttributionSet(base, rows), labels, boosted)
 
 
 @dataclasses.dataclass(frozen=True)

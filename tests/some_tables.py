@@ -48,15 +48,15 @@ def table(surfaces, **options):
 
 def lime(surfaces):
     """A table of one data set with a setting of LIME for each surface, language pairs a, b, c, …"""
-    return table({("d", "abcdefghij"[at], "m", "lime"): one for at, one in enumerate(surfaces)})
+    return table({("d", "abcdefghij"[number], "m", "lime"): surface for number, surface in enumerate(surfaces)})
 
 
 def random_surfaces(seed, datasets=("d1", "d2", "d3"), pairs=("a", "b"), metrics=("m1", "m2"), explainers=("lime",)):
     """Smooth, made-up surfaces for every combination; w = 1 constant."""
     rng = np.random.default_rng(seed)
-    found = {}
+    surfaces = {}
     for names in np.array(np.meshgrid(datasets, pairs, metrics, explainers)).reshape(4, -1).T:
         baseline = rng.uniform(0.2, 0.8)
         shape = rng.normal(size=(1, len(W))) * np.tanh(P + rng.normal())[:, None] * 0.05 + rng.normal() * 0.02
-        found[tuple(names.tolist())] = baseline + shape * (1 - W)
-    return found
+        surfaces[tuple(names.tolist())] = baseline + shape * (1 - W)
+    return surfaces

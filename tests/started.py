@@ -18,34 +18,34 @@ PATIENCE = 20.0  # seconds that a process which ends has, on a busy machine, bey
 def start(arguments: list[str], folder: Path) -> subprocess.Popen:
     """A process in a group of its own, as a shell makes it, with a folder of its own for temporary files."""
     (folder / "tmp").mkdir(parents=True, exist_ok=True)
-    own = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "TMPDIR": str(folder / "tmp")}
+    of_tests = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "TMPDIR": str(folder / "tmp")}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
     def heed() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where these tests run in the background of a script
 
     more = {"start_new_session": True, "preexec_fn": heed}
-    return subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, **own}, **more, **pipes)
+    return subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, **of_tests}, **more, **pipes)
 
 
 def free_port() -> int:
     """A port of this machine that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
 
 
 def alive_in_group(group: int) -> list[str]:
     """What still runs in a process group, zombies left out."""
-    found = []
+    commands = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
             if int(fields[2]) == group and fields[0] != "Z":
-                found.append((entry / "cmdline").read_text().replace("\0", " "))
+                commands.append((entry / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue
-    return found
+    return commands
 
 
 def wait_until_alone(group: int, seconds: float = 5.0 + PATIENCE) -> list[str]:

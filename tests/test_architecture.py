@@ -86,7 +86,7 @@ def floor_of(module: str) -> int:
     return next(number for number, rooms in enumerate(FLOORS) if room_of(module) in rooms)
 
 
-def own(path: Path) -> set[str]:
+def all_imports(path: Path) -> set[str]:
     """All that a module imports."""
     return imports(path, top_only=False)
 
@@ -95,13 +95,13 @@ def own(path: Path) -> set[str]:
 def imports(path: Path, *, top_only: bool) -> set[str]:
     tree = ast.parse(path.read_text())
     nodes = tree.body if top_only else list(ast.walk(tree))
-    found = set()
+    names = set()
     for node in nodes:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-    return found
+            names.add(node.module)
+    return names
 
 
 def test_every_module_stands_in_a_room():
@@ -114,9 +114,9 @@ def test_imports_point_down():
     for path in MODULES:
         module = module_of(path)
         for used in imports(path, top_only=False):
-            other = used.removeprefix("bmx_grid.")
-            down = room_of(other) == room_of(module) or (used != other and floor_of(other) < floor_of(module))
-            upward += [f"{module} imports {other}"] if used.startswith("bmx_grid.") and not down else []
+            target = used.removeprefix("bmx_grid.")
+            down = room_of(target) == room_of(module) or (used != target and floor_of(target) < floor_of(module))
+            upward += [f"{module} imports {target}"] if used.startswith("bmx_grid.") and not down else []
     assert not upward
 
 
@@ -132,7 +132,7 @@ def test_a_contract_knows_nothing_of_its_room():
     bases = [path for path in MODULES if path.name == "base.py"]
     rooms = {path: f"bmx_grid.{name_of(path).removesuffix('.base')}." for path in bases}
     assert len(bases) >= 6
-    known = [(name_of(path), used) for path in bases for used in own(path) if used.startswith(rooms[path])]
+    known = [(name_of(path), used) for path in bases for used in all_imports(path) if used.startswith(rooms[path])]
     assert not [pair for pair in known if pair[1] != flows]
 
 
@@ -142,7 +142,7 @@ def test_guests_enter_by_their_options_alone():
     named = re.compile(r"bmx_grid(\.| import .*)guests")
     assert not [path for path in MODULES if path not in guest_of and named.search(path.read_text())]
     for path, guest in guest_of.items():
-        used = {name.split(".")[2] for name in own(path) if name.startswith("bmx_grid.guests.")}
+        used = {name.split(".")[2] for name in all_imports(path) if name.startswith("bmx_grid.guests.")}
         assert used <= {guest}, path
     options = "".join(path.read_text() for path in (ROOT / "configs").glob("*/*.yaml"))
     assert {guest for guest in guest_of.values() if f" bmx_grid.guests.{guest}." in options} == {*guest_of.values()}
@@ -151,32 +151,34 @@ def test_guests_enter_by_their_options_alone():
 def test_metrics_and_explainers_do_not_know_each_other():
     for room, stranger in (("metrics", "explainers"), ("explainers", "metrics")):
         of_room = [path for path in MODULES if name_of(path).startswith(f"{room}.")]
-        known = [(name_of(path), used) for path in of_room for used in own(path)]
-        assert of_room and not [one for one in known if one[1].startswith(f"bmx_grid.{stranger}")]
+        known = [(name_of(path), used) for path in of_room for used in all_imports(path)]
+        assert of_room and not [pair for pair in known if pair[1].startswith(f"bmx_grid.{stranger}")]
 
 
 def test_heavy_libraries_are_imported_late():
     early = [(name_of(path), used) for path in MODULES for used in imports(path, top_only=True)]
-    assert not [one for one in early if one[0] not in LATE and one[1].split(".")[0] in HEAVY]
+    assert not [pair for pair in early if pair[0] not in LATE and pair[1].split(".")[0] in HEAVY]
 
 
 def test_hydra_and_mlflow_stay_at_the_edge():
     inside = [path for path in MODULES if room_of(name_of(path)) not in ("api", "commands", "sweep")]
-    assert not [(name_of(path), used) for path in inside for used in own(path) if used.split(".")[0] in EDGE]
+    assert not [(name_of(path), used) for path in inside for used in all_imports(path) if used.split(".")[0] in EDGE]
 
 
 def test_importing_the_package_loads_nothing_heavy():
     code = "import sys, bmx_grid; print(sorted(set(sys.modules) & set(sys.argv[1:])))"
-    found = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 def test_what_is_imported_is_declared_and_what_is_declared_is_used_and_pinned():
     lines = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     declared = set(map(distribution, lines))
-    used = {(name.partition(".")[0], name_of(path)) for path in MODULES for name in own(path)}
-    libraries = [one for one in sorted(used) if one[0] not in {*sys.stdlib_module_names, "bmx_grid"}]
-    assert not [one for one in libraries if one[0] not in OPTIONAL and distribution(one[0]) not in declared]
+    used = {(name.partition(".")[0], name_of(path)) for path in MODULES for name in all_imports(path)}
+    libraries = [library for library in sorted(used) if library[0] not in {*sys.stdlib_module_names, "bmx_grid"}]
+    assert not [
+        library for library in libraries if library[0] not in OPTIONAL and distribution(library[0]) not in declared
+    ]
     assert declared - {distribution(name) for name, _ in libraries} <= set(NOT_IMPORTED)
     assert declared <= set(map(distribution, pinned))

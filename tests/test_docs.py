@@ -81,7 +81,7 @@ def test_the_bibtex_is_that_of_the_citation_file():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     shown = text_of("questions.md").replace("\\_", "_").replace("{", "").replace("}", "")
     paper = cited["references"][0]
-    authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+    authors = " and ".join(f"{author['family-names']}, {author['given-names']}" for author in paper["authors"])
     arxiv = paper["identifiers"][0]["value"]
     for value in (cited["title"], cited["authors"][0]["name"], paper["title"], authors, arxiv, str(paper["year"])):
         assert f"= {value}" in shown
@@ -106,15 +106,21 @@ def test_the_page_on_own_parts_is_a_folder_that_runs(run_blocks, tmp_path, monke
         (tmp_path / name).write_text(text, encoding="utf-8")
     (command,) = re.findall(r"```bash\n(.*?)```", text_of("own_parts.md"), flags=re.DOTALL)
     command = command.removeprefix("# needs the four files above\n")
-    own = shlex.split(command.replace("\\\n", " ").replace("PYTHONPATH=.", f"PYTHONPATH={ROOT}{os.pathsep}."))
-    given = dict(one.split("=", 1) for one in own[:2])
+    words = shlex.split(command.replace("\\\n", " ").replace("PYTHONPATH=.", f"PYTHONPATH={ROOT}{os.pathsep}."))
+    environment = dict(assignment.split("=", 1) for assignment in words[:2])
     quick = ("executor=sequential", "analysis=false", "evaluation=[grid]", "dataset.sample.language_pairs=[de-en]")
-    done = subprocess.run(
-        [sys.executable, *own[3:], *quick], cwd=tmp_path, capture_output=True, text=True, env={**os.environ, **given}
+    process = subprocess.run(
+        [sys.executable, *words[3:], *quick],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert process.returncode == 0, process.stderr[-2000:]
     settings = pd.read_csv(next(tmp_path.glob("outputs/*/settings.csv"))).set_index(["metric", "explainer"])
-    assert set(settings.index) == {(one, by) for one in ("bigrams", "chrf") for by in ("alone", "erasure")}
+    assert set(settings.index) == {
+        (metric, explainer) for metric in ("bigrams", "chrf") for explainer in ("alone", "erasure")
+    }
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "")
     known = run_blocks("own_parts.md")
@@ -154,21 +160,21 @@ def test_every_key_of_an_option_is_explained(reference, group, name):
     if cls is None:
         pytest.skip("a combination of options, or of keys that are explained beside it")
     text = (CONFIGS / group / f"{name}.yaml").read_text(encoding="utf-8")
-    told = " ".join(inspect.getdoc(one) or "" for one in cls.__mro__ if one.__module__.startswith("bmx_grid"))
+    docstrings = " ".join(inspect.getdoc(base) or "" for base in cls.__mro__ if base.__module__.startswith("bmx_grid"))
     for key in re.findall(r"^  (\w+):", text, flags=re.MULTILINE):
         if key == "_target_":
             continue
         beside = re.search(rf"^  {key}:.*#", text, flags=re.MULTILINE)
-        assert beside or re.search(rf"\b{key}\b", told), f"{key}: say what it is for"
+        assert beside or re.search(rf"\b{key}\b", docstrings), f"{key}: say what it is for"
 
 
 @pytest.mark.processes
 def test_the_site_builds_without_a_warning(tmp_path):
-    told = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
-    done = subprocess.run(
-        told, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    build_command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    process = subprocess.run(
+        build_command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert process.returncode == 0, process.stderr[-2000:]
     assert (tmp_path / "reference" / "api" / "index.html").is_file()
     assert "fonts.googleapis" not in (tmp_path / "index.html").read_text(encoding="utf-8")
     shown = (tmp_path / "tutorial" / "index.html").read_text(encoding="utf-8")

@@ -31,7 +31,7 @@ def test_the_transcript_runs_as_it_stands(tmp_path, monkeypatch, capsys):
         assert words[0] == "bmx-grid"
         dry = "dry_run=true" in words
         if words[1] == "run" and not dry:
-            kept = [one for one in words if not one.startswith("limit=")]
+            kept = [word for word in words if not word.startswith("limit=")]
             pairs = "dataset.sample.language_pairs=[de-en]" if "+sweep=quickstart" in words else ""
             words = [*kept, *SMALL, *([pairs] if pairs else ["analysis=true"])]
         monkeypatch.setattr(sys, "argv", words)
@@ -45,7 +45,9 @@ def test_the_transcript_runs_as_it_stands(tmp_path, monkeypatch, capsys):
         if words[1] == "data":
             ready = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
         if dry:
-            assert [one for one in words if one != "dry_run=true"] == ready, "the page has the command that is printed"
+            assert [word for word in words if word != "dry_run=true"] == ready, (
+                "the page has the command that is printed"
+            )
         if "--multirun" in words:
             assert (tmp_path / "outputs" / "quickstart,explainer.lime.num_samples=20" / "settings.csv").is_file()
     assert (tmp_path / "conclusions" / "report.html").is_file()

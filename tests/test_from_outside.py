@@ -49,19 +49,19 @@ def test_a_sweep_uses_all_of_them(folder):
 
 
 @pytest.mark.parametrize(
-    ("command", "arguments", "said"),
+    ("command", "arguments", "message"),
     [
         pytest.param(sweep, ("--config-dir", "conf", "evaluation=[per_system]"), "PerSystem' is outside", id="option"),
         pytest.param(analyse, ("out", "questions=ext.question"), "BMX_ALLOWED_PACKAGES", id="question"),
         pytest.param(sweep, ("questions=[ext.question]", "dry_run=true"), "BMX_ALLOWED_PACKAGES", id="of a sweep"),
     ],
 )
-def test_nothing_outside_runs_unless_its_package_is_named(folder, command, arguments, said, monkeypatch, capsys):
+def test_nothing_outside_runs_unless_its_package_is_named(folder, command, arguments, message, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delenv("BMX_ALLOWED_PACKAGES", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "ext"]:
         monkeypatch.delitem(sys.modules, name)
     assert command(arguments) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert "ext" not in sys.modules

@@ -50,16 +50,16 @@ def without_a_word(page: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     lacking = []
     for block in re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL):
-        said = " ".join(line for line in block.splitlines() if "needs" in line)
-        made = " ".join(line for line in block.splitlines() if line.split()[:1] and line.split()[0] in MAKES_FILES)
+        stated = " ".join(line for line in block.splitlines() if "needs" in line)
+        created = " ".join(line for line in block.splitlines() if line.split()[:1] and line.split()[0] in MAKES_FILES)
         for name in dict.fromkeys(NAMED.findall(block)):
-            if name not in said and name not in made and not (ROOT / name).exists():
+            if name not in stated and name not in created and not (ROOT / name).exists():
                 lacking.append(name)
     return lacking
 
 
-COMMANDS = list(dict.fromkeys(one for page in ("README.md", *PAGES) for one in commands(page)))
-PLANNED = [one for one in COMMANDS if is_sweep(one) and "--help" not in one]
+COMMANDS = list(dict.fromkeys(line for page in ("README.md", *PAGES) for line in commands(page)))
+PLANNED = [command for command in COMMANDS if is_sweep(command) and "--help" not in command]
 QUICK = {"dry_run": "true", "limit": "3"}
 SMALL = ("limit=3", "tracking=none", "executor=sequential", "analysis=false", "dataset.sample.language_pairs=[de-en]")
 
@@ -89,7 +89,7 @@ def test_a_shell_block_says_what_it_needs_or_makes_it(page):
     assert without_a_word(page) == []
 
 
-@pytest.mark.parametrize("command", [one for one in PLANNED if "data_dir=" not in one])
+@pytest.mark.parametrize("command", [command for command in PLANNED if "data_dir=" not in command])
 def test_a_sweep_without_a_data_folder_reads_what_is_here(command):
     """The embedded sample, a table, or a folder that the block names."""
     datasets = compose.composed(shlex.split(command)[3:])["dataset"]
@@ -103,13 +103,13 @@ def test_a_sweep_of_the_docs_can_be_planned(command, folder, monkeypatch, capsys
     monkeypatch.setenv("BMX_CACHE_DIR", str(folder / "cache"))
     for cls in (Dask, Slurm):  # whether this machine has a cluster is not what the page says
         monkeypatch.setattr(cls, "check", lambda self: None)
-    arguments = [os.path.expandvars(one).replace("=s3://", "=memory://") for one in shlex.split(command)[3:]]
+    arguments = [os.path.expandvars(word).replace("=s3://", "=memory://") for word in shlex.split(command)[3:]]
     keys = {argument.partition("=")[0] for argument in arguments}
-    run_sweep(compose.composed([*arguments, *(f"{key}={of}" for key, of in QUICK.items() if key not in keys)]))
+    run_sweep(compose.composed([*arguments, *(f"{key}={value}" for key, value in QUICK.items() if key not in keys)]))
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if not is_sweep(one)])
+@pytest.mark.parametrize("command", [command for command in COMMANDS if not is_sweep(command)])
 def test_every_other_command_names_what_exists(command, folder, request, monkeypatch, capsys, blank_figures):
     words = shlex.split(command)
     if "judge" in words:
@@ -133,14 +133,14 @@ def test_every_other_command_names_what_exists(command, folder, request, monkeyp
             (folder / f"{name}.txt").write_text(f"the text of {name}\n" * 3)
         item = {"item_id": "eng_###_deu_###_news_###_d_###_0", "src": "One.", "ref": "Eins.", "hyps": {"A": "Ein."}}
         (folder / "items.jsonl").write_text(json.dumps(item) + "\n")
-        status, told = import_module(MAINS[words[3]]).main(words[4:]), capsys.readouterr()
-        assert status == 0 and told.out, told.err
+        status, printed = import_module(MAINS[words[3]]).main(words[4:]), capsys.readouterr()
+        assert status == 0 and printed.out, printed.err
     elif words[:4] == ["python", "-m", "bmx_grid", "analyse"]:
         (folder / "outputs").symlink_to(request.getfixturevalue("analysed") / "outputs")
         monkeypatch.chdir(folder)
         assert analyse(words[4:]) == 0
         written = {path.name for path in folder.glob("analysis/*")}
-        asked = [one.partition("=")[0] for one in words[4:]]
+        asked = [command.partition("=")[0] for command in words[4:]]
         tables = {STAMP, "tables"} if "format" in asked else {STAMP, "report.html", "figures"}
         assert written == (tables if "output_dir" in asked else set())
     elif words[0] == "python" and words[1].startswith("experiments/"):

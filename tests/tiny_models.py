@@ -48,16 +48,16 @@ def tiny_bert(folder: Path) -> Path:
     """A cased BERT with a masked-language-model head (WordPiece); also loads as an encoder."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer(lowercase=False)
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     specials = list(_BERT_TOKENS.values())
-    made.train_from_iterator(SENTENCES, trainers.WordPieceTrainer(vocab_size=400, special_tokens=specials))
-    made.post_processor = processors.TemplateProcessing(
+    tokenizer.train_from_iterator(SENTENCES, trainers.WordPieceTrainer(vocab_size=400, special_tokens=specials))
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     shape = {**_POSITIONS, "pad_token_id": 0, **_SMALL}
-    return _saved(folder, _fast(made, _BERT_TOKENS), "BertForMaskedLM", 1, shape)
+    return _saved(folder, _fast(tokenizer, _BERT_TOKENS), "BertForMaskedLM", 1, shape)
 
 
 def tiny_roberta(folder: Path, **shape: int) -> Path:
@@ -72,16 +72,16 @@ def tiny_xlm_roberta(folder: Path, **shape: int) -> Path:
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-    made = Tokenizer(models.Unigram())
-    made.normalizer = normalizers.NFKC()
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.decoder = decoders.Metaspace()
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(vocab_size=300, special_tokens=_SPECIALS, unk_token="<unk>", show_progress=False)
-    made.train_from_iterator(SENTENCES, trainer)
-    made.post_processor = processors.TemplateProcessing(
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    return _saved(folder, _fast(made, _ROBERTA_TOKENS), "XLMRobertaForMaskedLM", 3, _ROBERTA | shape)
+    return _saved(folder, _fast(tokenizer, _ROBERTA_TOKENS), "XLMRobertaForMaskedLM", 3, _ROBERTA | shape)
 
 
 def tiny_gpt2(folder: Path) -> Path:
@@ -129,11 +129,11 @@ def tiny_nllb(folder: Path) -> Path:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import NllbTokenizer
 
-    made = Tokenizer(models.BPE(unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.train_from_iterator(SENTENCES, trainers.BpeTrainer(vocab_size=300, special_tokens=_SPECIALS[:4]))
-    merges = [tuple(pair) for pair in json.loads(made.to_str())["model"]["merges"]]
-    tokenizer = NllbTokenizer(vocab=made.get_vocab(), merges=merges, model_max_length=MAX_LENGTH)
+    trained = Tokenizer(models.BPE(unk_token="<unk>"))
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    trained.train_from_iterator(SENTENCES, trainers.BpeTrainer(vocab_size=300, special_tokens=_SPECIALS[:4]))
+    merges = [tuple(pair) for pair in json.loads(trained.to_str())["model"]["merges"]]
+    tokenizer = NllbTokenizer(vocab=trained.get_vocab(), merges=merges, model_max_length=MAX_LENGTH)
     return _saved(folder, tokenizer, "M2M100ForConditionalGeneration", 6, _TRANSLATION)
 
 
@@ -144,11 +144,11 @@ def tiny_mbart(folder: Path, kind: str = "mbart") -> Path:
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    made = Tokenizer(models.Unigram())
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
     trainer = trainers.UnigramTrainer(vocab_size=300, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False)
-    made.train_from_iterator(SENTENCES, trainer)
-    pieces = [piece for piece in made.get_vocab() if piece != "<unk>"]
+    trained.train_from_iterator(SENTENCES, trainer)
+    pieces = [piece for piece in trained.get_vocab() if piece != "<unk>"]
     codes = import_module(f"transformers.models.{kind}.tokenization_{kind}").FAIRSEQ_LANGUAGE_CODES
     names = [*_SPECIALS[:4], *pieces, *codes, "<mask>"]
     likely = {piece: -1.0 - number / 100 for number, piece in enumerate(pieces)}
@@ -174,22 +174,22 @@ def _byte_level(specials: list[str]) -> Any:
     """A byte-level BPE; with the special tokens of RoBERTa, around each text."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-    made = Tokenizer(models.BPE(unk_token="<unk>") if "<unk>" in specials else models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>") if "<unk>" in specials else models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=specials, initial_alphabet=alphabet)
-    made.train_from_iterator(SENTENCES, trainer)
+    tokenizer.train_from_iterator(SENTENCES, trainer)
     if "</s>" in specials:
-        made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    return made
+        tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return tokenizer
 
 
-def _fast(made: Any, tokens: dict[str, str], max_length: int = MAX_LENGTH) -> Any:
+def _fast(tokenizer: Any, tokens: dict[str, str], max_length: int = MAX_LENGTH) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     named = {f"{name}_token": token for name, token in tokens.items()}
-    return PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=max_length, **named)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=max_length, **named)
 
 
 def _saved(folder: Path, tokenizer: Any, kind: str, seed: int, shape: dict[str, Any], generation: Any = None) -> Path:
@@ -197,11 +197,11 @@ def _saved(folder: Path, tokenizer: Any, kind: str, seed: int, shape: dict[str, 
     import torch
     import transformers
 
-    made = getattr(transformers, kind)
-    config = made.config_class(**{"vocab_size": len(tokenizer), **shape})
+    architecture = getattr(transformers, kind)
+    config = architecture.config_class(**{"vocab_size": len(tokenizer), **shape})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = made(config)
+        network = architecture(config)
         if kind.startswith("Bart"):
             network.final_logits_bias.normal_()
     if generation is not None:

@@ -46,9 +46,9 @@ MORE = pair("b", combined_gain=0.3, combined_beyond=0.1)
 WIDER = pair("b", gain=(0.0, -0.1, 0.1))
 
 
-def test_the_answer():
+def test_the_answer_has_a_line_for_each_metric_and_explainer():
     """Per metric and explainer a line of the paper's boost, whatever others gain, and one of its published point."""
-    found = sentences(
+    said_lines = sentences(
         {**EVERYWHERE, "gain": 0.01, "boost": "power_mean_grid"},
         {**EVERYWHERE, **GAINS, "length_gain": 0.002},
         {**EVERYWHERE, "gain": -0.02, "verdict": HURTS, "boost": "spread"},
@@ -60,7 +60,7 @@ def test_the_answer():
         {"dataset": "wmt17", **PUBLISHED},
         {**EVERYWHERE, "point": "other_datasets", "gain": 0.04, "verdict": HELPS},
     )
-    assert found == [
+    assert said_lines == [
         "SHAP on m (power_mean_grid): explained by score, length or text, +0.020 [+0.010, +0.030], 4 language pairs, "
         "1,500 segments",
         "LIME on m (power_mean_grid): no gain shown, +0.010 [0.000, +0.020], 4 language pairs, 1,500 segments (helps "
@@ -75,20 +75,20 @@ def test_the_answer():
 
 
 def test_without_the_papers_boost_the_first_that_was_declared_has_the_line():
-    found = sentences({"boost": "spread"}, {**GAINS, "boost": "learned"}, {"explainer": "shap", "boost": "learned"})
-    assert found[0] == (
+    lines = sentences({"boost": "spread"}, {**GAINS, "boost": "learned"}, {"explainer": "shap", "boost": "learned"})
+    assert lines[0] == (
         "LIME on m (spread): no gain shown, 0.000 [-0.010, +0.010], 4 language pairs, 1,500 segments (helps by learned)"
     )
-    assert found[1].startswith("SHAP on m (learned): no gain shown")
+    assert lines[1].startswith("SHAP on m (learned): no gain shown")
 
 
 def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
     deviations = (("m", 0.0), ("m", 0.012), ("n", math.nan))
     settings = settings_of(*({"metric": metric, "repeat_deviation": r} for metric, r in deviations))
     rows = ({**EVERYWHERE, **GAINS, "length_gain": 0.002}, {**EVERYWHERE, "metric": "n"})
-    judged, other, *_ = sentences(*rows, settings=settings)
+    judged, of_another, *_ = sentences(*rows, settings=settings)
     assert judged.endswith("(length alone +0.002 [-0.008, +0.012], the correlation varies by 0.012 when repeated)")
-    assert "repeated" not in other
+    assert "repeated" not in of_another
 
 
 @pytest.mark.parametrize(
@@ -123,17 +123,17 @@ def test_the_answer_where_single_language_pairs_are_judged(rows, answer):
 
 
 def test_of_many_answers_the_first_are_said_and_the_others_counted():
-    whole = analysis(GAINS, {"explainer": "shap"}, {"metric": "n"})
-    assert headline.answer(whole, most=1)[:2] == [headline.answer(whole)[0], "2 more in report.html"]
-    assert headline.answer(whole, most=3) == headline.answer(whole)
+    of_three = analysis(GAINS, {"explainer": "shap"}, {"metric": "n"})
+    assert headline.answer(of_three, most=1)[:2] == [headline.answer(of_three)[0], "2 more in report.html"]
+    assert headline.answer(of_three, most=3) == headline.answer(of_three)
 
 
 def test_each_human_score_has_its_verdict_in_the_line():
-    found = sentences(
+    lines = sentences(
         {**EVERYWHERE, **GAINS, "human": "mqm", "within_source": 0.02},
         {**EVERYWHERE, "human": "esa_1", "gain": 0.004},
     )
-    assert found[0] == (
+    assert lines[0] == (
         "LIME on m (learned): helps (mqm), +0.050 [+0.040, +0.060], 4 language pairs, 1,500 segments, within sources "
         "+0.020 [+0.010, +0.030]; no gain shown (esa_1), +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments"
     )
@@ -168,8 +168,8 @@ def test_each_human_score_has_its_verdict_in_the_line():
     ],
 )
 def test_the_next_step_with_a_metric(rows, step):
-    *_, found = sentences(*rows)
-    assert found.startswith(f"Next: {step}") and found.endswith(" (m).")
+    *_, next_step = sentences(*rows)
+    assert next_step.startswith(f"Next: {step}") and next_step.endswith(" (m).")
 
 
 @pytest.mark.parametrize(
@@ -184,22 +184,22 @@ def test_the_next_step_with_a_metric(rows, step):
 def test_no_advice_comes_from_a_constructed_sample(constructed, row, last):
     names = ("d", "sample")
     settings = settings_of(*({"dataset": name, "constructed": name in constructed} for name in names))
-    found = sentences(row, settings=settings)
-    assert found[-1] == last
-    advised = [line for line in found if line.startswith("Next: ")]
+    lines = sentences(row, settings=settings)
+    assert lines[-1] == last
+    advised = [line for line in lines if line.startswith("Next: ")]
     assert len(advised) == (not constructed or row.get("language_pair") == "a")
 
 
 def test_boosts_are_named_where_there_is_another_than_the_papers_and_metrics_share_a_step():
     papers = {"boost": "power_mean_grid", "gain": 0.01}
     assert sentences(papers)[0].startswith("LIME on m: no gain shown")
-    found = sentences({"metric": "n"}, papers)
-    assert found[0].startswith("LIME on m (power_mean_grid): no gain shown")
-    assert found[-1] == "Next: keep the metric as it is (m, n)."
+    lines = sentences({"metric": "n"}, papers)
+    assert lines[0].startswith("LIME on m (power_mean_grid): no gain shown")
+    assert lines[-1] == "Next: keep the metric as it is (m, n)."
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "sentence"),
     [
         pytest.param(
             [pair("a", **LACKS), pair("b", **LACKS)], "LIME on m (learned) for a, b: not judged: none.", id="nowhere"
@@ -212,14 +212,14 @@ def test_boosts_are_named_where_there_is_another_than_the_papers_and_metrics_sha
         ),
     ],
 )
-def test_boosts_that_were_not_judged_say_why_once_and_have_no_next_step(rows, told):
-    found = sentences(*rows)
-    assert [line for line in found if "not judged" in line] == [told]
-    assert any(line.startswith("Next: ") for line in found) == any(row == {} for row in rows)
+def test_boosts_that_were_not_judged_say_why_once_and_have_no_next_step(rows, sentence):
+    lines = sentences(*rows)
+    assert [line for line in lines if "not judged" in line] == [sentence]
+    assert any(line.startswith("Next: ") for line in lines) == any(row == {} for row in rows)
 
 
 def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
-    found = asked(
+    result = asked(
         pair("a", gain=0.09),
         {"gain": 0.01},
         pair("a", boost="spread", gain=0.03),
@@ -228,7 +228,7 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
         {"explainer": "random", "gain": 0.07},
         {"metric": "random", "gain": 0.06},
     )
-    kept = [(row.boost, row.dataset, row.language_pair) for row in found.verdicts]
+    kept = [(row.boost, row.dataset, row.language_pair) for row in result.verdicts]
     assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
 
 
@@ -241,21 +241,21 @@ def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_poi
         pair("b", boost="second", gain=0.07, verdict=HELPS),
         pair("b", explainer="random", gain=0.06),
     )
-    found = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(of_settings)}
-    gains = {names: row.gain.value for names, row in found.items()}
+    verdicts = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(of_settings)}
+    gains = {names: row.gain.value for names, row in verdicts.items()}
     assert gains == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
-    first = found["a", "lime"]
+    first = verdicts["a", "lime"]
     assert (first.verdict, first.gain.low, first.gain.high) == (NO_GAIN, -0.02, 0.03)
     assert not analysis().ask(of_settings)
 
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
     for frames in ({}, {"verdicts": rows_of({"metric": "random"})}):
-        whole = analyse_table(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
-        (first, _, last) = plain(whole)["answers"]
+        result = analyse_table(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
+        (first, _, last) = plain(result)["answers"]
         assert first.startswith("LIME at w 0.5, p 0.5, given (what")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
-        assert not list(answers.tables(whole.ask(answers.compute)))
+        assert not list(answers.tables(result.ask(answers.compute)))
 
 
 @pytest.mark.parametrize("column", ["boost", "named", "over_shuffled_low"])
@@ -271,9 +271,9 @@ def test_a_label_that_is_no_verdict_is_named_with_its_row():
 
 def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     """Four of four settings gain at the published point, and no gain is shown: two answers to one question."""
-    at = {"fixed": {"lime": Point(0.5, 0.5)}}
+    points = {"fixed": {"lime": Point(0.5, 0.5)}}
     for frames, counts in (({}, {"overview", "gains_by_factor"}), ({"verdicts": rows_of({})}, set())):
-        whole = analyse_table(TABLE, **at, frames=frames)
-        assert bool(whole.ask(headline.compute).headline) == bool(counts)
-        assert {"overview", "gains_by_factor"} & {made.stem for made in whole.tables()} == counts
-        assert plain(whole)["fixed"]["lime"]["better"] == 4, "analysis.json has them"
+        result = analyse_table(TABLE, **points, frames=frames)
+        assert bool(result.ask(headline.compute).headline) == bool(counts)
+        assert {"overview", "gains_by_factor"} & {shown.stem for shown in result.tables()} == counts
+        assert plain(result)["fixed"]["lime"]["better"] == 4, "analysis.json has them"

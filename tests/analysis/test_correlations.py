@@ -43,14 +43,14 @@ def asked(**frames):
         pytest.param({"a": math.nan, "b": 0.0, "c": 0.1}, {}, ["c", "b", "a"], id="undefined last"),
     ],
 )
-def test_the_order_of_metrics(values, ranks, expected):
+def test_metrics_stand_in_the_order_of_ranks_then_of_size(values, ranks, expected):
     rows = [correlation(name, value) for name, value in values.items()]
-    ranking = {"ranking": [rank(*one) for one in ranks.items()]} if ranks else {}
+    ranking = {"ranking": [rank(*pair) for pair in ranks.items()]} if ranks else {}
     _, (brief, _) = asked(correlations=rows, **ranking)
     assert [row[1].value for row in brief.rows] == expected
 
 
-def test_rows_that_are_not_shown():
+def test_rows_of_boosts_and_of_other_judgements_are_not_shown():
     """A boosted point, another judgement, another explainer: the metric alone is the same."""
     further = [correlation("a", 0.9, point="published"), correlation("a", 0.9, human="another judgement")]
     further.append({**correlation("a", 0.9), "explainer": "shap"})
@@ -60,10 +60,10 @@ def test_rows_that_are_not_shown():
 
 def system(name, human, ranks, people, metric="chrf", **changes):
     names = {**PLACE, "metric": metric, "explainer": "none", "point": "base", "human_name": "mqm", "system": name}
-    found = {**names, "human": human, **changes}
-    for prefix, own in (("rank", ranks), ("human_rank", people)):
-        found |= dict(zip((prefix, f"{prefix}_low", f"{prefix}_high", f"{prefix}_cluster"), own, strict=True))
-    return found
+    row = {**names, "human": human, **changes}
+    for prefix, of_prefix in (("rank", ranks), ("human_rank", people)):
+        row |= dict(zip((prefix, f"{prefix}_low", f"{prefix}_high", f"{prefix}_cluster"), of_prefix, strict=True))
+    return row
 
 
 SYSTEMS = [

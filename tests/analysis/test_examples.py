@@ -18,9 +18,9 @@ from bmx_grid.words.tags import WordTags
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})
 
 
-def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), explainer: str = "erasure"):
+def planned(name: str, setting, gain: float, fixed_gain: float = float("nan"), explainer: str = "erasure"):
     """A result and the planned setting behind it, with what `choose_examples` reads of them."""
-    found = GRID.of_setting(made)
+    result_of_grid = GRID.of_setting(setting)
     names = ("toy", "de-en", name, explainer)
     result = SimpleNamespace(
         names=names,
@@ -28,28 +28,28 @@ def planned(name: str, made, gain: float, fixed_gain: float = float("nan"), expl
         gain=gain,
         spec=GRID.spec,
         published=SimpleNamespace(w=0.5, p=1.0, gain=fixed_gain),
-        grid=dataclasses.replace(found.grid, best_w=0.0, best_p=-1.0),
+        grid=dataclasses.replace(result_of_grid.grid, best_w=0.0, best_p=-1.0),
     )
-    return result, SimpleNamespace(names=names, segments=made.segments, finished=lambda: made)
+    return result, SimpleNamespace(names=names, segments=setting.segments, finished=lambda: setting)
 
 
 def chosen(*pairs):
-    plan = SimpleNamespace(settings=[one for _, one in pairs])
+    plan = SimpleNamespace(settings=[setting for _, setting in pairs])
     return choose_examples([result for result, _ in pairs], plan)
 
 
 def test_the_segments_that_rise_and_fall_most_are_chosen():
     human = np.where(np.arange(30) == 7, np.nan, np.random.default_rng(1).normal(size=30))
-    made = finished(human=human)
-    up, down = chosen(planned("m", made, 0.1, fixed_gain=0.1))
+    setting = finished(human=human)
+    up, down = chosen(planned("m", setting, 0.1, fixed_gain=0.1))
     used = np.flatnonzero(np.isfinite(human))
-    boosted = GRID.points(GRID.of_setting(made))["published"]
-    scores = {"metric": made.scores.base_scores[used], "boosted": boosted[used], "human": human[used]}
+    boosted = GRID.points(GRID.of_setting(setting))["published"]
+    scores = {"metric": setting.scores.base_scores[used], "boosted": boosted[used], "human": human[used]}
     ranks = {name: rankdata(-values) for name, values in scores.items()}
     rise = ranks["metric"] - ranks["boosted"]
     assert (up.n, up.w, up.p, up.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
     for example, place in ((up, np.argmax(rise)), (down, np.argmin(rise))):
-        assert example.segment == made.segments.segments[int(used[place])].id
+        assert example.segment == setting.segments.segments[int(used[place])].id
         for name in scores:
             assert getattr(example, name) == (scores[name][place], ranks[name][place])
     assert rise.max() > 0 > rise.min()
@@ -58,36 +58,36 @@ def test_the_segments_that_rise_and_fall_most_are_chosen():
 
 
 def test_the_setting_with_the_largest_gain_stands_for_its_explainer_and_controls_for_none():
-    made = finished()
-    found = chosen(
-        planned("low", made, 0.1),
-        planned("high", made, 0.3),
-        planned("next", made, 0.2),
-        planned("undefined", made, float("nan")),
-        planned("best point", made, 0.9, fixed_gain=0.1),
-        planned("random", made, 0.9),
-        planned("control", made, 0.9, explainer="random"),
-        planned("other", made, 0.05, explainer="lime"),
+    setting = finished()
+    examples = chosen(
+        planned("low", setting, 0.1),
+        planned("high", setting, 0.3),
+        planned("next", setting, 0.2),
+        planned("undefined", setting, float("nan")),
+        planned("best point", setting, 0.9, fixed_gain=0.1),
+        planned("random", setting, 0.9),
+        planned("control", setting, 0.9, explainer="random"),
+        planned("other", setting, 0.05, explainer="lime"),
     )
-    assert [example.names[2:] for example in found] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
-    assert {(example.w, example.p) for example in found} == {(0.0, -1.0)}, "without a fixed point the best one"
+    assert [example.names[2:] for example in examples] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
+    assert {(example.w, example.p) for example in examples} == {(0.0, -1.0)}, "without a fixed point the best one"
 
 
 def test_nothing_that_moves_or_is_rated_is_no_example():
     nobody = finished(human=np.full(30, np.nan))
     assert chosen(planned("m", nobody, 0.1)) == []
-    one = finished(n=1)
-    assert chosen(planned("m", one, 0.1)) == []
+    single = finished(n=1)
+    assert chosen(planned("m", single, 0.1)) == []
     result, _ = planned("m", finished(), 0.1)
     assert choose_examples([result], SimpleNamespace(settings=[])) == [], "not planned"
 
 
 def test_strengths_are_relative_to_the_largest_of_all_sides():
-    def of(*rows):
+    def shares_of(*rows):
         return [shares.tolist() for shares in strengths([np.array(row) for row in rows])]
 
-    assert of([0.5, -2.0, np.nan], [1.0, np.inf]) == [[0.25, 1.0, 0.0], [0.5, 0.0]]
-    assert of([0.0, 0.0], []) == [[0.0, 0.0], []] and of() == []
+    assert shares_of([0.5, -2.0, np.nan], [1.0, np.inf]) == [[0.25, 1.0, 0.0], [0.5, 0.0]]
+    assert shares_of([0.0, 0.0], []) == [[0.0, 0.0], []] and shares_of() == []
 
 
 def test_marks_are_carried_to_the_words_that_are_shown():

@@ -36,16 +36,16 @@ def analysis(options=AT, **changes):
 def test_borders_of_better_and_worse():
     """No gain is worse, as in the paper; 1e-5 is not better; an undefined gain is counted in nothing."""
     gains = {"better": [1.1e-5], "worse": [0.0, -0.0, -1e-9], "unchanged": [1e-5], "undefined": [np.nan]}
-    found = summarise(settings(np.concatenate(list(gains.values()))))
-    assert {name: getattr(found, name) for name in gains} == {name: len(values) for name, values in gains.items()}
-    assert (found.n, found.positive) == (5, 2)
+    summary = summarise(settings(np.concatenate(list(gains.values()))))
+    assert {name: getattr(summary, name) for name in gains} == {name: len(values) for name, values in gains.items()}
+    assert (summary.n, summary.positive) == (5, 2)
 
 
 def test_counts_are_tested_by_language_pair_not_by_setting():
     """15 of 18 settings on six language pairs, as the paper counts: the sign test of pairs gives .109, not .004."""
-    found = summarise(settings(np.repeat([0.01] * 5 + [-0.01], 3), np.repeat(list("abcdef"), 3)))
-    assert [found.better, found.n, found.clusters, found.clusters_better] == [15, 18, 6, 5]
-    assert found.sign_p == pytest.approx(7 / 64)
+    summary = summarise(settings(np.repeat([0.01] * 5 + [-0.01], 3), np.repeat(list("abcdef"), 3)))
+    assert [summary.better, summary.n, summary.clusters, summary.clusters_better] == [15, 18, 6, 5]
+    assert summary.sign_p == pytest.approx(7 / 64)
 
 
 def test_an_interval_across_settings_needs_three_clusters():
@@ -64,26 +64,26 @@ CONTROLS = {
 
 
 def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_own():
-    found = analyse_table(table(CONTROLS)).ask(question.compute)
-    means = {control: {name: row.mean_gain for name, row in rows.items()} for control, rows in found.controls.items()}
+    result = analyse_table(table(CONTROLS)).ask(question.compute)
+    means = {control: {name: row.mean_gain for name, row in rows.items()} for control, rows in result.controls.items()}
     assert means == {
         "random explainer": {"lime": pytest.approx(0.08 - 0.15)},  # 15 steps of 0.01 from its best
         "best of the grid": {"lime": pytest.approx(0.1), "random": pytest.approx(0.08)},  # without the random metric
         "random metric": {"lime": pytest.approx(0.03)},
     }
-    assert found.controls["random explainer"]["lime"].better == 0
-    assert [made.stem for made in question.tables(found)][-1] == "controls"
+    assert result.controls["random explainer"]["lime"].better == 0
+    assert [shown.stem for shown in question.tables(result)][-1] == "controls"
 
 
 def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_mean():
     some = table(random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap")))
-    whole = analyse_table(some, fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
-    real, found = whole.ask(real_gains), whole.ask(question.compute)
+    analysed = analyse_table(some, fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
+    real, result = analysed.ask(real_gains), analysed.ask(question.compute)
     for name, rows in {"all": real, "shap": [row for row in real if row.setting.explainer == "shap"]}.items():
         gain, baseline = np.array([row.gain for row in rows]), np.array([row.baseline for row in rows])
-        assert found.gain_baseline_pearson[name] == pytest.approx(pearsonr(gain, baseline)[0], abs=1e-12)
+        assert result.gain_baseline_pearson[name] == pytest.approx(pearsonr(gain, baseline)[0], abs=1e-12)
         mean = baseline + gain / 2
-        assert found.gain_baseline_oldham[name] == pytest.approx(pearsonr(gain, mean)[0], abs=1e-12)
+        assert result.gain_baseline_oldham[name] == pytest.approx(pearsonr(gain, mean)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_me
         pytest.param(0.1, np.nan, False, id="an undefined test"),
     ],
 )
-def test_what_survives(gain, holm, survives):
-    whole = analyse_table(table({NAMES: peaked(0.5, gain=gain)}), **AT, frames=frames({NAMES: gain}, holm=holm))
-    (row,) = whole.ask(declared)
+def test_a_gain_survives_at_a_corrected_p_of_5_percent(gain, holm, survives):
+    analysed = analyse_table(table({NAMES: peaked(0.5, gain=gain)}), **AT, frames=frames({NAMES: gain}, holm=holm))
+    (row,) = analysed.ask(declared)
     assert row.survives == survives
-    assert plain(whole)["single_gains"] == {"tested": 1, "survive": survives}
+    assert plain(analysed)["single_gains"] == {"tested": 1, "survive": survives}
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_other_tests_are_not_those_of_the_gain(change):
     some = frames({NAMES: 0.1}, half=0.02)
     another = some["tests"].assign(low=-9.0, high=9.0, **change)
     for both in ([another, some["tests"]], [some["tests"], another]):
-        found = declared_points(Given({**some, "tests": pd.concat(both)}))[0]
-        assert (found.point, found.test) == ("published", "perm_inputs")
-        assert (found.low, found.high) == pytest.approx((0.08, 0.12))
+        row = declared_points(Given({**some, "tests": pd.concat(both)}))[0]
+        assert (row.point, row.test) == ("published", "perm_inputs")
+        assert (row.low, row.high) == pytest.approx((0.08, 0.12))
     assert all(np.isnan(row.low) for row in declared_points(Given({**some, "tests": another})))
-    whole = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames={**some, "tests": another})
-    assert plain(whole)["single_gains"] == {"tested": 0, "survive": 0}
+    analysed = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames={**some, "tests": another})
+    assert plain(analysed)["single_gains"] == {"tested": 0, "survive": 0}
     twice = pd.concat([some["points"], some["points"].assign(gain=9.0)])  # by the primary judgement and another one
     assert max(row.gain for row in declared_points(Given({**some, "points": twice}))) == 0.1
 
@@ -132,22 +132,22 @@ def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
     same, other = analysis(), analysis({"fixed": {"lime": Point(0.6, 0.5)}})
     assert not any(np.isnan(row.fixed_gain.low) for row in same.ask(at_points))
     assert all(np.isnan(row.fixed_gain.low) and not row.survives for row in other.ask(at_points))
-    found = plain(same)["settings"]["d · a · m · lime"]
-    assert (found["fixed_gain_low"], found["fixed_gain_high"]) == pytest.approx((0.09, 0.11))
-    assert (found["fixed_gain_p"], found["fixed_gain_p_holm"]) == pytest.approx((0.001, 0.01))
+    numbers = plain(same)["settings"]["d · a · m · lime"]
+    assert (numbers["fixed_gain_low"], numbers["fixed_gain_high"]) == pytest.approx((0.09, 0.11))
+    assert (numbers["fixed_gain_p"], numbers["fixed_gain_p_holm"]) == pytest.approx((0.001, 0.01))
 
 
 def test_the_power_matters_unless_it_is_the_metric_alone():
     points = frames(GAINS)["points"].assign(p=-7.0)
     for w, same in ((1.0, True), (0.5, False)):
-        found = analysis({"fixed": {"lime": Point(0.5, 1.0)}}, points=points.assign(w=w))
-        assert [not np.isnan(row.fixed_gain.low) for row in found.ask(at_points)] == [same] * len(GAINS)
+        analysed = analysis({"fixed": {"lime": Point(0.5, 1.0)}}, points=points.assign(w=w))
+        assert [not np.isnan(row.fixed_gain.low) for row in analysed.ask(at_points)] == [same] * len(GAINS)
 
 
 def rows_of(analysis, stem):
-    (made,) = [shown for shown in analysis.tables() if shown.stem == stem]
-    assert any("survives Holm's" in note for note in made.notes)
-    return [dict(zip(made.header, row, strict=True)) for row in made.rows]
+    (shown_table,) = [shown for shown in analysis.tables() if shown.stem == stem]
+    assert any("survives Holm's" in note for note in shown_table.notes)
+    return [dict(zip(shown_table.header, row, strict=True)) for row in shown_table.rows]
 
 
 def test_only_gains_that_survive_are_marked_and_undefined_ones_left_out():

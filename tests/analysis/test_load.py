@@ -47,16 +47,16 @@ def first(*values, then):
 def test_rows_in_any_order_become_the_same_arrays():
     shuffled = ARROW.take(np.random.default_rng(1).permutation(ARROW.num_rows))
     for arrow in (ARROW, shuffled, ARROW.sort_by([("w", "descending"), ("p", "descending")])):
-        found = from_arrow(arrow)
-        assert np.array_equal(found.p, P) and np.array_equal(found.w, W)
-        assert sorted(SURFACES) == sorted(map(tuple, found.settings))
-        for row, names in enumerate(found.settings):
-            assert np.array_equal(found.correlation[row], SURFACES[tuple(names)])
-            assert found.baseline[row] == SURFACES[tuple(names)][0, -1]
-        assert found.left_out == ()
+        results_table = from_arrow(arrow)
+        assert np.array_equal(results_table.p, P) and np.array_equal(results_table.w, W)
+        assert sorted(SURFACES) == sorted(map(tuple, results_table.settings))
+        for row, names in enumerate(results_table.settings):
+            assert np.array_equal(results_table.correlation[row], SURFACES[tuple(names)])
+            assert results_table.baseline[row] == SURFACES[tuple(names)][0, -1]
+        assert results_table.left_out == ()
 
 
-def test_files_hold_the_same(tmp_path):
+def test_every_kind_of_file_gives_the_same_table(tmp_path):
     csv.write_csv(ARROW, tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
     pq.write_table(ARROW, tmp_path / "t.parquet", row_group_size=50)
@@ -149,10 +149,11 @@ def test_undefined_points_are_counted_and_settings_without_a_baseline_left_out()
     holes[3, 1] = holes[5, 2] = np.nan
     dead[:, 2] = np.nan
     wobbly[7, 2] += 0.01
-    found = table({("d", name, "m", "lime"): one for name, one in zip("abc", (holes, dead, wobbly), strict=True)})
-    assert [setting.language_pair for setting in found.settings] == ["a"]
-    assert found.baseline[0] == 0.5
-    settings, points = found.left_out
+    surfaces = {"a": holes, "b": dead, "c": wobbly}
+    results_table = table({("d", pair, "m", "lime"): surface for pair, surface in surfaces.items()})
+    assert [setting.language_pair for setting in results_table.settings] == ["a"]
+    assert results_table.baseline[0] == 0.5
+    settings, points = results_table.left_out
     assert settings.startswith("2 settings: ") and settings.endswith("(e.g. d · b · m · lime; d · c · m · lime)")
     assert points == "2 points: undefined (NaN) correlations (e.g. d · a · m · lime: 2)"
 
@@ -186,10 +187,10 @@ def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(folder,
         basis = {"correlation": ["pearson"] * 4, "aggregation": ["PowerMean"] * 4, "n_used": [500] * 4}
         basis |= {"repeat_deviation": [np.nan] * 4, "constructed": [False] * 4}
         pq.write_table(pa.table({**names, **basis, "baseline": [baseline] * 4}), folder / "settings.parquet")
-    found = tables_beside(load_table(folder))
-    assert set(found) == (known and {*known, "grid"})
+    tables = tables_beside(load_table(folder))
+    assert set(tables) == (known and {*known, "grid"})
     for name in known & set(FRAMES):
-        assert found[name]["dataset"].tolist() == FRAMES[name]["dataset"].tolist(), "names, not codes"
+        assert tables[name]["dataset"].tolist() == FRAMES[name]["dataset"].tolist(), "names, not codes"
     if known:
         (folder / "words.parquet").write_bytes(b"PAR1 and no more")
         with pytest.raises(DataError, match=r"words\.parquet: not a readable Parquet file \(.*\); run the sweep again"):
@@ -202,9 +203,9 @@ def beside(folder, table):
     good = pa.table({name: [{"text": "x", "number": 0.5, "count": 1}[kind]] for name, kind in kinds.items()})
     pq.write_table(table(good), folder / "correlations.parquet")
     pq.write_table(ARROW, folder / "grid.parquet")
-    made = load_table(folder)
-    settings = pd.DataFrame(made.settings).assign(
-        baseline=made.baseline, correlation="pearson", aggregation="PowerMean", n_used=9
+    results_table = load_table(folder)
+    settings = pd.DataFrame(results_table.settings).assign(
+        baseline=results_table.baseline, correlation="pearson", aggregation="PowerMean", n_used=9
     )
     settings = settings.assign(repeat_deviation=np.nan, constructed=False)
     settings.to_parquet(folder / "settings.parquet")
@@ -239,11 +240,11 @@ EDITED = {
 }
 
 
-@pytest.mark.parametrize(("edit", "said"), EDITED.values(), ids=EDITED)
-def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, said):
-    with pytest.raises(DataError, match=rf"correlations\.parquet: .*{re.escape(said)}.*: run the sweep again"):
+@pytest.mark.parametrize(("edit", "message"), EDITED.values(), ids=EDITED)
+def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, message):
+    with pytest.raises(DataError, match=rf"correlations\.parquet: .*{re.escape(message)}.*: run the sweep again"):
         tables_beside(load_table(beside(tmp_path, edit))).rows("correlations", CorrelationRow)
-    with pytest.raises(DataError, match=re.escape(said)):
+    with pytest.raises(DataError, match=re.escape(message)):
         Given(tables_beside(load_table(tmp_path))).ask(correlations.compute)
 
 

@@ -20,8 +20,8 @@ def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metr
 
 
 def asked(*rows):
-    given = Given({"words": pd.DataFrame(rows)} if rows else {})
-    result = marked_words.compute(given)
+    frames = Given({"words": pd.DataFrame(rows)} if rows else {})
+    result = marked_words.compute(frames)
     return result, list(marked_words.tables(result))
 
 
@@ -30,8 +30,8 @@ def pairs(explainer, *values, **options):
 
 
 def test_without_tags_nothing_is_said_or_shown():
-    result, made = asked()
-    assert (result.words, result.words_in_words, made) == ([], [], [])
+    result, shown = asked()
+    assert (result.words, result.words_in_words, shown) == ([], [], [])
     of_grid = analysis(auc=None).ask(marked_words.compute)
     assert (of_grid.plausibility_in_words, list(marked_words.tables(of_grid))) == ([], [])
 
@@ -45,9 +45,9 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
         *pairs("lime", 0.9, 0.9, side="source"),
         *pairs("lime", 0.1, 0.1, metric="random"),
     )
-    (said,) = result.words_in_words
-    assert said.startswith("Do explanations find the words people marked? AUC on the target of 4 language pairs")
-    better, worse, open_, random = said.partition("(chance 0.5), ")[2].split("; ")
+    (sentence,) = result.words_in_words
+    assert sentence.startswith("Do explanations find the words people marked? AUC on the target of 4 language pairs")
+    better, worse, open_, random = sentence.partition("(chance 0.5), ")[2].split("; ")
     assert better.startswith("better than chance: lime 0.630 [")
     assert worse.startswith("worse than chance: shap 0.370 [")
     assert open_.startswith("not distinguishable from chance: erasure 0.507 [")
@@ -56,19 +56,19 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
 
 def test_a_single_setting_has_its_own_interval_and_two_pairs_none():
     result, _ = asked(*pairs("lime", 0.6), *pairs("shap", 0.6, 0.7), *pairs("shap", 0.6, 0.7, metric="other"))
-    found = {row.explainer: row.measures["auc"] for row in result.words}
-    assert (found["lime"].low, found["lime"].high) == pytest.approx((0.58, 0.62))
-    assert math.isnan(found["shap"].low)
-    assert found["shap"].value == pytest.approx(0.65)
+    by_explainer = {row.explainer: row.measures["auc"] for row in result.words}
+    assert (by_explainer["lime"].low, by_explainer["lime"].high) == pytest.approx((0.58, 0.62))
+    assert math.isnan(by_explainer["shap"].low)
+    assert by_explainer["shap"].value == pytest.approx(0.65)
 
 
 def test_labels_are_ranked_by_mcc():
-    result, made = asked(*pairs("x", 0.2, measure="mcc"), *pairs("y", 0.4, measure="mcc"))
+    result, shown = asked(*pairs("x", 0.2, measure="mcc"), *pairs("y", 0.4, measure="mcc"))
     assert result.words_in_words == [
         "Do explanations find the words people marked? MCC on the target of 1 language pair (chance 0), better than "
         "chance: y 0.400 [0.380, 0.420], x 0.200 [0.180, 0.220]."
     ]
-    assert made[0].header == ("explainer", "side", "MCC", "pairs", "settings")
+    assert shown[0].header == ("explainer", "side", "MCC", "pairs", "settings")
 
 
 def test_what_is_undefined_stands_below_what_is_worse_than_nothing():
@@ -83,39 +83,39 @@ GAIN = dict(zip("abcdef", (-0.01, 0.0, 0.01, 0.02, 0.03, 0.04), strict=True))
 
 def analysis(auc=AUC, gains=GAIN):
     surfaces = {names: peaked(0.5, gain=0.02) for names in SETTINGS}
-    of = frames({names: gains[names[1]] for names in SETTINGS if names[3] == "lime"})
+    beside = frames({names: gains[names[1]] for names in SETTINGS if names[3] == "lime"})
     if auc is not None:
-        of["words"] = pd.DataFrame([row(value, "lime", pair) for pair, value in auc.items()])
-    return analyse_table(table(surfaces), frames=of)
+        beside["words"] = pd.DataFrame([row(value, "lime", pair) for pair, value in auc.items()])
+    return analyse_table(table(surfaces), frames=beside)
 
 
 def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():
-    found = analysis()
-    relations = found.ask(marked_words.plausibility)
-    one = relations["all"]
+    analysed = analysis()
+    relations = analysed.ask(marked_words.plausibility)
+    of_all = relations["all"]
     expected = stats.spearmanr(list(AUC.values()), list(GAIN.values())).statistic
-    assert one.rho == pytest.approx(expected)
-    assert one.low <= one.rho <= one.high
-    assert (one.n, one.clusters, one.undefined) == (6, 6, 0)
-    assert relations["lime"] == one
+    assert of_all.rho == pytest.approx(expected)
+    assert of_all.low <= of_all.rho <= of_all.high
+    assert (of_all.n, of_all.clusters, of_all.undefined) == (6, 6, 0)
+    assert relations["lime"] == of_all
     assert "random" not in relations
 
 
 def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
     of_all = analysis({**AUC, "a": math.nan}).ask(marked_words.plausibility)["all"]
     assert (of_all.n, of_all.undefined) == (5, 1)
-    (said,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(marked_words.compute).plausibility_in_words
-    assert "no correlation of AUC and gain at the declared point is defined" in said
+    (sentence,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(marked_words.compute).plausibility_in_words
+    assert "no correlation of AUC and gain at the declared point is defined" in sentence
 
 
 @pytest.mark.parametrize(
-    ("gains", "said"),
+    ("gains", "message"),
     [
         pytest.param(dict(zip("abcdef", AUC.values(), strict=True)), "boost more: Spearman", id="more"),
         pytest.param({pair: -auc for pair, auc in AUC.items()}, "boost less: Spearman", id="less"),
         pytest.param(dict(zip("abcdef", (1, 5, 2, 6, 3, 4), strict=True)), "is not established: Spearman", id="open"),
     ],
 )
-def test_the_sentence_says_what_the_interval_allows(gains, said):
+def test_the_sentence_says_what_the_interval_allows(gains, message):
     scaled = {pair: gain / 100 for pair, gain in gains.items()}
-    assert said in analysis(gains=scaled).ask(marked_words.compute).plausibility_in_words[0]
+    assert message in analysis(gains=scaled).ask(marked_words.compute).plausibility_in_words[0]

@@ -14,21 +14,15 @@ PAIR = {"dataset": "d", "language_pair": "de-en"}
 
 def row_of(compared, against, difference, p, test="perm_inputs", family="segment: metric against placebo"):
     explainer = "lime" if " at " in compared else "none"
-    where = {
-        "compared": compared,
-        "explainer": explainer,
-        "against": against,
-        "level": "segment",
-        "statistic": "pearson",
-        "test": test,
-    }
-    own = Estimate(difference, -1.0, 1.0)
-    counts = {"p": p, "p_holm": p, "n": 9, "clusters": 9, "resamples": 99, "seed": 0}
-    return Comparison(**PAIR, **where, point="", grouping="none", family=family, difference=own, **counts)
+    names = {**PAIR, "compared": compared, "explainer": explainer, "against": against, "point": ""}
+    kind = {"level": "segment", "grouping": "none", "statistic": "pearson", "test": test, "family": family}
+    numbers = {"difference": Estimate(difference, -1.0, 1.0), "p": p, "p_holm": p}
+    counts = {"n": 9, "clusters": 9, "resamples": 99, "seed": 0}
+    return Comparison(**names, **kind, **numbers, **counts)
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         pytest.param([("chrf", "sentinel_source", 0.2, 0.01)], [], id="beaten"),
         pytest.param(
@@ -44,12 +38,12 @@ def row_of(compared, against, difference, p, test="perm_inputs", family="segment
         pytest.param([("chrf", "random", np.nan, np.nan)], [], id="undefined"),
     ],
 )
-def test_what_beats_no_placebo_is_named(rows, said):
+def test_what_beats_no_placebo_is_named(rows, message):
     others = [row_of("chrf", "bleu", -0.1, 0.9, family="segment: metric against metric")]
     tests = [*(row_of(*row) for row in rows), *(row_of(*row, test="williams") for row in rows), *others]
-    found = compute(Given({"tests": as_table(tests)}))
-    assert found.unbeaten == said
-    (table,) = tables(found)
+    answer = compute(Given({"tests": as_table(tests)}))
+    assert answer.unbeaten == message
+    (table,) = tables(answer)
     assert len(table.rows) == len(rows)
 
 

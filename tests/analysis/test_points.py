@@ -24,10 +24,12 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.grid import Point
 
 
-def one(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):
+def surface_of(dataset="d", pair="a", metric="m", explainer="lime", p=-1.4, gain=0.1):
     return {(dataset, pair, metric, explainer): peaked(p, gain=gain)}
 
 
+OF_WMT17 = surface_of("wmt17")
+OF_WMT17 = surface_of("wmt17")
 AS_PUBLISHED = {"fixed": {"lime": PUBLISHED_POINTS["lime"]}}
 OUTSIDE = {"fixed": {"lime": Point(p=-13.1, w=0.4)}}
 GIVEN = "given (what it was chosen on is not known here)"
@@ -37,57 +39,64 @@ NEAREST, OTHER = "nearest to the published one", "nearest to the given one (what
 @pytest.mark.parametrize(
     ("surfaces", "options", "words"),
     [
-        pytest.param(one(), {}, "in-sample (chosen where it is judged)", id="medians of the table"),
+        pytest.param(surface_of(), {}, "in-sample (chosen where it is judged)", id="medians of the table"),
         *[
-            pytest.param(one(name), AS_PUBLISHED, f"{NEAREST} (in-sample on {name})", id=f"the paper's {name}")
+            pytest.param(surface_of(name), AS_PUBLISHED, f"{NEAREST} (in-sample on {name})", id=f"the paper's {name}")
             for name in ("wmt17", "eval4nlp21", "mlqe_pe")
         ],
-        pytest.param({**one("mine"), **one("wmt17")}, AS_PUBLISHED, f"{NEAREST} (in-sample on wmt17)", id="both"),
-        pytest.param(one("mqm21"), AS_PUBLISHED, f"{NEAREST} (chosen on other data)", id="on other data"),
-        pytest.param(one("wmt17"), {"fixed": {"lime": Point(p=-1.4, w=0.5)}}, GIVEN, id="of the user"),
-        pytest.param(one("wmt17"), {"fixed": {"lime": PUBLISHED_POINTS["erasure"]}}, OTHER, id="of another explainer"),
+        pytest.param({**surface_of("mine"), **OF_WMT17}, AS_PUBLISHED, f"{NEAREST} (in-sample on wmt17)", id="both"),
+        pytest.param(surface_of("mqm21"), AS_PUBLISHED, f"{NEAREST} (chosen on other data)", id="on other data"),
+        pytest.param(OF_WMT17, {"fixed": {"lime": Point(p=-1.4, w=0.5)}}, GIVEN, id="of the user"),
+        pytest.param(OF_WMT17, {"fixed": {"lime": PUBLISHED_POINTS["erasure"]}}, OTHER, id="of another explainer"),
         *[
-            pytest.param(one("wmt17"), {"select_from": table(one(name, **other, p=0.3))}, told, id=why)
-            for name, other, told, why in (
+            pytest.param(OF_WMT17, {"select_from": table(surface_of(name, **changes, p=0.3))}, words, id=reason)
+            for name, changes, words, reason in (
                 ("x", {}, "held out (no data set and language pair in common)", "chosen on other segments"),
                 ("wmt17", {"metric": "n"}, "chosen elsewhere (on the same segments: wmt17 · a)", "chosen on the same"),
                 ("x", {"explainer": "shap"}, "none: median of the best points of the table has no lime", "not chosen"),
             )
         ],
-        pytest.param(one("wmt17"), OUTSIDE, f"{GIVEN}, p = -13.1, w = 0.4, which is not in this grid", id="outside"),
+        pytest.param(OF_WMT17, OUTSIDE, f"{GIVEN}, p = -13.1, w = 0.4, which is not in this grid", id="outside"),
     ],
 )
 def test_where_points_come_from(surfaces, options, words):
     analysis = analyse_table(table(surfaces), **options)
     assert analysis.ask(chosen_points)["lime"].origin.endswith(words)
     assert words in " ".join(analysis.ask(headline.compute).headline)
-    said = " ".join(text for made in analysis.tables() for text in (made.title, *made.notes))
-    assert ("Points, held out" in said) is False and ("held out (no data set" in said) is ("held out (" in words)
+    sentences = " ".join(text for shown in analysis.tables() for text in (shown.title, *shown.notes))
+    assert "Points, held out" not in sentences
+    assert ("held out (no data set" in sentences) is ("held out (" in words)
 
 
 def test_a_signature_names_tables_by_file_and_folder_and_tells_their_numbers_apart():
-    made = dataclasses.replace(table(one("d", "a")), origin="/a/b/c/grid.parquet")
-    at, correlation = made.p.copy(), made.correlation.copy()
-    at[-1] += 1
+    results_table = dataclasses.replace(table(surface_of("d", "a")), origin="/a/b/c/grid.parquet")
+    powers, correlation = results_table.p.copy(), results_table.correlation.copy()
+    powers[-1] += 1
     correlation[0, 0, 0] += 1e-12
-    others = [made, dataclasses.replace(made, p=at), dataclasses.replace(made, correlation=correlation)]
-    signatures = [signature(Given({}, made, select_from=other)) for other in others]
+    others = [
+        results_table,
+        dataclasses.replace(results_table, p=powers),
+        dataclasses.replace(results_table, correlation=correlation),
+    ]
+    signatures = [signature(Given({}, results_table, select_from=other)) for other in others]
     assert len(set(signatures)) == len({signature(Given({}, other)) for other in others}) == 3
-    said = dict(part.partition(":")[::2] for part in signatures[0].split("|"))
-    assert said["table"] == said["select.from"].partition("@")[0] == "c/grid.parquet"
-    assert len(said["select.from"].partition("@")[2]) == len(said["sha256"]) == 12
+    parts = dict(part.partition(":")[::2] for part in signatures[0].split("|"))
+    assert parts["table"] == parts["select.from"].partition("@")[0] == "c/grid.parquet"
+    assert len(parts["select.from"].partition("@")[2]) == len(parts["sha256"]) == 12
 
 
-MAIN = {**one("d", "a"), **one("d", "b", p=0.3), **one("d", "a", metric="random", p=1.0)}
+MAIN = {**surface_of("d", "a"), **surface_of("d", "b", p=0.3), **surface_of("d", "a", metric="random", p=1.0)}
 
 
 def test_points_are_not_judged_where_they_were_chosen():
     with pytest.raises(ConfigError, match=r"select\.from=the table shares 2 settings .* leave select\.from out"):
         analyse_table(table(MAIN), select_from=table(MAIN))
-    other = {**one("d", "b", p=-1.0), **one("x", p=0.9)}
+    other = {**surface_of("d", "b", p=-1.0), **surface_of("x", p=0.9)}
     with pytest.raises(ConfigError, match="shares 1 setting with it: d · b · m · lime"):
         analyse_table(table(MAIN), select_from=table(other))
-    check_selection(table(MAIN), table({**one("x", p=0.7), **one("d", "a", metric="random", p=1.0)}))  # a control
+    check_selection(
+        table(MAIN), table({**surface_of("x", p=0.7), **surface_of("d", "a", metric="random", p=1.0)})
+    )  # a control
 
 
 def changed(p, w, value, surface):
@@ -112,8 +121,8 @@ def test_of_equal_points_the_first_is_best(surface, first, plateau, tied):
     assert (best.plateau, best.ties_baseline) == (plateau, tied)
 
 
-def median(found):
-    of_lime = medians(best_points(found))["lime"]
+def median(results_table):
+    of_lime = medians(best_points(results_table))["lime"]
     return of_lime.p, of_lime.w, of_lime.n
 
 
@@ -128,7 +137,7 @@ def test_medians_are_written_in_the_digits_of_the_grid():
 
 
 def test_the_selection_has_the_medians_and_the_point_that_is_used():
-    surfaces = {**one(pair="a", p=-1.0), **one(pair="b", p=0.0, gain=-0.1)}
+    surfaces = {**surface_of(pair="a", p=-1.0), **surface_of(pair="b", p=0.0, gain=-0.1)}
     (row,) = analyse_table(table(surfaces), **AS_PUBLISHED).ask(selection)
     assert (row.explainer, row.n, row.strict_n) == ("lime", 2, 1), "nothing improves the second setting"
     assert (row.p, row.w) == median(table(surfaces))[:2]
@@ -157,12 +166,12 @@ def test_a_point_of_the_grid_is_as_published():
     ],
 )
 def test_the_nearest_grid_point_is_used(p, w, used, gain):
-    found = lime([changed(-1.5, 1.0, 0.5 + 3e-7, peaked(-1.0))])  # rows with w = 1 may differ by rounding
-    point = grid_point(found, Point(p, w))
-    assert (point.p, point.w, gains_at(found, Point(p, w))[0]) == pytest.approx((*used, gain), nan_ok=True)
+    results_table = lime([changed(-1.5, 1.0, 0.5 + 3e-7, peaked(-1.0))])  # rows with w = 1 may differ by rounding
+    point = grid_point(results_table, Point(p, w))
+    assert (point.p, point.w, gains_at(results_table, Point(p, w))[0]) == pytest.approx((*used, gain), nan_ok=True)
 
 
 def test_the_overview_has_the_points_that_are_used():
     shown = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(0.52, 0.4)}).tables()
-    (overview,) = [made for made in shown if made.stem == "overview"]
+    (overview,) = [shown_table for shown_table in shown if shown_table.stem == "overview"]
     assert [cell.shown for cell in overview.rows[0][:3]] == ["lime", "0.5", "0.5"]

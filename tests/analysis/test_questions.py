@@ -63,15 +63,15 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     import pyarrow.parquet as pq
 
     pq.write_table(rows(SURFACES), tmp_path / "grid.parquet")
-    asked = [str(tmp_path), "questions=elsewhere.spread"]
-    assert main([*asked, "format=json"]) == 0
-    found = json.loads(capsys.readouterr().out)["gain_spread"]
+    arguments = [str(tmp_path), "questions=elsewhere.spread"]
+    assert main([*arguments, "format=json"]) == 0
+    spread = json.loads(capsys.readouterr().out)["gain_spread"]
     gains = [row.fixed_gain.value for row in analyse_table(table(SURFACES)).ask(real_at_points)]
-    assert found == {"lime": {"deviation": pytest.approx(float(np.std(gains)))}}
+    assert spread == {"lime": {"deviation": pytest.approx(float(np.std(gains)))}}
     for form, digits in (("text", ".4f"), ("markdown", ".4f"), ("latex", ".4f"), ("csv", "")):
-        assert main([*asked, f"format={form}"]) == 0
-        assert format(found["lime"]["deviation"], digits) in capsys.readouterr().out
-    assert main([*asked, f"output_dir={tmp_path}"]) == 0
+        assert main([*arguments, f"format={form}"]) == 0
+        assert format(spread["lime"]["deviation"], digits) in capsys.readouterr().out
+    assert main([*arguments, f"output_dir={tmp_path}"]) == 0
     assert "Spread of gains" in (tmp_path / "report.html").read_text()
     assert "Spread of gains" in capsys.readouterr().out
 
@@ -131,9 +131,9 @@ def test_what_is_no_question_is_refused(package, name, message):
 
 
 def test_two_questions_may_not_write_the_same_key():
-    other = SimpleNamespace(__name__="other", compute=lambda given: {"ridge": 1.0}, tables=lambda result: ())
+    second = SimpleNamespace(__name__="other", compute=lambda inputs: {"ridge": 1.0}, tables=lambda result: ())
     with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.regression and other both write 'ridge'"):
-        plain(analyse_table(table(SURFACES), questions=(*all_questions(), other)))
+        plain(analyse_table(table(SURFACES), questions=(*all_questions(), second)))
 
 
 def test_frames_are_written_by_the_names_of_their_index_or_as_rows():
@@ -150,10 +150,10 @@ def test_frames_are_written_by_the_names_of_their_index_or_as_rows():
 def test_json_is_read_back_and_tracked_numbers_are_finite():
     analysis = analyse_table(table({**SURFACES, ("d1", "a", "m1", "lime"): np.where(np.arange(3) < 2, np.nan, flat())}))
     assert json.loads(to_json(analysis)) == plain(analysis)
-    found = numbers(analysis)
-    assert found and all(np.isfinite(value) for value in found.values())
-    assert found["ridge/intercept"] == plain(analysis)["ridge"]["intercept"]
-    assert found["medians/lime/w"] == plain(analysis)["medians"]["lime"]["w"]
+    tracked = numbers(analysis)
+    assert tracked and all(np.isfinite(value) for value in tracked.values())
+    assert tracked["ridge/intercept"] == plain(analysis)["ridge"]["intercept"]
+    assert tracked["medians/lime/w"] == plain(analysis)["medians"]["lime"]["w"]
 
 
 def test_counts_are_tracked_apart_from_what_was_found():

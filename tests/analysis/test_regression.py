@@ -14,7 +14,7 @@ from bmx_grid.measures.grid import Point
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))
 AT = {"fixed": {name: Point(0.5, 0.5) for name in ("lime", "shap")}}
 HOLE = np.array([0.0, np.nan, 0.0])  # w = 0.5 is undefined
-HOLED = {names: np.where(names[1] == "a", one + HOLE, one) for names, one in SURFACES.items()}
+HOLED = {names: np.where(names[1] == "a", surface + HOLE, surface) for names, surface in SURFACES.items()}
 
 
 @pytest.mark.parametrize("surfaces", [SURFACES, HOLED], ids=["all defined", "some undefined"])
@@ -24,8 +24,8 @@ def test_ridge_is_scikit_learns(surfaces):
     gains = np.array([row.gain for row in real])
     columns = pd.get_dummies(pd.DataFrame([row.setting for row in real]), prefix_sep=" ").astype(float)
     oracle = Ridge(alpha=1).fit(columns, gains)
-    found, fit = analysis.ask(compute).ridge_coefficients, analysis.ask(compute).ridge
-    named = {f"{row.factor} {row.name}": row.coefficient for row in found}
+    coefficients, fit = analysis.ask(compute).ridge_coefficients, analysis.ask(compute).ridge
+    named = {f"{row.factor} {row.name}": row.coefficient for row in coefficients}
     assert named == pytest.approx(dict(zip(columns.columns, oracle.coef_, strict=True)), abs=1e-14)
     assert fit.intercept == pytest.approx(oracle.intercept_, abs=1e-14)
     assert fit.r2 == pytest.approx(oracle.score(columns, gains), abs=1e-12)
@@ -35,10 +35,10 @@ def test_ridge_is_scikit_learns(surfaces):
 
 def test_the_table_of_the_fit_has_all_of_it():
     analysis = analyse_table(table(SURFACES), **AT)
-    fit, found = analysis.ask(compute).ridge, analysis.ask(fit_rows)
-    assert {row.name: row.coefficient for row in found} == fit.coefficients
+    fit, rows = analysis.ask(compute).ridge, analysis.ask(fit_rows)
+    assert {row.name: row.coefficient for row in rows} == fit.coefficients
     for name in ("intercept", "r2", "n", "clusters", "alpha"):
-        assert {getattr(row, name) for row in found} == {getattr(fit, name)}
+        assert {getattr(row, name) for row in rows} == {getattr(fit, name)}
 
 
 def test_standard_errors_are_those_of_refits_on_drawn_clusters():
@@ -48,13 +48,13 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
     gain = np.random.default_rng(3).normal(0.01, 0.02, len(some))
     x = pd.get_dummies(pd.DataFrame(some.settings)).astype(float).to_numpy()
     cluster = codes([setting.cluster for setting in some.settings])
-    found = cluster_errors(x, gain, cluster, seed=5, resamples=40)
+    errors = cluster_errors(x, gain, cluster, seed=5, resamples=40)
     fits = []
     for counts in draws(np.random.default_rng(5), cluster.max() + 1, 40):
         weights = counts[cluster]
         fit = Ridge(alpha=1).fit(x, gain, sample_weight=weights).coef_
         fits.append(np.where(weights @ x > 0, fit, np.nan))
-    np.testing.assert_allclose(found, np.nanstd(fits, axis=0, ddof=1), rtol=1e-8)
+    np.testing.assert_allclose(errors, np.nanstd(fits, axis=0, ddof=1), rtol=1e-8)
 
 
 def test_names_that_two_factors_share_are_told_apart():
@@ -65,10 +65,10 @@ def test_names_that_two_factors_share_are_told_apart():
 
 
 def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
-    one = analyse_table(lime([peaked(0.5, gain=0.03)]), **AT).ask(compute)
-    assert one.ridge.intercept == pytest.approx(0.03)
-    assert {row.coefficient for row in one.ridge_coefficients} == {0.0} and np.isnan(one.ridge.r2)
-    factors = [row.factor for row in one.ridge_coefficients]
+    single = analyse_table(lime([peaked(0.5, gain=0.03)]), **AT).ask(compute)
+    assert single.ridge.intercept == pytest.approx(0.03)
+    assert {row.coefficient for row in single.ridge_coefficients} == {0.0} and np.isnan(single.ridge.r2)
+    factors = [row.factor for row in single.ridge_coefficients]
     assert factors == sorted(factors), "equal coefficients stand in alphabetical order"
     nothing = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).ask(compute)
     assert (len(nothing.ridge_coefficients), nothing.ridge.n) == (0, 0) and np.isnan(nothing.ridge.intercept)

@@ -38,32 +38,33 @@ def folder(place: Path, table: pd.DataFrame) -> Path:
 
 
 def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
-    one, other = scores(1), scores(2)
-    other["boosted_published"] += other["human"]  # so that b gains more
-    found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", other)], resamples=400)
+    first, second = scores(1), scores(2)
+    second["boosted_published"] += second["human"]  # so that b gains more
+    compared = side_by_side([folder(tmp_path / "a", first), folder(tmp_path / "b", second)], resamples=400)
 
     def r(table, column):
         return scipy.stats.pearsonr(table[column], table["human"])[0]
 
-    alone, point = (found[found["point"] == name].iloc[0] for name in (METRIC_ALONE, "published"))
-    gains = [r(table, "boosted_published") - r(table, "base") for table in (one, other)]
+    alone, point = (compared[compared["point"] == name].iloc[0] for name in (METRIC_ALONE, "published"))
+    gains = [r(table, "boosted_published") - r(table, "base") for table in (first, second)]
     assert point[["gain_a", "gain_b"]].tolist() == pytest.approx(gains, abs=1e-12)
     assert point["difference"] == pytest.approx(gains[1] - gains[0], abs=1e-12)
-    assert alone["difference"] == pytest.approx(r(other, "base") - r(one, "base"), abs=1e-12)
+    assert alone["difference"] == pytest.approx(r(second, "base") - r(first, "base"), abs=1e-12)
     assert (point["n_segments"], point["n_clusters"]) == (N, N // 2)
     for row, column in ((alone, "base"), (point, "boosted_published")):
         assert row[["run_a", "run_b"]].tolist() == ["a", "b"]
-        assert row[["r_a", "r_b"]].tolist() == pytest.approx([r(table, column) for table in (one, other)], abs=1e-12)
+        assert row[["r_a", "r_b"]].tolist() == pytest.approx([r(table, column) for table in (first, second)], abs=1e-12)
     assert np.isnan(alone[["gain_a", "gain_b"]].tolist()).all()
     rng = np.random.default_rng(3)
-    columns = [[table[name].to_numpy() for name in ("boosted_published", "base", "human")] for table in (one, other)]
+    columns = [[table[name].to_numpy() for name in ("boosted_published", "base", "human")] for table in (first, second)]
     drawn, drawn_alone = [], []
     for _ in range(2000):
-        rows = np.concatenate([[2 * c, 2 * c + 1] for c in rng.integers(0, N // 2, N // 2)])
-        again = [np.corrcoef([column[rows] for column in own]) for own in columns]
-        of = [r_of[0, 2] - r_of[1, 2] for r_of in again]  # without pandas and p-values, which take fifty times as long
-        drawn.append(of[1] - of[0])
-        drawn_alone.append(again[1][1, 2] - again[0][1, 2])
+        clusters = rng.integers(0, N // 2, N // 2)
+        rows = np.concatenate([2 * clusters, 2 * clusters + 1])
+        # without pandas and p-values, which take fifty times as long
+        of_first, of_second = (np.corrcoef([column[rows] for column in of_table]) for of_table in columns)
+        drawn.append((of_second[0, 2] - of_second[1, 2]) - (of_first[0, 2] - of_first[1, 2]))
+        drawn_alone.append(of_second[1, 2] - of_first[1, 2])
     assert [alone["low"], alone["high"]] == pytest.approx(np.quantile(drawn_alone, [0.025, 0.975]), abs=0.05)
     assert [point["low"], point["high"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.05)
 
@@ -85,21 +86,21 @@ def test_without_enough_clusters_or_a_correlation_there_is_no_interval(changes, 
 
 
 def test_only_shared_segments_and_points_count(tmp_path):
-    one, other = scores(1), scores(2).iloc[10:].assign(boosted_elsewhere=0.5)
-    one.loc[20, "human"] = np.nan
-    found = side_by_side([folder(tmp_path / "a", one), folder(tmp_path / "b", other)], resamples=40)
-    assert found["point"].tolist() == [METRIC_ALONE, "published"]
-    assert (found["n_segments"] == N - 11).all() and (found["n_only_a"] == 10).all()
+    first, second = scores(1), scores(2).iloc[10:].assign(boosted_elsewhere=0.5)
+    first.loc[20, "human"] = np.nan
+    compared = side_by_side([folder(tmp_path / "a", first), folder(tmp_path / "b", second)], resamples=40)
+    assert compared["point"].tolist() == [METRIC_ALONE, "published"]
+    assert (compared["n_segments"] == N - 11).all() and (compared["n_only_a"] == 10).all()
 
 
 def test_systems_tell_segments_apart(tmp_path):
     both = pd.concat([scores(1).assign(system="A"), scores(2).assign(system="B")])
-    found = side_by_side([folder(tmp_path / "a", both), folder(tmp_path / "b", both)], resamples=40)
-    assert (found["n_segments"] == 2 * N).all() and (found["difference"] == 0).all()
+    compared = side_by_side([folder(tmp_path / "a", both), folder(tmp_path / "b", both)], resamples=40)
+    assert (compared["n_segments"] == 2 * N).all() and (compared["difference"] == 0).all()
 
 
 @pytest.mark.parametrize(
-    ("tables", "said"),
+    ("tables", "message"),
     [
         ((scores(),), "two or more"),
         (
@@ -112,7 +113,7 @@ def test_systems_tell_segments_apart(tmp_path):
     ],
     ids=["one folder", "other judgements", "other settings", "another table", "no table"],
 )
-def test_what_cannot_be_compared_is_said(tmp_path, tables, said):
+def test_what_cannot_be_compared_is_said(tmp_path, tables, message):
     places = []
     for name, table in zip("ab", tables, strict=False):
         if table is None:
@@ -120,5 +121,5 @@ def test_what_cannot_be_compared_is_said(tmp_path, tables, said):
         else:
             folder(tmp_path / name, table)
         places.append(tmp_path / name)
-    with pytest.raises(BmxError, match=said):
+    with pytest.raises(BmxError, match=message):
         side_by_side(places)

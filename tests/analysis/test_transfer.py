@@ -14,9 +14,8 @@ def best_by_hand(surface):
 
 
 def nearest_below(values, wanted):
-    return int(
-        np.argmin(np.abs(values - wanted) - 1e-9 * (np.arange(len(values)) == 0) + 1e-7 * np.arange(len(values)))
-    )
+    """The place of the nearest value; of two equally near ones that of the lower."""
+    return int(np.argmin(np.abs(values - wanted) + 1e-7 * np.arange(len(values))))
 
 
 @pytest.mark.parametrize(("factor", "position"), [("dataset", 0), ("language_pair", 1), ("metric", 2)])
@@ -25,20 +24,20 @@ def test_parameters_come_from_the_others_only(factor, position):
     analysis = analyse_table(table(surfaces))
     expected = {}
     for held in {names[position] for names in surfaces}:
-        others = [best_by_hand(one) for names, one in surfaces.items() if names[position] != held]
+        others = [best_by_hand(surface) for names, surface in surfaces.items() if names[position] != held]
         p, w = np.median(others, axis=0)
-        for names, one in surfaces.items():
+        for names, surface in surfaces.items():
             if names[position] == held:
-                expected[names] = one[nearest_below(P, p), nearest_below(W, w)] - one[0, -1]
+                expected[names] = surface[nearest_below(P, p), nearest_below(W, w)] - surface[0, -1]
     gains = [transferred.gain for transferred, _ in moved_gains(analysis, factor)]
-    assert gains == pytest.approx([expected[tuple(one)] for one in analysis.table.settings], abs=1e-15)
+    assert gains == pytest.approx([expected[tuple(setting)] for setting in analysis.table.settings], abs=1e-15)
     row = analysis.ask(compute).leave_one_out[factor]["lime"]
     assert row.optimism == pytest.approx(row.in_sample_mean_gain - np.mean(list(expected.values())))
 
 
 def test_selection_in_sample_is_rosier_than_transfer():
     # Each language pair has its own best p: what suits the others does not suit it.
-    found = analyse_table(lime([peaked(p) for p in (-1.8, -0.6, 0.6, 1.8)])).ask(compute).leave_one_out
-    assert list(found) == ["language_pair"], "a single name cannot be left out"
-    row = found["language_pair"]["lime"]
+    left_out = analyse_table(lime([peaked(p) for p in (-1.8, -0.6, 0.6, 1.8)])).ask(compute).leave_one_out
+    assert list(left_out) == ["language_pair"], "a single name cannot be left out"
+    row = left_out["language_pair"]["lime"]
     assert (row.in_sample_mean_gain, row.mean_gain, row.optimism) == pytest.approx((-0.02, -0.08, 0.06))

@@ -38,7 +38,7 @@ def test_many_clusters_are_drawn_in_bundles_with_the_same_values(frame, monkeypa
     bundles = compared(frame)
     assert (alone.n_clusters, bundles.n_clusters) == (240, 60)
     assert (alone.correlations["value"] == bundles.correlations["value"]).all()
-    wide = [(of.correlations["high"] - of.correlations["low"]).to_numpy() for of in (alone, bundles)]
+    wide = [(result.correlations["high"] - result.correlations["low"]).to_numpy() for result in (alone, bundles)]
     assert np.allclose(wide[0], wide[1], rtol=0.3)
     assert "60 clusters of segments" in bundles.summary()
 

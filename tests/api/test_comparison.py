@@ -63,32 +63,32 @@ def test_a_metric_is_its_column_whatever_the_others_are_called(frame, names):
     """A column called score is the human one, a metric, or neither; it is never read in place of another."""
     columns = dict(zip(("MQM", *METRICS), names, strict=True)) | {"seg_id": "number", "sys": "who"}
     roles = {"id": "number", "system": "who"}
-    found = bmx.compare(frame.rename(columns=columns), names[1:], human=names[0], columns=roles, resamples=50)
-    rows = found.correlations.query("statistic == 'pearson'").set_index(["language_pair", "metric"])
-    for pair, own in frame.groupby("lp"):
+    result = bmx.compare(frame.rename(columns=columns), names[1:], human=names[0], columns=roles, resamples=50)
+    rows = result.correlations.query("statistic == 'pearson'").set_index(["language_pair", "metric"])
+    for pair, of_pair in frame.groupby("lp"):
         for column, name in zip(METRICS, names[1:], strict=True):
             row = rows.loc[(pair, name)]
-            assert row["value"] == pytest.approx(scipy.stats.pearsonr(own[column], own["MQM"])[0], abs=1e-12)
+            assert row["value"] == pytest.approx(scipy.stats.pearsonr(of_pair[column], of_pair["MQM"])[0], abs=1e-12)
             assert row["low"] < row["value"] < row["high"]
 
 
 @pytest.mark.parametrize("by", ["item", "system"])
 def test_grouped_tests_compare_the_grouped_correlations(frame, by):
-    found = bmx.compare(frame, METRICS, by=by, statistic="kendall", resamples=50)
-    value = found.correlations.query("statistic == 'kendall'").set_index(["language_pair", "metric"])["value"]
-    assert found.tests["language_pair"].tolist() == ["de-en", "en-cs"]
-    for _, row in found.tests.iterrows():
+    result = bmx.compare(frame, METRICS, by=by, statistic="kendall", resamples=50)
+    value = result.correlations.query("statistic == 'kendall'").set_index(["language_pair", "metric"])["value"]
+    assert result.tests["language_pair"].tolist() == ["de-en", "en-cs"]
+    for _, row in result.tests.iterrows():
         reached = value[row["language_pair"]]
         assert (row["grouping"], row["statistic"]) == (by, "kendall")
         assert row["difference"] == pytest.approx(reached[row["compared"]] - reached[row["against"]], abs=1e-12)
         assert row["low"] < row["difference"] < row["high"]
-        assert all(number(row[name], "+.3f") in found._repr_html_() for name in ("difference", "low", "high"))
-    assert found.tests["p_holm"].tolist() == holm(found.tests["p"]).tolist()
+        assert all(number(row[name], "+.3f") in result._repr_html_() for name in ("difference", "low", "high"))
+    assert result.tests["p_holm"].tolist() == holm(result.tests["p"]).tolist()
     of_documents = bmx.compare(frame.assign(document=frame["seg_id"] // 3), METRICS, by=by, resamples=50).tests
     assert set(of_documents["clusters"]) == {5}
-    weak = dataclasses.replace(found, tests=found.tests.assign(p=0.04, p_holm=0.08))
+    weak = dataclasses.replace(result, tests=result.tests.assign(p=0.04, p_holm=0.08))
     assert not any(cell.marked for row in weak.tables()[1].rows for cell in row), "marked is what is corrected"
-    assert repr(found) == f"Compared(good one, poor, (v2) ü: segment level, grouping {by}, kendall)"
+    assert repr(result) == f"Compared(good one, poor, (v2) ü: segment level, grouping {by}, kendall)"
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_grouped_tests_compare_the_grouped_correlations(frame, by):
 )
 def test_the_command_has_the_numbers_of_python(call, frame, option):
     status, out, _ = call("--json", *(part for name, value in option.items() for part in (f"--{name}", str(value))))
-    found = json.loads(out)
-    assert status == 0 and found["read"]["unused"] == ["year"] and found["read"]["human scores"] == ["MQM"]
-    assert found | option == found
+    printed = json.loads(out)
+    assert status == 0 and printed["read"]["unused"] == ["year"] and printed["read"]["human scores"] == ["MQM"]
+    assert printed | option == printed
     compared = bmx.compare(frame, METRICS, resamples=50, **option)
     for name in ("correlations", "tests", "verdicts"):
         rows = getattr(compared, name).to_json(orient="records", double_precision=15)
-        assert found[name] == json.loads(rows)
+        assert printed[name] == json.loads(rows)
     assert set(compared.correlations["level"]) == {option.get("level", "segment")}
     assert set(compared.tests["language_pair"]) == {"de-en", "en-cs"}
     assert len(compared.verdicts) == (0 if {"by", "level"} & option.keys() else 2)
@@ -114,8 +114,8 @@ def test_a_decimal_comma_changes_no_number(call, frame, tmp_path):
     assert status == 2 and err.endswith("if its comma is a decimal comma, add --decimal=, to the arguments.\n")
     with pytest.raises(BmxError, match="add decimal=',' to the arguments"):
         bmx.compare(frame.astype({"MQM": str}).replace({"MQM": {r"\.": ","}}, regex=True), METRICS)
-    found = json.loads(call("--decimal=,", "--json", table="t.csv")[1])
-    assert found["correlations"] == json.loads(call("--json")[1])["correlations"]
+    printed = json.loads(call("--decimal=,", "--json", table="t.csv")[1])
+    assert printed["correlations"] == json.loads(call("--json")[1])["correlations"]
 
 
 def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):
@@ -131,16 +131,16 @@ def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):
 
 @pytest.mark.parametrize(("systems", "is_said"), [("AB", True), ("ABC", False)])
 def test_undefined_correlations_have_their_reason(frame, systems, is_said):
-    said = bmx.compare(frame[frame["sys"].isin([*systems])], METRICS, by="item", resamples=50).summary()
-    assert ("n/a: a correlation needs 3 systems" in said) == is_said
+    summary = bmx.compare(frame[frame["sys"].isin([*systems])], METRICS, by="item", resamples=50).summary()
+    assert ("n/a: a correlation needs 3 systems" in summary) == is_said
 
 
 def test_columns_that_no_usual_name_gives_away(call, frame, tmp_path):
     frame.rename(columns={"MQM": "Befund", "sys": "wer"}).to_csv(tmp_path / "t.csv", index=False)
     status, _, err = call(table="t.csv")
     assert status == 2 and "no column for score" in err
-    told = ("--human", "Befund", "--columns", "system=wer", "--json")
-    assert json.loads(call(*told, table="t.csv")[1])["read"]["system"] == ["wer"]
+    options = ("--human", "Befund", "--columns", "system=wer", "--json")
+    assert json.loads(call(*options, table="t.csv")[1])["read"]["system"] == ["wer"]
 
 
 @pytest.mark.parametrize(("pair", "shown"), [((), False), (("--language-pair", "de-en"), True)], ids=["none", "named"])
@@ -148,12 +148,12 @@ def test_a_language_pair_is_shown_where_it_is_known(call, frame, tmp_path, pair,
     frame[frame["lp"] == "de-en"].drop(columns="lp").to_csv(tmp_path / "t.csv", index=False)
     status, out, _ = call(*pair, table="t.csv")
     assert status == 0 and ("de-en" in out) == shown and "source-target" not in out
-    found = json.loads(call(*pair, "--json", table="t.csv")[1])
-    assert {row["language_pair"] for row in found["correlations"]} == {"de-en" if shown else None}
+    printed = json.loads(call(*pair, "--json", table="t.csv")[1])
+    assert {row["language_pair"] for row in printed["correlations"]} == {"de-en" if shown else None}
 
 
 @pytest.mark.parametrize(
-    ("metrics", "arguments", "said"),
+    ("metrics", "arguments", "message"),
     [
         pytest.param([], [], f"are metrics? lp, seg_id, sys, MQM, good one, {METRICS[0]}, year.", id="none"),
         pytest.param(GOOD, ["--language-pair", "de-en"], "has a column for it, 'lp'", id="two pairs"),
@@ -161,14 +161,14 @@ def test_a_language_pair_is_shown_where_it_is_known(call, frame, tmp_path, pair,
         pytest.param(["lp"], [], "line 2: the score in column 'lp'", id="no numbers"),
     ],
 )
-def test_mistakes_of_the_command_are_one_sentence(call, metrics, arguments, said):
+def test_mistakes_of_the_command_are_one_sentence(call, metrics, arguments, message):
     status, out, err = call(*arguments, metrics=metrics)
     assert (status, out) == (2, "") and err.count("\n") == 1
-    assert said in err
+    assert message in err
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "message"),
     [
         (lambda f: bmx.compare(f, [], human="MQM"), "at least one column"),
         (lambda f: bmx.compare(f.assign(**{"good one": np.nan}), GOOD, human="MQM"), "has 0 numbers"),
@@ -183,8 +183,8 @@ def test_mistakes_of_the_command_are_one_sentence(call, metrics, arguments, said
         (lambda f: bmx.compare(f, GOOD, human="MQM", level="word"), "level: unknown value"),
     ],
 )
-def test_mistakes_in_python_are_named(frame, ask, said):
-    with pytest.raises(BmxError, match=said):
+def test_mistakes_in_python_are_named(frame, ask, message):
+    with pytest.raises(BmxError, match=message):
         ask(frame)
 
 
@@ -192,6 +192,6 @@ def test_segments_without_a_score_are_counted(frame):
     """A metric that scored some segments is a warning, not a mistake; its file is nothing that the user wrote."""
     some = frame.assign(**{"good one": frame["good one"].where(frame.index >= 20)})
     with pytest.warns(UserWarning, match="the frame: 20 of 120 segments have no score in column 'good one'"):
-        found = bmx.compare(some, GOOD, human="MQM", resamples=50)
-    assert len(found.correlations) and found.tests.empty, "one metric has no other to test"
-    assert "good one" in found.summary()
+        result = bmx.compare(some, GOOD, human="MQM", resamples=50)
+    assert len(result.correlations) and result.tests.empty, "one metric has no other to test"
+    assert "good one" in result.summary()

@@ -31,21 +31,21 @@ def kind(request):
     return getattr(module, name), lists
 
 
-def same(found, expected):
-    frame = pd.DataFrame(found)
+def same(converted, expected):
+    frame = pd.DataFrame(converted)
     pd.testing.assert_frame_equal(frame.fillna(np.nan), expected.fillna(np.nan), check_dtype=False)
 
 
 def test_compare_and_grid_give_back_the_kind_that_came(kind):
-    made, lists = kind
-    given, pandas = made(COLUMNS), pd.DataFrame(COLUMNS, dtype=object)
-    compared = bmx.compare(given, ["comet"], resamples=50)
+    convert, lists = kind
+    converted, pandas = convert(COLUMNS), pd.DataFrame(COLUMNS, dtype=object)
+    compared = bmx.compare(converted, ["comet"], resamples=50)
     expected = bmx.compare(pandas, ["comet"], resamples=50)
-    assert type(compared.correlations) is type(given.collect() if hasattr(given, "collect") else given)
+    assert type(compared.correlations) is type(converted.collect() if hasattr(converted, "collect") else converted)
     same(lists(compared.correlations), expected.correlations)
     assert (compared.summary(), repr(compared)) == (expected.summary(), repr(expected))
     quick = {"metric": "chrf", "settings": {"grid.p.step": 10}}
-    run = bmx.grid(given, **quick)
+    run = bmx.grid(converted, **quick)
     same(lists(run.settings), bmx.grid(pandas, **quick).settings)
     assert "chrF" in run.summary()
 
@@ -55,14 +55,14 @@ def test_boost_reads_series_and_gives_back_their_kind():
     rows = [[0.1, 0.3], [0.5, 0.2], [0.3], [0.2, 0.4, 0.6]]
     scores, human = [0.4, 0.9, 0.1, 0.3], [1.0, 2.0, 0.5, None]
     expected = bmx.boost(scores, rows, [1.0, 2.0, 0.5, np.nan], p=1, w=0.5)
-    found = bmx.boost(polars.Series(scores), polars.Series(rows), polars.Series(human), p=1, w=0.5)
-    assert isinstance(found.scores, polars.Series) and found.scores.to_list() == expected.scores.tolist()
-    assert found.grid.columns[:2] == ["p", "0.0"] and len(found.grid) == len(expected.grid)
+    of_polars = bmx.boost(polars.Series(scores), polars.Series(rows), polars.Series(human), p=1, w=0.5)
+    assert isinstance(of_polars.scores, polars.Series) and of_polars.scores.to_list() == expected.scores.tolist()
+    assert of_polars.grid.columns[:2] == ["p", "0.0"] and len(of_polars.grid) == len(expected.grid)
     of_pandas = bmx.boost(pd.Series(scores), pd.Series(rows), p=1, w=0.5)
     assert of_pandas.scores.tolist() == expected.scores.tolist()
 
 
-@pytest.mark.parametrize("given", [[1, 2], {"a": [1], "b": [1, 2]}, {"a": 1}, None])
-def test_what_is_no_frame_is_refused(given):
+@pytest.mark.parametrize("value", [[1, 2], {"a": [1], "b": [1, 2]}, {"a": 1}, None])
+def test_what_is_no_frame_is_refused(value):
     with pytest.raises(ConfigError, match="frame: expected a DataFrame of pandas or polars, an Arrow table or"):
-        bmx.compare(given, ["a"])
+        bmx.compare(value, ["a"])

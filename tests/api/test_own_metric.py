@@ -88,7 +88,7 @@ def returning(value):
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"),
+    ("metric", "message"),
     [
         pytest.param(lambda hyps, refs: hyps, r"function\(hyps, refs\): a metric's parameters say", id="names"),
         pytest.param(lambda hypotheses: hypotheses, r"\(hypotheses\): a metric's parameters say", id="one side"),
@@ -98,8 +98,8 @@ def returning(value):
         pytest.param(3, "metric: expected a name, an object", id="a number"),
     ],
 )
-def test_what_is_no_metric_is_refused_by_name(frame, metric, said):
-    with pytest.raises(BmxError, match=said):
+def test_what_is_no_metric_is_refused_by_name(frame, metric, message):
+    with pytest.raises(BmxError, match=message):
         bmx.grid(frame, metric, columns=COLUMNS, **QUICK)
 
 
@@ -123,13 +123,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("metric", "said"), WRONG.values(), ids=WRONG)
-def test_a_function_that_gives_no_list_of_scores_is_told_what_it_gets_and_returns(frame, metric, said):
+@pytest.mark.parametrize(("metric", "message"), WRONG.values(), ids=WRONG)
+def test_a_function_that_gives_no_list_of_scores_is_told_what_it_gets_and_returns(frame, metric, message):
     fix = r"def by_segment\(hypotheses, references\): return \[(\w+)\(hypothesis, reference\) for "
-    told = rf"the function {metric.__name__} {said}\. It gets lists, .* one score per segment, .* {fix}"
-    with pytest.raises(BmxError, match=told):
+    sentence = rf"the function {metric.__name__} {message}\. It gets lists, .* one score per segment, .* {fix}"
+    with pytest.raises(BmxError, match=sentence):
         bmx.grid(frame, metric, columns=COLUMNS, **QUICK)
-    with pytest.raises(BmxError, match=told):
+    with pytest.raises(BmxError, match=sentence):
         bmx.load(metric, None).score(frame["Vorlage"].tolist(), frame["Ausgabetext"].tolist())
 
 

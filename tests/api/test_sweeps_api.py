@@ -61,7 +61,7 @@ def test_tables_are_those_that_the_command_writes(sweep, tmp_path, blank_figures
     written = {path.stem: pd.read_parquet(path) for path in tmp_path.rglob("tables/*.parquet")}
     assert sweep.names == tuple(sorted(written))
     for name, expected in written.items():
-        tables = [of.drop(columns=MEASURED, errors="ignore") for of in (sweep.table(name), expected)]
+        tables = [frame.drop(columns=MEASURED, errors="ignore") for frame in (sweep.table(name), expected)]
         pd.testing.assert_frame_equal(*tables, check_dtype=False, check_categorical=False)
 
 
@@ -71,11 +71,13 @@ def test_boosts_of_a_scorers_explanations_have_the_numbers_of_the_sweep(sweep):
     explained = bmx.load("chrf", "erasure").explain(sample["reference"].tolist(), sample["hypothesis"].tolist())
     of_pair = {name: sweep.table(name).query("language_pair == 'de-en'") for name in ("points", "scores", "grid")}
     point = of_pair["points"].set_index("point").loc["published"]
-    found = bmx.boost(explained.base, explained.explanations, sample["score"], p=point["p"], w=point["w"])
-    assert found.scores == pytest.approx(of_pair["scores"]["boosted_published"].to_numpy(), abs=1e-12)
-    assert (found.gain.difference, found.gain.x) == pytest.approx((point["gain"], point["correlation"]), abs=1e-12)
+    boosted = bmx.boost(explained.base, explained.explanations, sample["score"], p=point["p"], w=point["w"])
+    assert boosted.scores == pytest.approx(of_pair["scores"]["boosted_published"].to_numpy(), abs=1e-12)
+    assert (boosted.gain.difference, boosted.gain.x) == pytest.approx((point["gain"], point["correlation"]), abs=1e-12)
     expected = of_pair["grid"].pivot(index="p", columns="w", values="correlation")
-    assert found.grid.loc[expected.index, expected.columns].to_numpy() == pytest.approx(expected.to_numpy(), abs=1e-12)
+    assert boosted.grid.loc[expected.index, expected.columns].to_numpy() == pytest.approx(
+        expected.to_numpy(), abs=1e-12
+    )
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +91,9 @@ def whole_pair(folder):
         texts = pd.read_csv(file, sep="\t", quoting=csv.QUOTE_NONE).query("language_pair == 'de-en'")
     explained = bmx.load("chrf", "erasure").explain(texts["reference"].tolist(), texts["hypothesis"].tolist())
     point = run.table("points").set_index("point").loc["published"]
-    given = explained.base, explained.explanations, texts["score"]
+    arguments = explained.base, explained.explanations, texts["score"]
     labels = {"clusters": run.scores["cluster"].tolist(), "systems": texts["system"].tolist()}
-    return run, texts, bmx.boost(*given, p=point["p"], w=point["w"], **labels)
+    return run, texts, bmx.boost(*arguments, p=point["p"], w=point["w"], **labels)
 
 
 def test_a_gain_has_one_interval_in_tests_verdicts_and_arrays(whole_pair):
@@ -112,24 +114,24 @@ def test_compare_of_a_boost_and_its_metric_has_the_numbers_of_the_sweep(whole_pa
     run, texts, boosted = whole_pair
     row = run.verdicts.query("point == 'published'").iloc[0]
     frame = texts.assign(alone=boosted.base, boosted=boosted.scores)
-    found = bmx.compare(frame, ["alone", "boosted"], human="score").verdicts.iloc[0]
-    assert found["compared"] == "boosted"
+    verdict = bmx.compare(frame, ["alone", "boosted"], human="score").verdicts.iloc[0]
+    assert verdict["compared"] == "boosted"
     for name in ("gain", "gain_low", "gain_high", "beyond", "beyond_low", "beyond_high"):
-        assert found[name] == pytest.approx(row[name], abs=1e-9), name
+        assert verdict[name] == pytest.approx(row[name], abs=1e-9), name
 
 
 @pytest.mark.parametrize("side", ["reference", "hypothesis"])
 def test_the_words_of_a_segment_are_those_that_the_scorer_explains(sweep, side):
-    found = sweep.words("de-en", ids=["de-en-001"])
-    own = found.frame.query("side == @side")
+    words = sweep.words("de-en", ids=["de-en-001"])
+    of_side = words.frame.query("side == @side")
     sample = resources.files("bmx_grid.datasets").joinpath("sample.tsv").read_text(encoding="utf-8")
     names, _, row = (line.split("\t") for line in sample.splitlines()[:1] + sample.splitlines()[:2])
     texts = dict(zip(names, row, strict=True))
     scored = bmx.load("chrf", "erasure").explain([texts["reference"]], [texts["hypothesis"]])
-    assert own["word"].tolist() == texts[side].split(" ")
-    assert own["attribution"].tolist() == scored.explanations[0].attributions[side].tolist()
-    assert own["score"].unique().tolist() == scored.base.tolist()
-    raising = dataclasses.replace(found, frame=own.assign(attribution=0.5))._repr_html_()
+    assert of_side["word"].tolist() == texts[side].split(" ")
+    assert of_side["attribution"].tolist() == scored.explanations[0].attributions[side].tolist()
+    assert of_side["score"].unique().tolist() == scored.base.tolist()
+    raising = dataclasses.replace(words, frame=of_side.assign(attribution=0.5))._repr_html_()
     assert "underline solid" in raising and "underline wavy" not in raising
 
 
@@ -144,22 +146,22 @@ def texts() -> pd.DataFrame:
 
 def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures, recwarn):
     quick = {"executor": "sequential", "settings": STEP, "cache_dir": tmp_path}
-    found = bmx.grid(texts, "chrf", "erasure", **quick)
+    result = bmx.grid(texts, "chrf", "erasure", **quick)
     base = [bmx.load("chrf", None).score([r], [h])[0] for r, h in zip(texts["ref"], texts["mt"], strict=True)]
-    assert found.scores["base"].tolist() == base
-    assert found.settings["baseline"][0] == pytest.approx(scipy.stats.pearsonr(base, texts["DA"])[0], abs=1e-12)
-    assert found.words().frame["word"].tolist()[:7] == texts["ref"][0].split()
-    folder = found.folder
+    assert result.scores["base"].tolist() == base
+    assert result.settings["baseline"][0] == pytest.approx(scipy.stats.pearsonr(base, texts["DA"])[0], abs=1e-12)
+    assert result.words().frame["word"].tolist()[:7] == texts["ref"][0].split()
+    folder = result.folder
     assert folder.is_dir() and not (folder / "report.html").exists()
     kept = bmx.grid(texts, output_dir=tmp_path / "kept", **quick)
     assert (kept.folder / "report.html").is_file()
-    del found
+    del result
     assert not folder.exists(), "a temporary folder goes with the result"
     assert not [warning for warning in recwarn if warning.category is ResourceWarning]
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "message"),
     [
         (lambda texts: bmx.grid(texts.drop(columns="DA")), "no column for score among ref, mt, remark"),
         (lambda texts: bmx.grid(texts.assign(DA="x")), "the frame, row 1.*'x'.*number"),
@@ -167,8 +169,8 @@ def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures, recwarn):
         (lambda texts: bmx.grid(texts.assign(lp="de-en"), language_pair="de-en"), "omit one"),
     ],
 )
-def test_mistakes_name_the_frame_and_the_way_out(texts, ask, said):
-    with pytest.raises(BmxError, match=said) as caught:
+def test_mistakes_name_the_frame_and_the_way_out(texts, ask, message):
+    with pytest.raises(BmxError, match=message) as caught:
         ask(texts)
     assert "bmx_grid-" not in str(caught.value), "no temporary path"
 
@@ -180,7 +182,7 @@ def test_a_setting_is_drawn(sweep):
 
 
 @pytest.mark.parametrize(
-    ("ask", "error", "said"),
+    ("ask", "error", "message"),
     [
         (lambda run: run.table("ranks"), DataMissingError, "unknown table 'ranks'.*Choose its evaluation"),
         (lambda run: run.plot(), ConfigError, "4 settings fit; name one by"),
@@ -192,8 +194,8 @@ def test_a_setting_is_drawn(sweep):
         (lambda run: bmx.Run(run.folder / "elsewhere"), DataMissingError, "there is no folder"),
     ],
 )
-def test_what_is_not_there_is_said(sweep, ask, error, said):
-    with pytest.raises(error, match=said):
+def test_what_is_not_there_is_said(sweep, ask, error, message):
+    with pytest.raises(error, match=message):
         ask(sweep)
 
 
@@ -208,7 +210,7 @@ def test_words_need_their_cache(sweep, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "message"),
     [
         ({"metric": ["chrff"]}, "Did you mean 'chrf'"),
         ({"limt": 3}, "limit"),
@@ -219,8 +221,8 @@ def test_words_need_their_cache(sweep, tmp_path):
         ({"settings": {"metric.chrf.no.such": {"a": 1}}}, "unknown key"),
     ],
 )
-def test_mistakes_are_errors_with_a_sentence(folder, keys, said):
-    with pytest.raises(BmxError, match=said) as caught:
+def test_mistakes_are_errors_with_a_sentence(folder, keys, message):
+    with pytest.raises(BmxError, match=message) as caught:
         bmx.run(None, quiet=True, **{**SMALL, "output_dir": folder / "bad", **keys})
     assert "\n" not in str(caught.value)
 
@@ -246,8 +248,8 @@ def test_a_notebook_shows_a_mistake_as_its_sentence(capsys):
     shell = InteractiveShell()
     try:
         shell.run_cell("import bmx_grid\nbmx_grid.run('quickstartt')")
-        said = capsys.readouterr().out
-        assert said.startswith("ConfigError: unknown sweep 'quickstartt'. Did you mean 'quickstart'?")
-        assert "Traceback" not in said and len(said.strip().splitlines()) == 1
+        printed = capsys.readouterr().out
+        assert printed.startswith("ConfigError: unknown sweep 'quickstartt'. Did you mean 'quickstart'?")
+        assert "Traceback" not in printed and len(printed.strip().splitlines()) == 1
     finally:
         shell.history_manager.end_session()

@@ -21,7 +21,7 @@ def segments(seed: int = 0):
 
 def rows(level, words, seed=1):
     rng = np.random.default_rng(seed)
-    return [level[at] * np.exp(0.1 * rng.normal(size=words[at])) for at in range(N)]
+    return [level[row] * np.exp(0.1 * rng.normal(size=words[row])) for row in range(N)]
 
 
 @pytest.mark.parametrize(
@@ -35,22 +35,24 @@ def rows(level, words, seed=1):
 def test_a_point_is_judged_beside_score_and_length(knows, label):
     score, human, quality, words = segments()
     level = {"curve": np.exp(0.8 * score), "quality": np.exp(0.8 * quality), "opposite": np.exp(-0.8 * quality)}[knows]
-    found = bmx.boost(score, rows(level, words), human, p=1, w=0.5, resamples=200).verdict
-    assert found.label == label, found.because
+    verdict = bmx.boost(score, rows(level, words), human, p=1, w=0.5, resamples=200).verdict
+    assert verdict.label == label, verdict.because
 
 
 def test_the_level_of_each_system_is_taken_off_where_they_are_named():
     rng, system = np.random.default_rng(3), np.arange(N) % 6
     score, noise = rng.normal(size=(2, N))
     level = np.linspace(-1.5, 1.5, 6)[system]  # people and attributions order six systems alike
-    given = score, rows(np.exp(0.4 * level), rng.integers(5, 40, size=N)), score + level + noise
-    found = {
-        named: bmx.boost(*given, p=1, w=0.3, systems=system if named else None, resamples=200).verdict
+    arguments = score, rows(np.exp(0.4 * level), rng.integers(5, 40, size=N)), score + level + noise
+    verdicts = {
+        named: bmx.boost(*arguments, p=1, w=0.3, systems=system if named else None, resamples=200).verdict
         for named in (True, False)
     }
-    assert found[False].label == "helps"
-    assert found[True].label in ("gain, cause not shown", "explained by score, length or text"), found[True].because
-    assert found[True].gain.value == found[False].gain.value
+    assert verdicts[False].label == "helps"
+    assert verdicts[True].label in ("gain, cause not shown", "explained by score, length or text"), verdicts[
+        True
+    ].because
+    assert verdicts[True].gain.value == verdicts[False].gain.value
 
 
 def test_a_point_without_human_scores_or_a_grid_has_no_verdict():
@@ -65,18 +67,18 @@ def test_a_point_without_human_scores_or_a_grid_has_no_verdict():
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
     score, human, quality, words = segments(5)
-    texts = [f"s{at}" + " x" * count for at, count in enumerate(words)]
+    texts = [f"s{row}" + " x" * count for row, count in enumerate(words)]
     columns = {"source": texts, "hypothesis": texts, "mqm": human, "alone": score, "curve": np.exp(0.8 * score)}
     return pd.DataFrame({"id": range(N), **columns, "better": score + quality})
 
 
 def test_compare_says_what_of_a_lead_is_the_other_ones_score(table):
-    found = bmx.compare(table, ["alone", "curve", "better"], human="mqm").verdicts.set_index(["compared", "against"])
-    assert found.loc[("curve", "alone"), "verdict"] == "explained by score, length or text"
-    assert found.loc[("better", "alone"), "verdict"] == "helps"
-    assert (found["gain"] >= 0).all()
+    verdicts = bmx.compare(table, ["alone", "curve", "better"], human="mqm").verdicts.set_index(["compared", "against"])
+    assert verdicts.loc[("curve", "alone"), "verdict"] == "explained by score, length or text"
+    assert verdicts.loc[("better", "alone"), "verdict"] == "helps"
+    assert (verdicts["gain"] >= 0).all()
     for name in ("gain", "beyond"):
-        assert (found[f"{name}_low"] <= found[name]).all() and (found[name] <= found[f"{name}_high"]).all()
+        assert (verdicts[f"{name}_low"] <= verdicts[name]).all() and (verdicts[name] <= verdicts[f"{name}_high"]).all()
     slightly = 0.94 * table["alone"] + 0.06 * table["better"] + 0.2 * np.random.default_rng(6).normal(size=N)
     family = bmx.compare(table.assign(slightly=slightly), ["alone", "curve", "slightly"], human="mqm").verdicts
     assert family["because"].str.contains("not after the correction for 3 verdicts").any()
@@ -106,11 +108,11 @@ def longer() -> pd.DataFrame:
 def test_a_lead_of_length_alone_never_helps(longer, options, is_taken_off):
     texts = [" ".join("x" * words) for words in longer["n_words"]]
     frame = longer.assign(mt=texts) if "columns" in options else longer
-    found = bmx.compare(frame, ["a", "b"], human="mqm", resamples=200, **options)
-    (row,) = found.verdicts.to_dict("records")
+    result = bmx.compare(frame, ["a", "b"], human="mqm", resamples=200, **options)
+    (row,) = result.verdicts.to_dict("records")
     assert (row["compared"], row["verdict"] == "helps") == ("b", False), row["because"]
     assert row["gain_low"] > 0.02 and np.isfinite(row["beyond"]) == is_taken_off
-    summary = " ".join(found.summary().split())
+    summary = " ".join(result.summary().split())
     assert ("Length is not taken off, as the table has neither" in summary) != is_taken_off
     assert "attributions of other segments" not in summary
     undefined = longer.assign(n_words=longer["n_words"].where(longer.index >= 20))

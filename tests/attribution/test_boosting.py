@@ -66,10 +66,10 @@ def iterate_by_hand(score, p: float, w: float):
 
 @pytest.mark.parametrize(("base", "iterations"), [(Chrf(), 1), (SentenceBleu(), 2)], ids=["chrf", "bleu"])
 def test_iterations_are_algorithm_1_written_out(base, iterations):
-    made, by_hand = base, lambda pair: float(score(base, [pair])[0])
+    boosted, by_hand = base, lambda pair: float(score(base, [pair])[0])
     for p, w in [(-0.3, 0.6), (1.5, 0.2)][:iterations]:
-        made, by_hand = BoostedMetric(made, Erasure(), p, w), iterate_by_hand(by_hand, p, w)
-    assert score(made, PAIRS).tolist() == pytest.approx([by_hand(pair) for pair in PAIRS], abs=1e-12)
+        boosted, by_hand = BoostedMetric(boosted, Erasure(), p, w), iterate_by_hand(by_hand, p, w)
+    assert score(boosted, PAIRS).tolist() == pytest.approx([by_hand(pair) for pair in PAIRS], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_the_seed_is_identity_where_something_is_drawn_and_one_number_is_one_ide
     drawing = BoostedMetric(HashMetric(), Random(), -0.3, 0.6)
     assert drawing.fingerprint() != replace(drawing, seed=1).fingerprint()
     assert not np.array_equal(score(drawing, PAIRS), score(replace(drawing, seed=1), PAIRS))
-    whole, written, minus = (BoostedMetric(HashMetric(), Erasure(), p, 0) for p in (0, 0.0, -0.0))
-    assert whole.fingerprint() == written.fingerprint() == minus.fingerprint()
-    assert canonical_json(replace(whole, p=float("-inf")).fingerprint())
+    of_int, written, minus = (BoostedMetric(HashMetric(), Erasure(), p, 0) for p in (0, 0.0, -0.0))
+    assert of_int.fingerprint() == written.fingerprint() == minus.fingerprint()
+    assert canonical_json(replace(of_int, p=float("-inf")).fingerprint())
 
 
 @pytest.mark.parametrize(
@@ -166,14 +166,14 @@ def test_the_seed_is_identity_where_something_is_drawn_and_one_number_is_one_ide
     ],
 )
 def test_the_yaml_names_its_parts(parts, expected):
-    made = build({**load_option("metric", "boosted", 0), **parts}, Metric, "metric.boosted")
+    boosted = build({**load_option("metric", "boosted", 0), **parts}, Metric, "metric.boosted")
     expected = BoostedMetric(*expected, -0.3, 0.6)
-    assert made.fingerprint() == expected.fingerprint()
-    assert made.reads == ("reference", "hypothesis")
-    assert made.signature == expected.signature
+    assert boosted.fingerprint() == expected.fingerprint()
+    assert boosted.reads == ("reference", "hypothesis")
+    assert boosted.signature == expected.signature
 
 
 def test_a_part_given_by_name_draws_from_the_seed_of_what_it_belongs_to():
-    made = build({**load_option("metric", "boosted", 7), "metric": "random"}, BoostedMetric, "metric.boosted")
-    assert made.metric.settings()["seed"] == 7
-    assert made.reads == ("source", "hypothesis")
+    boosted = build({**load_option("metric", "boosted", 7), "metric": "random"}, BoostedMetric, "metric.boosted")
+    assert boosted.metric.settings()["seed"] == 7
+    assert boosted.reads == ("source", "hypothesis")

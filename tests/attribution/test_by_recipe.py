@@ -26,17 +26,17 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "", "", "the cat is on a 
 GAIN = HeldOut(0.03, 0.02, 0.04, "elsewhere")
 
 
-def recipe_of(boost="share_negative", metric=None, explainer=None, constants=None, **other) -> Recipe:
-    made = build(load_option("boost", boost), Boost, boost) if isinstance(boost, str) else boost
+def recipe_of(boost="share_negative", metric=None, explainer=None, constants=None, **fields) -> Recipe:
+    built = build(load_option("boost", boost), Boost, boost) if isinstance(boost, str) else boost
     metric, explainer = metric or Chrf(), explainer or Erasure()
     if constants is None:
-        constants = made.fit("pearson", [planted(made, n=100)[0]]).constants()
+        constants = built.fit("pearson", [planted(built, n=100)[0]]).constants()
     return Recipe(
         name="mine",
         metric=Identity.of("metric", "chrf", metric, metric.signature),
         explainer=Identity.of("explainer", type(explainer).__name__.lower(), explainer, explainer.signature),
         boost_name=boost if isinstance(boost, str) else "own",
-        boost=made,
+        boost=built,
         constants=constants,
         correlation="pearson",
         chosen_on=(),
@@ -44,7 +44,7 @@ def recipe_of(boost="share_negative", metric=None, explainer=None, constants=Non
         beyond=GAIN,
         verdict="helps",
         date=datetime.date(2026, 1, 1).isoformat(),
-        **other,
+        **fields,
     ).signed()
 
 
@@ -54,28 +54,30 @@ def test_a_segment_has_one_score_in_any_order_batch_and_part(boost, explainer, m
     recipe = recipe_of(boost, explainer=explainer, seed=5 if explainer.stochastic else None)
     assert not recipe.fitted().abstains
     scorer = bmx_grid.load(recipe=recipe)
-    whole = scorer.explain(REFERENCES, HYPOTHESES)
-    assert whole.scores.tobytes() == scorer.score(REFERENCES, HYPOTHESES).tobytes()
-    assert not np.array_equal(whole.scores, whole.base)
+    together = scorer.explain(REFERENCES, HYPOTHESES)
+    assert together.scores.tobytes() == scorer.score(REFERENCES, HYPOTHESES).tobytes()
+    assert not np.array_equal(together.scores, together.base)
     for rows in ([4, 0, 1], [5], [2], [1, 1, 3]):
         part = scorer.score([REFERENCES[row] for row in rows], [HYPOTHESES[row] for row in rows])
-        assert part.tobytes() == whole.scores[rows].tobytes()
+        assert part.tobytes() == together.scores[rows].tobytes()
     monkeypatch.setattr("bmx_grid.attribution.scorer.TEXTS_AT_ONCE", 5)
-    assert scorer.explain(REFERENCES, HYPOTHESES).scores.tobytes() == whole.scores.tobytes()
+    assert scorer.explain(REFERENCES, HYPOTHESES).scores.tobytes() == together.scores.tobytes()
     monkeypatch.setattr("bmx_grid.attribution.boosted.BLOCK_ITEMS", 2)
-    assert scorer.explain(REFERENCES, HYPOTHESES).scores.tobytes() == whole.scores.tobytes()
+    assert scorer.explain(REFERENCES, HYPOTHESES).scores.tobytes() == together.scores.tobytes()
 
 
 def test_segments_without_words_keep_the_base_score_and_are_named():
     recipe = recipe_of("learned")
-    found = bmx_grid.load(recipe=recipe).explain(REFERENCES, HYPOTHESES)
-    assert found.unboosted == (2, 3)  # the second has no words on one of two sides
-    others = [dataclasses.replace(one, base_score=0.25) for one in found.explanations]  # chrF scores no words with 0
+    explained = bmx_grid.load(recipe=recipe).explain(REFERENCES, HYPOTHESES)
+    assert explained.unboosted == (2, 3)  # the second has no words on one of two sides
+    others = [
+        dataclasses.replace(explanation, base_score=0.25) for explanation in explained.explanations
+    ]  # chrF scores no words with 0
     assert boosted_by(recipe, Chrf(), others)[0][[2, 3]].tolist() == [0.25, 0.25]
-    assert np.isfinite(found.scores).all()
+    assert np.isfinite(explained.scores).all()
     one_side = recipe_of(FeatureMix(feature="share_negative", side="ground_truth"))
-    found = bmx_grid.load(recipe=one_side).explain([*REFERENCES, ""], [*HYPOTHESES, "words of one side"])
-    assert found.unboosted == (2, 6)
+    explained = bmx_grid.load(recipe=one_side).explain([*REFERENCES, ""], [*HYPOTHESES, "words of one side"])
+    assert explained.unboosted == (2, 6)
 
 
 def test_a_point_of_the_grid_as_a_recipe_is_that_boost_and_no_boost_the_metric():
@@ -83,9 +85,9 @@ def test_a_point_of_the_grid_as_a_recipe_is_that_boost_and_no_boost_the_metric()
     expected = bmx_grid.load("chrf", "erasure", p=-1.0, w=0.6).score(REFERENCES, HYPOTHESES)
     assert bmx_grid.load(recipe=recipe).score(REFERENCES, HYPOTHESES).tobytes() == expected.tobytes()
     none = bmx_grid.load(recipe=recipe_of("power_mean_grid", constants={"w": 1.0, "p": None}))
-    found = none.explain(REFERENCES, HYPOTHESES)
-    assert found.scores.tobytes() == bmx_grid.load("chrf", None).score(REFERENCES, HYPOTHESES).tobytes()
-    assert found.unboosted == ()
+    explained = none.explain(REFERENCES, HYPOTHESES)
+    assert explained.scores.tobytes() == bmx_grid.load("chrf", None).score(REFERENCES, HYPOTHESES).tobytes()
+    assert explained.unboosted == ()
 
 
 def test_own_settings_and_the_seed_come_with_the_recipe():
@@ -94,15 +96,15 @@ def test_own_settings_and_the_seed_come_with_the_recipe():
     scorer = bmx_grid.load(recipe=recipe)
     assert (scorer.metric, scorer.explainer) == (Chrf(lowercase=True), Lime(num_samples=30))
     assert scorer.signature == f"{recipe.signature}|name:mine|seed:5"
-    other = bmx_grid.load(recipe=recipe, settings={"seed": 6})
-    assert other.signature.endswith("|seed:6")
-    assert other.score(REFERENCES, HYPOTHESES).tolist() != scorer.score(REFERENCES, HYPOTHESES).tolist()
-    own = {"metric.lowercase": True, "explainer.num_samples": 30}
-    assert bmx_grid.load("chrf", "lime", recipe=recipe, settings=own) == scorer
+    other_seed = bmx_grid.load(recipe=recipe, settings={"seed": 6})
+    assert other_seed.signature.endswith("|seed:6")
+    assert other_seed.score(REFERENCES, HYPOTHESES).tolist() != scorer.score(REFERENCES, HYPOTHESES).tolist()
+    settings = {"metric.lowercase": True, "explainer.num_samples": 30}
+    assert bmx_grid.load("chrf", "lime", recipe=recipe, settings=settings) == scorer
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         pytest.param({"settings": {"metric.lowercase": True}}, "metric chrf .*lowercase: false in", id="a setting"),
         pytest.param({"metric": "sentence_bleu"}, 'metric sentence_bleu given .*type: "Chrf" in', id="metric"),
@@ -113,9 +115,9 @@ def test_own_settings_and_the_seed_come_with_the_recipe():
         pytest.param({"settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="side"),
     ],
 )
-def test_what_the_recipe_was_not_chosen_for_is_refused(given, said):
-    with pytest.raises(ConfigError, match=said):
-        bmx_grid.load(**given, recipe=recipe_of())
+def test_what_the_recipe_was_not_chosen_for_is_refused(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        bmx_grid.load(**arguments, recipe=recipe_of())
 
 
 def test_an_option_that_computes_something_else_now_or_is_gone_is_refused(monkeypatch):
@@ -147,9 +149,9 @@ def test_attributions_that_are_not_finite_are_an_error(monkeypatch):
 
 
 def test_every_explainer_and_metric_is_built_again_from_what_a_recipe_holds(tmp_path):
-    for group, kind, given in (("metric", Metric, {"imported", "human"}), ("explainer", Explainer, set())):
-        for name in sorted(set(options(group)) - given):
+    for group, kind, files in (("metric", Metric, {"imported", "human"}), ("explainer", Explainer, set())):
+        for name in sorted(set(options(group)) - files):
             part = build(load_option(group, name, 3), kind, name)
-            own = Identity.of(group, name, part, "s")
-            assert own.fingerprint == Identity.of(group, name, build(own.node(group), kind, name), "s").fingerprint
-            assert set(own.settings) <= {"seed"}, "the options as they are need no settings"
+            kept = Identity.of(group, name, part, "s")
+            assert kept.fingerprint == Identity.of(group, name, build(kept.node(group), kind, name), "s").fingerprint
+            assert set(kept.settings) <= {"seed"}, "the options as they are need no settings"

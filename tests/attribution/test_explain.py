@@ -45,15 +45,15 @@ class Halves(Explainer):
 
 
 def test_the_seed_and_the_explainers_settings_reach_the_draws():
-    one, other, more = (
+    first, other_seed, more_samples = (
         explain(HashMetric(), explainer, PAIRS[:1], seed=seed)[0]
         for explainer, seed in [(Halves(), 0), (Halves(), 1), (Halves(samples=7), 0)]
     )
-    assert not np.array_equal(truth_of(one), truth_of(other))
-    assert not np.array_equal(truth_of(one), truth_of(more))
+    assert not np.array_equal(truth_of(first), truth_of(other_seed))
+    assert not np.array_equal(truth_of(first), truth_of(more_samples))
     text = " ".join(f"w{number}" for number in range(12))
-    found = explain_items(Trio(), Halves(samples=40), [Item(text, text, text)], seed=0)[0]
-    sides = [tuple(values.tolist()) for values in found.attributions.values()]
+    explanation = explain_items(Trio(), Halves(samples=40), [Item(text, text, text)], seed=0)[0]
+    sides = [tuple(values.tolist()) for values in explanation.attributions.values()]
     assert len(set(sides)) == 3, "or equal texts would be masked alike on all sides"
 
 
@@ -92,8 +92,8 @@ def test_requests_without_texts_are_not_passed_on():
     something = request_of(Plan(("a",), keep=np.ones((2, 1), np.bool_)), "hypothesis", "x", "source")
     for metric in (Masked(), HashMetric()):
         scores = score_requests(metric, [nothing, something, nothing])
-        assert [len(one) for one in scores] == [0, 2, 0]
-        assert [len(one) for one in score_requests(metric, [nothing])] == [0]
+        assert [len(of_request) for of_request in scores] == [0, 2, 0]
+        assert [len(of_request) for of_request in score_requests(metric, [nothing])] == [0]
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ class Trio(HashMetric):
 
 
 def test_every_text_that_a_metric_reads_gets_attributions():
-    found = explain_items(Trio(), Erasure(), [Item("a bb", "ccc", "dddd e f")], seed=0)[0]
-    assert {role: values.tolist() for role, values in found.attributions.items()} == {
+    explanation = explain_items(Trio(), Erasure(), [Item("a bb", "ccc", "dddd e f")], seed=0)[0]
+    assert {role: values.tolist() for role, values in explanation.attributions.items()} == {
         "source": [1.0, 2.0],
         "reference": [3.0],
         "hypothesis": [4.0, 1.0, 1.0],
     }
-    assert found.n_texts == 1 + (1 + 2) + (1 + 1) + (1 + 3)  # the item; Erasure asks for each text whole, too
+    assert explanation.n_texts == 1 + (1 + 2) + (1 + 1) + (1 + 3)  # the item; Erasure asks for each text whole, too
 
 
 def test_what_the_explainer_refuses_keeps_its_score_and_the_others_their_attributions():
@@ -167,9 +167,9 @@ def test_draws_stay_what_they_are_so_that_cached_attributions_are_found_again(it
 
 @pytest.mark.parametrize("explainer", [None, Erasure()], ids=["metric-alone", "explained"])
 def test_statistics_of_the_unperturbed_texts_are_kept_where_a_metric_has_its_own(explainer):
-    found = explain_items(Chrf(), explainer, items(PAIRS), seed=0)
+    explanations = explain_items(Chrf(), explainer, items(PAIRS), seed=0)
     expected = Chrf().statistics(items(PAIRS))
-    assert np.array([one.statistics for one in found]).tolist() == expected.tolist()
-    assert [one.base_score for one in found] == Chrf().score(items(PAIRS)).tolist()
+    assert np.array([explanation.statistics for explanation in explanations]).tolist() == expected.tolist()
+    assert [explanation.base_score for explanation in explanations] == Chrf().score(items(PAIRS)).tolist()
     assert explain_items(Chrf(), explainer, [], seed=0) == []
     assert explain_items(HashMetric(), explainer, items(PAIRS, "source"), seed=0)[0].statistics is None

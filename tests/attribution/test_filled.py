@@ -27,7 +27,7 @@ def stored(folder):
 
 
 @pytest.mark.parametrize(
-    ("filling", "missing", "told"),
+    ("filling", "missing", "counts"),
     [
         pytest.param(Filling(), [0, 1, 2], {}, id="nothing is filled"),
         pytest.param(Filling(SCORES), [], {"systems": {"A": 2.0}}, id="scores"),
@@ -42,18 +42,18 @@ def stored(folder):
         ),
     ],
 )
-def test_what_files_fill_is_not_missing_and_is_loaded(tmp_path, filling, missing, told):
+def test_what_files_fill_is_not_missing_and_is_loaded(tmp_path, filling, missing, counts):
     slot = filling.of(stored(tmp_path))
-    assert (slot.missing(KEYS), dict(slot.told)) == (missing, told)
+    assert (slot.missing(KEYS), dict(slot.told)) == (missing, counts)
     assert slot.stored == stored(tmp_path)
     if missing:
         slot.stored.add(ROWS)
         assert slot.missing(KEYS) == []
-    found = slot.load(KEYS)
+    loaded = slot.load(KEYS)
     scores = [row.base_score for row in ROWS] if filling.scores is None else SCORES.segments
-    np.testing.assert_array_equal(found.base_scores, scores)
-    assert list(found.by_role) == ([] if filling.words is None else ["hypothesis"])
-    assert found.n_unexplained == (0 if filling.words is None else 1)
+    np.testing.assert_array_equal(loaded.base_scores, scores)
+    assert list(loaded.by_role) == ([] if filling.words is None else ["hypothesis"])
+    assert loaded.n_unexplained == (0 if filling.words is None else 1)
 
 
 def test_scores_of_whole_systems_only_are_no_fault_of_a_metric(tmp_path):

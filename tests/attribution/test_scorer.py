@@ -16,7 +16,7 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
 
 
 @pytest.mark.parametrize(
-    ("texts", "said"),
+    ("texts", "message"),
     [
         pytest.param((["a \ud83d"], ["b"]), r"references: segment 1 holds half of a character", id="a high half"),
         pytest.param((["a", "b"], ["c", "d\udcff"]), r"hypotheses: segment 2 .*'d\\udcff'; replace", id="a low half"),
@@ -29,10 +29,10 @@ HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
         pytest.param((["a", "b"], ["c"]), "2 references, 1 hypotheses; every", id="uneven"),
     ],
 )
-def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, said):
+def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, message):
     for scorer in (bmx_grid.load("chrf", None), bmx_grid.load("chrf", "erasure", p=1.0)):
         for ask in (scorer.score, scorer.count_texts, scorer.explain):
-            with pytest.raises(DataError, match=said) as caught:
+            with pytest.raises(DataError, match=message) as caught:
                 ask(*texts)
             assert str(caught.value).isprintable()
     assert np.isfinite(scorer.score(["\N{GRINNING FACE} a"], ["\U0010ffff a"])).all(), "whole characters are texts"
@@ -42,27 +42,31 @@ def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, said):
 def test_base_scores_and_explanations_belong_to_their_segments():
     alone = bmx_grid.load("chrf", None)
     boosted = bmx_grid.load("chrf", "erasure", p=-0.3)
-    found = boosted.explain(REFERENCES, HYPOTHESES)
+    explained = boosted.explain(REFERENCES, HYPOTHESES)
     assert alone.reads == boosted.reads == ("reference", "hypothesis")
-    assert found.base.tolist() == alone.score(REFERENCES, HYPOTHESES).tolist()
-    assert [one.item.texts()["hypothesis"] for one in found.explanations] == HYPOTHESES
-    assert found.scores[0] == found.scores[2] != found.scores[1]
-    assert found.scores.tolist() != found.base.tolist()
+    assert explained.base.tolist() == alone.score(REFERENCES, HYPOTHESES).tolist()
+    assert [explanation.item.texts()["hypothesis"] for explanation in explained.explanations] == HYPOTHESES
+    assert explained.scores[0] == explained.scores[2] != explained.scores[1]
+    assert explained.scores.tolist() != explained.base.tolist()
     assert len(alone.explain(REFERENCES, HYPOTHESES).explanations) == 0
-    assert alone.explain(REFERENCES, HYPOTHESES).base.tolist() == found.base.tolist()
+    assert alone.explain(REFERENCES, HYPOTHESES).base.tolist() == explained.base.tolist()
 
 
 def test_without_p_and_w_the_metric_scores_and_the_explainer_explains():
     alone, boosted = bmx_grid.load("chrf", None), bmx_grid.load("chrf", "erasure", p=-0.3)
     shown = bmx_grid.load("chrf", "erasure")
-    found = shown.explain(REFERENCES, HYPOTHESES)
+    explained = shown.explain(REFERENCES, HYPOTHESES)
     assert shown.signature == alone.signature
     assert shown.explanation_signature == "erasure|version:1|gap:double_space|seed:None"
     assert alone.explanation_signature is boosted.explanation_signature is None
     scores = alone.score(REFERENCES, HYPOTHESES).tolist()
-    assert found.scores.tolist() == found.base.tolist() == shown.score(REFERENCES, HYPOTHESES).tolist() == scores
-    for own, other in zip(found.explanations, boosted.explain(REFERENCES, HYPOTHESES).explanations, strict=True):
-        assert own.attributions["hypothesis"].tolist() == other.attributions["hypothesis"].tolist()
+    assert (
+        explained.scores.tolist() == explained.base.tolist() == shown.score(REFERENCES, HYPOTHESES).tolist() == scores
+    )
+    for explanation, of_boosted in zip(
+        explained.explanations, boosted.explain(REFERENCES, HYPOTHESES).explanations, strict=True
+    ):
+        assert explanation.attributions["hypothesis"].tolist() == of_boosted.attributions["hypothesis"].tolist()
     assert bmx_grid.load("ter").score(REFERENCES, HYPOTHESES).shape == (3,)  # no boost: lower may be better
 
 
@@ -93,7 +97,7 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         pytest.param({"explainer": None, "p": 1.0}, "p and w belong to an explainer", id="p alone"),
         pytest.param({"explainer": None, "settings": {"side": "both"}}, "'side' belongs to a boost by p", id="a side"),
@@ -107,9 +111,9 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
         pytest.param({"p": 10**400, "w": 0.5}, "p: 10+… is beyond the largest number", id="p beyond float64"),
     ],
 )
-def test_parts_that_cannot_be_used_are_refused(given, said):
-    with pytest.raises(ConfigError, match=said):
-        bmx_grid.load("chrf", **given)
+def test_parts_that_cannot_be_used_are_refused(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        bmx_grid.load("chrf", **arguments)
     with pytest.raises(ConfigError, match="no metric is named: name one, or a recipe"):
         bmx_grid.load()
 
@@ -117,7 +121,7 @@ def test_parts_that_cannot_be_used_are_refused(given, said):
 def test_the_seed_and_settings_reach_the_parts():
     texts = (["one two three four five six"], ["two three four seven one eight"])
     settings = [{"explainer.num_samples": 9, "seed": seed} for seed in (0, 0, 1)]
-    scores = [bmx_grid.load("chrf", "lime", p=1.0, w=0.0, settings=one).score(*texts)[0] for one in settings]
+    scores = [bmx_grid.load("chrf", "lime", p=1.0, w=0.0, settings=of_seed).score(*texts)[0] for of_seed in settings]
     assert scores[0] == scores[1] != scores[2]
     scorer = bmx_grid.load("chrf", "erasure", p=2.0, settings={"metric.char_order": 3, "side": "hypothesis"})
     assert (scorer.boost.p, scorer.boost.side, scorer.metric.char_order) == (2.0, "hypothesis", 3)
@@ -127,10 +131,10 @@ def test_the_seed_and_settings_reach_the_parts():
 def test_many_segments_are_scored_in_parts_and_in_order(explainer, monkeypatch):
     scorer = bmx_grid.load("chrf", explainer, p=None if explainer is None else -0.3)
     references = [f"word{row} the cat" for row in range(12)]
-    whole = scorer.score(references, references[::-1])
+    scores = scorer.score(references, references[::-1])
     monkeypatch.setattr("bmx_grid.attribution.scorer.TEXTS_AT_ONCE", 5)
     parts: list[int] = []
-    assert scorer.explain(references, references[::-1], progress=parts.append).scores.tobytes() == whole.tobytes()
+    assert scorer.explain(references, references[::-1], progress=parts.append).scores.tobytes() == scores.tobytes()
     assert len(parts) == (3 if explainer is None else 12) and sum(parts) == scorer.count_texts(references, references)
 
 
@@ -142,9 +146,9 @@ def test_torchmetrics_gets_the_score_of_a_system_batch_by_batch(metric, point):
     assert np.isnan(adapted.compute().item())
     adapted.reset()
     adapted.update(HYPOTHESES[:1], REFERENCES[:1])
-    other = pickle.loads(pickle.dumps(scorer.torch_metric()))
-    other.update(HYPOTHESES[1:], REFERENCES[1:])
-    adapted.sums += other.sums  # as processes gather them
+    second = pickle.loads(pickle.dumps(scorer.torch_metric()))
+    second.update(HYPOTHESES[1:], REFERENCES[1:])
+    adapted.sums += second.sums  # as processes gather them
     scores = scorer(REFERENCES, HYPOTHESES)
     expected = scores.mean()
     if scorer.has_statistics:

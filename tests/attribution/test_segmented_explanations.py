@@ -26,7 +26,7 @@ EXPLAINERS = {
     for name in options("explainer")
     if name not in ("spans", "shuffled")
 }
-PLANNING = [name for name, one in EXPLAINERS.items() if not one.is_given and not one.writes_texts]
+PLANNING = [name for name, explainer in EXPLAINERS.items() if not explainer.is_given and not explainer.writes_texts]
 
 
 @pytest.mark.parametrize(
@@ -63,28 +63,30 @@ def test_gaps_must_fit_the_words():
 @pytest.mark.parametrize("name", PLANNING)
 def test_every_explainer_attributes_to_the_words_of_the_segmentation(name):
     explainer = EXPLAINERS[name]
-    (found,) = explain_items(HashMetric(), explainer, [ITEM], 0, words=LETTERS)
+    (explanation,) = explain_items(HashMetric(), explainer, [ITEM], 0, words=LETTERS)
     (plain,) = explain_items(HashMetric(), explainer, [ITEM], 0)
-    assert found.base_score == plain.base_score, "the text itself is the same"
+    assert explanation.base_score == plain.base_score, "the text itself is the same"
     for role, words in WORDS.items():
-        assert len(found.attributions[role]) == len(words)
-        assert np.isfinite(found.attributions[role]).all()
-    assert found.n_texts <= count_texts(HashMetric(), explainer, ITEM, words=LETTERS)
+        assert len(explanation.attributions[role]) == len(words)
+        assert np.isfinite(explanation.attributions[role]).all()
+    assert explanation.n_texts <= count_texts(HashMetric(), explainer, ITEM, words=LETTERS)
 
 
 def test_attributions_are_those_of_the_texts_with_their_gaps():
-    (found,) = explain_items(HashMetric(), Erasure(), [ITEM], 0, words=LETTERS)
+    (explanation,) = explain_items(HashMetric(), Erasure(), [ITEM], 0, words=LETTERS)
     without = ["们去 北京。", "我去 北京。", "我们 北京。", "我们去 京。", "我们去 北。", "我们去 北京"]
     scores = HashMetric().score([ITEM, *(ITEM._replace(source=text) for text in without)])
-    assert found.attributions["source"].tolist() == (scores[0] - scores[1:]).tolist()
+    assert explanation.attributions["source"].tolist() == (scores[0] - scores[1:]).tolist()
 
 
 def metrics_with_short_cuts():
     nodes = {name: load_option("metric", name) for name in options("metric") if name not in ("imported", "human")}
-    plain = {name: {key: 0 if to == "${seed}" else to for key, to in node.items()} for name, node in nodes.items()}
+    plain = {
+        name: {key: 0 if value == "${seed}" else value for key, value in node.items()} for name, node in nodes.items()
+    }
     metrics = {name: build(node, Metric, name) for name, node in plain.items()}
-    light = {name: one for name, one in metrics.items() if one.cost == "light"}
-    return [pytest.param(one, id=name) for name, one in light.items() if one.score_masked([]) is not None]
+    light = {name: metric for name, metric in metrics.items() if metric.cost == "light"}
+    return [pytest.param(metric, id=name) for name, metric in light.items() if metric.score_masked([]) is not None]
 
 
 @pytest.mark.parametrize("metric", metrics_with_short_cuts())
@@ -105,15 +107,15 @@ def test_the_papers_words_keep_the_identity_that_they_always_had():
     assert known == explanation_identity(Chrf(), Erasure(), 0, WHITESPACE)
     assert known == explanation_identity(Chrf(), Erasure(), 0, PairWords.of_pair("whitespace", "zh-en"))
     assert set(known) == {"metric", "explainer", "seed"}
-    other = explanation_identity(Chrf(), Erasure(), 0, LETTERS)
-    assert other["words"]["source"]["engine"].startswith("characters (regex ")
+    by_letters = explanation_identity(Chrf(), Erasure(), 0, LETTERS)
+    assert by_letters["words"]["source"]["engine"].startswith("characters (regex ")
     assert explanation_identity(Chrf(), None, 0, LETTERS) == explanation_identity(Chrf(), None, 0)
 
 
 def test_the_engine_is_part_of_identity_and_the_same_in_every_process():
     pytest.importorskip("icu4py", reason="words=unicode with ICU needs icu4py")
-    found = PairWords.of_pair("unicode", "zh-en")
-    assert (found.engine, found.source, found.target) == ("icu", "zh", "en")
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert found.fingerprint() != LETTERS.fingerprint()
-    assert found.fingerprint()["source"] != found.fingerprint()["target"], "languages have dictionaries of their own"
+    words = PairWords.of_pair("unicode", "zh-en")
+    assert (words.engine, words.source, words.target) == ("icu", "zh", "en")
+    assert pickle.loads(pickle.dumps(words)) == words
+    assert words.fingerprint() != LETTERS.fingerprint()
+    assert words.fingerprint()["source"] != words.fingerprint()["target"], "languages have dictionaries of their own"

@@ -52,8 +52,8 @@ def fill(where, *chunks) -> store.Slot:
     return filled
 
 
-def files(of: store.Slot) -> list:
-    return files_of(of.parts, ".parquet")
+def files(slot: store.Slot) -> list:
+    return files_of(slot.parts, ".parquet")
 
 
 def content(file) -> bytes:
@@ -61,9 +61,9 @@ def content(file) -> bytes:
         return source.read()
 
 
-def check_rows(of: store.Slot, asked: list[int]) -> None:
+def check_rows(slot: store.Slot, asked: list[int]) -> None:
     """The rows come back exactly, in any order and repeated."""
-    loaded = of.load([KEYS[index] for index in asked])
+    loaded = slot.load([KEYS[index] for index in asked])
     assert loaded.base_scores.tolist() == [ROWS[index].base_score for index in asked]
     for row, index in enumerate(asked):
         assert loaded.ground_truth[row].tobytes() == ROWS[index].attributions["reference"].tobytes()
@@ -101,10 +101,10 @@ def test_rows_come_back_before_and_after_a_merge_which_leaves_the_same_file_what
 @pytest.mark.parametrize("chunks", [[[index] for index in range(40)], [range(30), range(10, 40)]], ids=["one", "twice"])
 def test_a_large_file_has_row_groups_and_does_not_depend_on_how_it_came_about(tmp_path, monkeypatch, chunks):
     monkeypatch.setattr(store, "GROUP_ROWS", 8)
-    whole = fill(tmp_path / "whole", range(40))
-    assert pq.ParquetFile(*files(whole)).num_row_groups == 5
-    assert content(*files(fill(tmp_path / "other", *chunks))) == content(*files(whole))
-    check_rows(whole, [7, 3, 3, 39, *range(40)])
+    at_once = fill(tmp_path / "whole", range(40))
+    assert pq.ParquetFile(*files(at_once)).num_row_groups == 5
+    assert content(*files(fill(tmp_path / "other", *chunks))) == content(*files(at_once))
+    check_rows(at_once, [7, 3, 3, 39, *range(40)])
 
 
 def test_scores_alone_have_an_empty_row_of_attributions_each(tmp_path):
@@ -156,9 +156,9 @@ def test_a_file_of_another_version_is_refused_not_replaced(tmp_path, version):
     header = json.loads(pq.ParquetFile(file).metadata.metadata[b"bmx_grid"]) | {"version": version}
     pq.write_table(pq.read_table(file).replace_schema_metadata({"bmx_grid": json.dumps(header)}), file)
     before = file.read_bytes()
-    said = rf"written by another bmx_grid \(store version {version}.* choose another cache_dir"
+    message = rf"written by another bmx_grid \(store version {version}.* choose another cache_dir"
     for act in (lambda: place.missing(KEYS), lambda: (add(place, [0]), place.merge())):
-        with pytest.raises(StoreError, match=said):
+        with pytest.raises(StoreError, match=message):
             act()
     assert file.read_bytes() == before
 
@@ -198,11 +198,11 @@ def interleaved(monkeypatch, turn: int, act) -> list[str]:
     """Act in the middle of a merge, before its n-th look at the store; the looks, as they come."""
     looks: list[str] = []
 
-    def look(name, real, *given):
+    def look(name, real, *arguments):
         looks.append(name)
         if len(looks) == turn:
             act()
-        return real(*given)
+        return real(*arguments)
 
     for name in ("files_of", "remove", "opened", "replacing"):
         monkeypatch.setattr(store, name, partial(look, name, getattr(store, name)))
@@ -257,7 +257,7 @@ def test_an_object_store_that_fails_is_no_damage(place, monkeypatch):
 def test_statistics_come_back_with_their_segments_and_are_noticed_when_they_change(tmp_path):
     statistics = [np.array([number, 2.5, number**2]) for number in range(10)]
     place = slot(tmp_path)
-    place.add([dataclasses.replace(row, statistics=own) for row, own in zip(ROWS[:10], statistics, strict=True)])
+    place.add([dataclasses.replace(row, statistics=of_row) for row, of_row in zip(ROWS[:10], statistics, strict=True)])
     loaded = place.load([KEYS[index] for index in (7, 3, 3)]).statistics
     assert loaded.tolist() == [[7, 2.5, 49], [3, 2.5, 9], [3, 2.5, 9]]
     assert fill(tmp_path / "without", [0]).load(KEYS[:1]).statistics is None

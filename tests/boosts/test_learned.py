@@ -17,10 +17,10 @@ def selection(n=300, seed=0, *, base=1.0, noise=1.0, weights=(0.5, -0.4), cluste
     """People like the base, and two of the features."""
     rng = np.random.default_rng(seed)
     features = BOOST.features(*attributions(n, seed))
-    own = rng.normal(2, 3, size=n)
-    liked = sum(weight * standard(features[:, 3 + at]) for at, weight in enumerate(weights))
-    human = base * standard(own) + liked + noise * rng.normal(size=n)
-    return Part(own, features, human, np.arange(n) // 2 if clusters is None else clusters)
+    base_scores = rng.normal(2, 3, size=n)
+    liked = sum(weight * standard(features[:, 3 + number]) for number, weight in enumerate(weights))
+    human = base * standard(base_scores) + liked + noise * rng.normal(size=n)
+    return Part(base_scores, features, human, np.arange(n) // 2 if clusters is None else clusters)
 
 
 def sklearn_scores(parts, penalty, rows, judged):
@@ -29,14 +29,14 @@ def sklearn_scores(parts, penalty, rows, judged):
     A column that is not penalised is one that is scaled up.
     """
     free = 1e4
-    raw = [np.column_stack([one.base, one.features]) for one in parts]
-    sds = np.sqrt(np.mean([one.var(axis=0) for one in raw], axis=0))
+    raw = [np.column_stack([part.base, part.features]) for part in parts]
+    sds = np.sqrt(np.mean([columns.var(axis=0) for columns in raw], axis=0))
     sds[0] /= free
     x, y, weight = [], [], []
-    for one, own, some in zip(parts, raw, rows, strict=True):
-        target = standard(one.human)
-        own = (own - own.mean(axis=0)) / sds
-        x.append(own[some] - own[some].mean(axis=0))
+    for part, columns, some in zip(parts, raw, rows, strict=True):
+        target = standard(part.human)
+        columns = (columns - columns.mean(axis=0)) / sds
+        x.append(columns[some] - columns[some].mean(axis=0))
         y.append(target[some] - target[some].mean())
         weight.append(np.full(int(some.sum()), 1 / some.sum() / len(parts)))
     ridge = Ridge(alpha=penalty, fit_intercept=False, tol=1e-12, solver="svd")
@@ -48,25 +48,27 @@ def sklearn_scores(parts, penalty, rows, judged):
 def test_the_regression_is_that_of_scikit_learn(penalty):
     parts = [selection(), selection(n=120, seed=1)]
     fitted = Learned(penalties=(penalty,)).fit("pearson", parts)
-    everyone = [np.ones(len(one.base), dtype=bool) for one in parts]
-    for at, one in enumerate(parts):
-        expected, _ = sklearn_scores(parts, penalty, everyone, at)
-        np.testing.assert_allclose(standard(fitted.scores(one.base, one.features)), standard(expected), atol=1e-6)
-    alone = Learned(penalties=(penalty,)).fit("pearson", [one]).scores(one.base, one.features)
-    assert (alone.mean(), alone.std()) == pytest.approx((one.base.mean(), one.base.std())), "on the scale of the metric"
+    everyone = [np.ones(len(part.base), dtype=bool) for part in parts]
+    for number, part in enumerate(parts):
+        expected, _ = sklearn_scores(parts, penalty, everyone, number)
+        np.testing.assert_allclose(standard(fitted.scores(part.base, part.features)), standard(expected), atol=1e-6)
+    alone = Learned(penalties=(penalty,)).fit("pearson", [part]).scores(part.base, part.features)
+    assert (alone.mean(), alone.std()) == pytest.approx((part.base.mean(), part.base.std())), (
+        "on the scale of the metric"
+    )
 
 
 def test_the_penalty_is_the_one_that_predicts_other_clusters():
     parts = [selection(n=90, seed=seed) for seed in (1, 2)]
-    labels = np.concatenate([one.clusters for one in parts])
+    labels = np.concatenate([part.clusters for part in parts])
     errors = {}
     for penalty in RIDGE_PENALTIES:
         errors[penalty] = 0.0
         for fold in range(BOOST.folds):
-            inside = [np.unique(labels, return_inverse=True)[1][: len(one.base)] % 5 != fold for one in parts]
-            for at, one in enumerate(parts):
-                predicted, _ = sklearn_scores(parts, penalty, inside, at)
-                errors[penalty] += np.var((standard(one.human) - predicted)[~inside[at]])
+            inside = [np.unique(labels, return_inverse=True)[1][: len(part.base)] % 5 != fold for part in parts]
+            for number, part in enumerate(parts):
+                predicted, _ = sklearn_scores(parts, penalty, inside, number)
+                errors[penalty] += np.var((standard(part.human) - predicted)[~inside[number]])
     fitted, chosen = fit_ridge(BOOST, "pearson", parts)
     assert RIDGE_PENALTIES[0] < chosen == min(errors, key=errors.get) < np.inf
     assert not fitted.abstains
@@ -74,15 +76,15 @@ def test_the_penalty_is_the_one_that_predicts_other_clusters():
 
 def test_noise_is_not_learned():
     parts = [selection(seed=seed, weights=()) for seed in range(6)]
-    assert sum(BOOST.fit("pearson", [one]).abstains for one in parts) >= 4
+    assert sum(BOOST.fit("pearson", [part]).abstains for part in parts) >= 4
     assert BOOST.fit("pearson", parts).abstains
 
 
 def test_people_who_share_a_cluster_are_not_left_out_one_by_one():
     """Copies of a segment are one cluster: predicting a copy is not predicting another segment."""
-    one = selection(n=40, seed=3, weights=(), noise=1.5)
+    single = selection(n=40, seed=3, weights=(), noise=1.5)
     copies = np.tile(np.arange(40), 6)
-    many = Part(one.base[copies], one.features[copies], one.human[copies], copies)
+    many = Part(single.base[copies], single.features[copies], single.human[copies], copies)
     apart = Part(many.base, many.features, many.human, np.random.default_rng(1).permutation(240))
     penalty = {name: fit_ridge(BOOST, "pearson", [part])[1]
                for name, part in (("together", many), ("apart", apart))}  # fmt: skip
@@ -108,8 +110,8 @@ def test_rank_correlations_learn_from_ranks(kind):
 
 
 def test_features_name_lengths_and_statistics_of_each_side():
-    found = BOOST.features(rows_of([1.0, -2.0, 4.0]), rows_of([-0.5, 0.5]))
-    named = dict(zip(BOOST.names(), found[0], strict=True))
+    features = BOOST.features(rows_of([1.0, -2.0, 4.0]), rows_of([-0.5, 0.5]))
+    named = dict(zip(BOOST.names(), features[0], strict=True))
     assert named["log_words ground_truth"] == np.log(3) and named["log_words hypothesis"] == np.log(2)
     assert named["sum ground_truth"] == 3 and named["min hypothesis"] == -0.5 and named["max ground_truth"] == 4
     assert named["share_negative hypothesis"] == 0.5 and named["mean ground_truth"] == 1
@@ -119,10 +121,10 @@ def test_features_name_lengths_and_statistics_of_each_side():
 def test_constants_of_other_features_are_refused():
     good = BOOST.fit("pearson", [selection()]).constants()
     assert isinstance(BOOST.restored(good), Linear)
-    for wrong, said in (
+    for wrong, message in (
         ({"features": good["features"][::-1]}, "constants.features: expected"),
         ({"weights": good["weights"][1:]}, "constants.weights: expected a list of 14,"),
         ({"sds": [0.0, *good["sds"][1:]]}, "constants.sds: standard deviations are above 0"),
     ):
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=message):
             BOOST.restored({**good, **wrong})

@@ -26,9 +26,9 @@ def test_the_option_is_the_grid_of_the_paper():
 @pytest.mark.parametrize("side", ["both", "hypothesis"])
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
 def test_features_give_the_grid_of_the_evaluation_bit_for_bit(kind, side):
-    made = finished(n=40)
-    truth, hypothesis = made.scores.ground_truth, made.scores.hypothesis
-    base, human = made.scores.base_scores, made.segments.human_scores
+    setting = finished(n=40)
+    truth, hypothesis = setting.scores.ground_truth, setting.scores.hypothesis
+    base, human = setting.scores.base_scores, setting.segments.human_scores
     boost = PowerMeanGrid(side=side)
     spec = GridSpec(side=side, correlation=kind)
     expected = compute_grid(spec, base, truth, hypothesis, human)
@@ -38,15 +38,21 @@ def test_features_give_the_grid_of_the_evaluation_bit_for_bit(kind, side):
     fitted = boost.fit(kind, [Part(base, features, human, np.arange(40))])
     assert (fitted.w, fitted.p) == (expected.best_w, expected.best_p)
     np.testing.assert_allclose(
-        fitted.scores(base, features), scores_at(spec, made, fitted.w, fitted.p), rtol=10 * PRECISION, atol=1e-14
+        fitted.scores(base, features), scores_at(spec, setting, fitted.w, fitted.p), rtol=10 * PRECISION, atol=1e-14
     )
 
 
 def test_several_parts_choose_the_point_of_the_highest_mean_gain():
     parts = [planted(SMALL, n=n, seed=seed)[0] for n, seed in ((40, 1), (200, 2), (90, 3))]
     brute = max(
-        (np.mean([np.corrcoef(w * one.base + (1 - w) * one.features[:, at], one.human)[0, 1] for one in parts]), w, p)
-        for at, p in enumerate(SMALL.spec.p)
+        (
+            np.mean(
+                [np.corrcoef(w * part.base + (1 - w) * part.features[:, column], part.human)[0, 1] for part in parts]
+            ),
+            w,
+            p,
+        )
+        for column, p in enumerate(SMALL.spec.p)
         for w in SMALL.w
     )
     fitted = SMALL.fit("pearson", parts)
@@ -63,8 +69,8 @@ def test_parts_without_a_correlation_have_no_say():
 def test_a_point_has_to_gain_and_to_be_defined_in_every_part():
     base, human = np.random.default_rng(0).normal(size=(2, 30))
     knows, constant, loses = (
-        Part(of, feature[:, None], human, np.arange(30))
-        for of, feature in ((base, human), (base, np.ones(30)), (human, base))
+        Part(scores, feature[:, None], human, np.arange(30))
+        for scores, feature in ((base, human), (base, np.ones(30)), (human, base))
     )
     assert best_mixture("pearson", [knows], (0.0, 1.0)) == (0.0, 0)
     assert best_mixture("pearson", [knows, constant], (0.0, 1.0)) == (1.0, -1)
@@ -74,13 +80,13 @@ def test_a_point_has_to_gain_and_to_be_defined_in_every_part():
 def test_without_shift_means_are_those_of_the_word_scores():
     truth, hypothesis = attributions(12, positive=True)
     boost = PowerMeanGrid(p=PowerRange(-1, 2, 0.5), shift="none", side="hypothesis")
-    found = boost.features(truth, hypothesis)
+    features = boost.features(truth, hypothesis)
     rows = hypothesis.rows()
-    assert np.allclose(found[:, 0], [1 / np.mean(1 / row) for row in rows], rtol=1e-13)
-    assert np.allclose(found[:, 2], [np.exp(np.mean(np.log(row))) for row in rows], rtol=1e-13)
-    assert np.allclose(found[:, 4], [row.mean() for row in rows], rtol=1e-13)
+    assert np.allclose(features[:, 0], [1 / np.mean(1 / row) for row in rows], rtol=1e-13)
+    assert np.allclose(features[:, 2], [np.exp(np.mean(np.log(row))) for row in rows], rtol=1e-13)
+    assert np.allclose(features[:, 4], [row.mean() for row in rows], rtol=1e-13)
     shifted = PowerMeanGrid(p=PowerRange(-1, 2, 0.5), side="hypothesis").features(truth, hypothesis)
-    assert not np.array_equal(found, shifted)
+    assert not np.array_equal(features, shifted)
 
 
 @pytest.mark.parametrize("value", [0.0, -0.25])
@@ -92,15 +98,15 @@ def test_without_shift_a_word_score_that_is_not_positive_is_named(value):
 
 
 def test_a_point_is_restored_on_the_grid_only():
-    at = SMALL.restored({"w": 0.4, "p": -1.5})
-    assert at == AtPoint(0.4, -1.5, PowerRange(-3, 3, 0.5).values().index(-1.5))
+    point = SMALL.restored({"w": 0.4, "p": -1.5})
+    assert point == AtPoint(0.4, -1.5, PowerRange(-3, 3, 0.5).values().index(-1.5))
     assert SMALL.restored({"w": 1, "p": None}).abstains
-    for constants, said in (
+    for constants, message in (
         ({"w": 0.4, "p": -1.4}, "p: -1.4 is not on the grid of this boost, 12 powers from -3 to 2.5"),
         ({"w": 1.2, "p": 1}, r"w: 1.2 is outside \[0, 1\]"),
         ({"w": 0.4, "p": None}, "p: None is not on the grid"),
         ({"w": 0.4}, "p: None is not on the grid"),
         ({"w": 0.4, "p": 1, "q": 2}, "unknown key 'q'"),
     ):
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=message):
             SMALL.restored(constants)

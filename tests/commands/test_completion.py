@@ -33,12 +33,14 @@ from bmx_grid.commands.completion import SCRIPT, completions, main
     ],
 )
 def test_what_a_line_may_become(line, some):
-    found = completions(line)
-    assert set(some) <= set(found)
-    assert bool(found) is bool(some) and all(text.startswith(line.rpartition(" ")[2].lstrip("'")) for text in found)
+    completed = completions(line)
+    assert set(some) <= set(completed)
+    assert bool(completed) is bool(some) and all(
+        text.startswith(line.rpartition(" ")[2].lstrip("'")) for text in completed
+    )
 
 
-def test_the_script_in_bash(tmp_path):
+def test_bash_completes_with_the_script(tmp_path):
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     (tmp_path / "bmx-grid").write_text(f'#!/bin/sh\nexec {sys.executable} -m bmx_grid "$@"\n')
@@ -46,10 +48,10 @@ def test_the_script_in_bash(tmp_path):
     ask = 'COMP_LINE="bmx-grid metric=[chrf_"; COMP_POINT=${#COMP_LINE}; _bmx_grid; printf "<%s>" "${COMPREPLY[@]}"'
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     command = ["bash", "-c", f'COMP_WORDBREAKS=" =:"\n{SCRIPT}\n{ask}']
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "<[chrf_plus_plus>"
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert process.stdout == "<[chrf_plus_plus>"
 
 
-def test_the_command(capsys):
+def test_the_command_prints_the_script_of_bash_alone(capsys):
     assert main(["bash"]) == 0 and capsys.readouterr().out == SCRIPT
     assert main(["fish"]) == 2 and "bash" in capsys.readouterr().err

@@ -129,9 +129,9 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
     ],
 )
 def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, message, folder):
-    said = refused(argument)
-    assert message in said
-    assert "To append to your config" not in said
+    sentence = refused(argument)
+    assert message in sentence
+    assert "To append to your config" not in sentence
     assert not (folder / "outputs").exists()
 
 
@@ -194,9 +194,9 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
 )
 def test_a_mistake_in_a_file_names_the_file(name, text, chosen, message, folder):
     path = write(folder, name, text)
-    said = refused("--config-dir", "mine", chosen)
-    assert str(path) in said or str(path.relative_to(folder)) in said
-    assert message in said
+    sentence = refused("--config-dir", "mine", chosen)
+    assert str(path) in sentence or str(path.relative_to(folder)) in sentence
+    assert message in sentence
 
 
 def test_options_and_sweeps_of_the_users_are_used(folder, capsys):
@@ -215,10 +215,10 @@ def test_options_and_sweeps_of_the_users_are_used(folder, capsys):
 def test_settings_of_a_sweep_go_with_options_that_others_replace(folder, capsys):
     text = "defaults: [override /metric: [chrf, ter]]\nmetric: {ter: {normalized: true}, chrf: {char_order: 3}}\n"
     write(folder, "sweep/mine", GLOBAL + text)
-    given = ["--config-dir", "mine", "+sweep=mine", "metric=[chrf]", "--cfg", "job"]
-    assert run.compose_and_run(given) == 0
-    said = capsys.readouterr().out
-    assert "char_order: 3" in said and "normalized" not in said
+    arguments = ["--config-dir", "mine", "+sweep=mine", "metric=[chrf]", "--cfg", "job"]
+    assert run.compose_and_run(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "char_order: 3" in printed and "normalized" not in printed
     write(folder, "sweep/mine", GLOBAL + "metric: {ter: {normalized: true}}\n")  # which the sweep itself did not choose
     with pytest.raises(ConfigError, match="ter is not chosen"):
         run.compose_and_run(["--config-dir", "mine", "+sweep=mine", "dry_run=true"])
@@ -232,10 +232,10 @@ def test_a_plus_may_be_left_out():
 
 def test_a_password_is_shown_nowhere(folder, call):
     secret = "tracking.uri=http://user:hunter2@localhost:1/x"
-    status, said = call(secret, "--cfg", "job")
-    assert status == 0 and "hunter2" not in said and "http://user:***@localhost:1/x" in said
-    status, said = call(*QUIET, secret, "--multirun", "limit=0,-1")
-    assert status == 2 and "limit must be at least 1" in said and "hunter2" not in said
+    status, printed = call(secret, "--cfg", "job")
+    assert status == 0 and "hunter2" not in printed and "http://user:***@localhost:1/x" in printed
+    status, printed = call(*QUIET, secret, "--multirun", "limit=0,-1")
+    assert status == 2 and "limit must be at least 1" in printed and "hunter2" not in printed
 
 
 @pytest.mark.parametrize(
@@ -263,8 +263,8 @@ def test_a_multirun_is_a_sweep_per_combination_of_values(values, n_jobs, folder,
     ],
 )
 def test_values_that_a_multirun_cannot_run_are_refused(values, message, folder, call):
-    status, said = call(*QUIET, "dry_run=true", "-m", values)
-    assert status == 2 and message in said and all(len(line) < 600 for line in said.splitlines())
+    status, printed = call(*QUIET, "dry_run=true", "-m", values)
+    assert status == 2 and message in printed and all(len(line) < 600 for line in printed.splitlines())
 
 
 def test_the_version_is_ours(call):
@@ -300,8 +300,8 @@ def test_help_loads_neither_hydra_nor_numpy():
     code = "import sys; sys.argv = ['x', '--help']\nfrom bmx_grid.__main__ import main\n"
     code += "try: main()\nexcept SystemExit: pass\n"
     code += "print(sorted({'hydra', 'omegaconf', 'numpy', 'yaml'} & set(sys.modules)))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert found.stdout.splitlines()[-1] == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert process.stdout.splitlines()[-1] == "[]"
 
 
 def by_hydra(*overrides):

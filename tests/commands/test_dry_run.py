@@ -40,7 +40,9 @@ def test_a_text_takes_the_time_of_all_texts_divided_by_their_number(monkeypatch)
     requests = dry_run._requests(TWO)
     assert TEXTS - len(requests) < sum(len(request.plan) for request in requests) <= TEXTS
     distinct = len({item for request in requests for item in request.items()})  # of repeats a metric scores one
-    assert seconds_per_text(Clocked(), TWO) == Timed(PER_TEXT * distinct / sum(len(one.plan) for one in requests))
+    assert seconds_per_text(Clocked(), TWO) == Timed(
+        PER_TEXT * distinct / sum(len(request.plan) for request in requests)
+    )
 
 
 def test_what_cannot_be_timed_says_why():
@@ -75,27 +77,27 @@ def test_the_whole_sweep_is_the_sum_and_names_what_is_not_in_it(swept, capsys, m
     monkeypatch.setattr(dry_run, "timed", lambda plan: times)
     chosen = ("metric=[chrf,ter]", "explainer=[]", "evaluation=[levels]", "limit=10", "dry_run=true")
     assert swept("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", *chosen) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert "texts to score with chrf: 10; about 84 minutes" in said
-    assert "texts to score with ter: 10; not timed: of a reason" in said
+    lines = capsys.readouterr().out.splitlines()
+    assert "texts to score with chrf: 10; about 84 minutes" in lines
+    assert "texts to score with ter: 10; not timed: of a reason" in lines
     last = "the whole sweep takes about 84 minutes in one process on this machine, without scoring with ter"
-    assert said[-1] == last
+    assert lines[-1] == last
 
 
 def test_a_sweep_says_minutes_sends_nothing_and_writes_nothing(swept, capsys, tmp_path):
     judged = "metric.combined.metrics=[chrf,{judge:{model:m,prompt:plain}}]"
     chosen = "metric=[chrf,combined]", judged, "explainer=[erasure]"
     assert swept("dataset=[sample]", *chosen, "limit=5", "dry_run=true") == 0
-    said = capsys.readouterr().out
-    assert re.search(r"^texts to score with chrf: [\d,]+; about \d+ s$", said, flags=re.MULTILINE)
-    assert re.search(rf"^texts to score with combined: [\d,]+; not timed: {TRACES}$", said, flags=re.MULTILINE)
+    printed = capsys.readouterr().out
+    assert re.search(r"^texts to score with chrf: [\d,]+; about \d+ s$", printed, flags=re.MULTILINE)
+    assert re.search(rf"^texts to score with combined: [\d,]+; not timed: {TRACES}$", printed, flags=re.MULTILINE)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_models_that_are_not_here_are_named_once_with_their_size(swept, capsys, empty_cache):
     chosen = "metric=[xmoverscore,xbertscore]", "explainer=[input_marginalization]"
-    other = "metric.xbertscore.model=some/model", "metric.xbertscore.revision=null"
-    assert swept("dataset=[sample]", *chosen, *other, "limit=3", "dry_run=true") == 0
+    another_model = "metric.xbertscore.model=some/model", "metric.xbertscore.revision=null"
+    assert swept("dataset=[sample]", *chosen, *another_model, "limit=3", "dry_run=true") == 0
     named = re.findall("^to download: (.*)$", capsys.readouterr().out, flags=re.MULTILINE)
     both = "bert-base-multilingual-cased (xmoverscore, input_marginalization), 0.71 GB"
     assert named == [both, "some/model (xbertscore), size unknown"]

@@ -50,11 +50,11 @@ def run(tmp_path, monkeypatch, capsys, blank_figures):
 
     def call(*arguments, status=0):
         ended = compose_and_run([*arguments, "tracking=none", "executor=sequential", "output_dir=out"])
-        said = "".join(capsys.readouterr())
-        assert ended == status, said
+        printed = "".join(capsys.readouterr())
+        assert ended == status, printed
         path = Path("out/settings.csv")
         rows = csv.DictReader(path.read_text().splitlines()) if path.is_file() else []
-        return said, {(row["language_pair"], row["metric"], row["explainer"]): row for row in rows}
+        return printed, {(row["language_pair"], row["metric"], row["explainer"]): row for row in rows}
 
     return call
 
@@ -62,19 +62,19 @@ def run(tmp_path, monkeypatch, capsys, blank_figures):
 def test_several_imported_metrics_beside_one_that_scores_texts(run):
     _, rows = run(*ALONE, "metric=[chrf,imported]", "metric.imported.files={comet: scores.tsv, gemba: scores.tsv}")
     assert set(rows) == {("de-en", name, "none") for name in ("chrf", "comet", "gemba")}
-    human = [row * 0.1 + own for row in range(1, 6) for own in (0, 1)]
+    human = [row * 0.1 + bonus for row in range(1, 6) for bonus in (0, 1)]
     gemba = [row * sign for row in range(1, 6) for sign in (-1, 1)]
-    found = rows["de-en", "gemba", "none"]
-    assert float(found["baseline"]) == pytest.approx(np.corrcoef(human, gemba)[0, 1])
-    assert found["signature"].startswith("imported|scores:")
+    row_of_gemba = rows["de-en", "gemba", "none"]
+    assert float(row_of_gemba["baseline"]) == pytest.approx(np.corrcoef(human, gemba)[0, 1])
+    assert row_of_gemba["signature"].startswith("imported|scores:")
 
 
 def test_a_file_that_does_not_fit_fails_its_own_settings_only(run):
     Path("short.tsv").write_text("".join(SCORES.splitlines(keepends=True)[:-1]))
     files = "metric.imported.files={comet: scores.tsv, gemba: short.tsv}"
-    said, rows = run(*ALONE, "metric=[imported]", files, status=1)
+    printed, rows = run(*ALONE, "metric=[imported]", files, status=1)
     assert set(rows) == {("de-en", "comet", "none")}
-    assert "failed: tabular · de-en · gemba: short.tsv: no score for segment '5:B'" in said
+    assert "failed: tabular · de-en · gemba: short.tsv: no score for segment '5:B'" in printed
 
 
 def test_limit_takes_the_first_ids_of_a_file_in_the_order_of_the_sources(run):
@@ -87,11 +87,13 @@ def test_limit_takes_the_first_ids_of_a_file_in_the_order_of_the_sources(run):
 def test_a_tree_of_mt_metrics_eval_with_its_metrics(run, tmp_path):
     plant(tmp_path / "trees" / "toy", TREE)
     folder = f"dataset.mt_metrics_eval.folder={tmp_path}/trees"
-    said, rows = run(*TOY, folder, "metric=[chrf,imported]", "explainer=[]")
+    printed, rows = run(*TOY, folder, "metric=[chrf,imported]", "explainer=[]")
     assert ("en-de", "COMET-refA", "none") in rows and ("en-de", "chrf", "none") in rows
     assert rows["en-de", "COMET-refA", "none"]["n_used"] == "4", "two of six are not rated"
-    assert "chrf: the metric reads the reference, which mt_metrics_eval does not have for every segment (cs-uk)" in said
-    assert re.search(r"^left out: .*COMET-refA.*: no scores \(cs-uk", said, flags=re.MULTILINE)
+    assert (
+        "chrf: the metric reads the reference, which mt_metrics_eval does not have for every segment (cs-uk)" in printed
+    )
+    assert re.search(r"^left out: .*COMET-refA.*: no scores \(cs-uk", printed, flags=re.MULTILINE)
 
 
 def correlations(level):
@@ -114,24 +116,24 @@ def test_published_scores_of_systems_are_what_the_system_level_rests_on(run, tmp
     plant(tmp_path / "trees/toy", files | {f"system-outputs/en-de/sys{n}.txt": f"o{n}\np{n}\n" for n in range(4)})
     chosen = (f"dataset.mt_metrics_eval.folder={tmp_path}/trees", "metric=[imported]", "explainer=[]")
     run(*TOY, *chosen, "evaluation=[levels]", "evaluation.levels.resamples=0")
-    found = correlations("system")["en-de", "BLEU-refA", "pearson"]
-    assert found["value"] == pytest.approx(np.corrcoef([40, 30, 25, 24], [0, -1, -2, -3])[0, 1])
-    assert found["n_systems"] == 4
+    correlation = correlations("system")["en-de", "BLEU-refA", "pearson"]
+    assert correlation["value"] == pytest.approx(np.corrcoef([40, 30, 25, 24], [0, -1, -2, -3])[0, 1])
+    assert correlation["n_systems"] == 4
 
 
 def test_the_official_submissions_of_wmt22(run, data_dir):
     few = ("evaluation=[levels]", "evaluation.levels.resamples=0", "analysis=false")
     run("+sweep=wmt22_official", f"data_dir={data_dir}", *few)
-    found = correlations("segment")
+    computed = correlations("segment")
     official = data_dir / "wmt-qe-2022-data" / "official_results.tsv"
     rows = csv.DictReader(official.open(), delimiter="\t")
-    asked = [
+    published = [
         row for row in rows if row["task"] in ("task1_da", "task1_mqm") and row["measure"] in ("Pearson", "Spearman")
     ]
-    assert len(asked) >= 88
-    for row in asked:
+    assert len(published) >= 88
+    for row in published:
         metric = row["submission_dir"].rpartition(" - ")[0].strip()
-        value = found[row["lp"], metric, row["measure"].lower()]["value"]
+        value = computed[row["lp"], metric, row["measure"].lower()]["value"]
         assert f"{value:.4f}" == f"{float(row['official']):.4f}", row
 
 
@@ -140,11 +142,11 @@ def test_in_a_sweep_of_several_pairs_a_file_must_say_its_own(run):
     of_pairs = [f"{pair}\t{row}" for pair in ("de-en", "cs-en") for row in rows]
     Path("mine.tsv").write_text("\n".join([f"language_pair\t{header}", *of_pairs, ""]))
     chosen = (*OWN, "explainer=[]", "metric=[imported]", "metric.imported.files={comet: scores.tsv}")
-    said, found = run(*chosen, status=1)
-    assert not found and "scores.tsv does not say of which language pair it is" in said
-    said, found = run(*chosen, "metric.imported.language_pairs=[cs-en]")
-    assert set(found) == {("cs-en", "comet", "none")}
-    assert "comet: no scores (de-en): scores.tsv is of cs-en" in said
+    printed, settings = run(*chosen, status=1)
+    assert not settings and "scores.tsv does not say of which language pair it is" in printed
+    printed, settings = run(*chosen, "metric.imported.language_pairs=[cs-en]")
+    assert set(settings) == {("cs-en", "comet", "none")}
+    assert "comet: no scores (de-en): scores.tsv is of cs-en" in printed
 
 
 @pytest.fixture
@@ -155,19 +157,19 @@ def submitted(run):
         folder = Path(f"subs/{team} submission")
         folder.mkdir(parents=True)
         (folder / "sentence.submission").write_text("".join(f"{sign * row + row % 2}\n" for row, *_ in LONG))
-        words = [
-            {"id": str(row), "scores": [sign * (at + 1) / row for at in range(len(text.split()))]}
-            for row, _, text, _ in LONG
-        ]
-        (folder / "target.jsonl").write_text("".join(f"{json.dumps(scores)}\n" for scores in words))
+        lines = []
+        for row, _, text, _ in LONG:
+            scores = [sign * number / row for number in range(1, len(text.split()) + 1)]
+            lines.append(json.dumps({"id": str(row), "scores": scores}))
+        (folder / "target.jsonl").write_text("\n".join([*lines, ""]))
     return run
 
 
 def test_a_submission_explains_its_own_scores_only(submitted):
     chosen = ("metric=[imported]", "explainer=[imported]", SUBMITTED_SCORES, SUBMITTED_WORDS)
-    said, rows = submitted(*PAIR, *QUICK, *chosen)
+    printed, rows = submitted(*PAIR, *QUICK, *chosen)
     assert set(rows) == {("de-en", "Team A", "Team A"), ("de-en", "B", "B")}
-    assert "0 texts scored" in said
+    assert "0 texts scored" in printed
     assert rows["de-en", "B", "B"]["signature"].count("imported|") == 2
 
 
@@ -178,26 +180,28 @@ def test_a_metric_that_scores_texts_takes_every_explanation_and_is_scored_once(s
     assert folders == ["chrf-erasure", "chrf-none"], "the metric's own scores are those of the metric alone"
     # The attributions are on one scale and only scaled by the length: M_1 is their mean over the hypothesis.
     points = parquet.read_table("out/tables/grid.parquet").to_pylist()
-    found = next(row["correlation"] for row in points if (row["explainer"], row["w"], row["p"]) == ("Team A", 0.0, 1.0))
-    means = [np.mean([(at + 1) / row for at in range(len(text.split()))]) for row, _, text, _ in LONG]
-    assert found == pytest.approx(np.corrcoef(means, [score for *_, score in LONG])[0, 1])
+    correlation = next(
+        row["correlation"] for row in points if (row["explainer"], row["w"], row["p"]) == ("Team A", 0.0, 1.0)
+    )
+    means = [np.mean([(place + 1) / row for place in range(len(text.split()))]) for row, _, text, _ in LONG]
+    assert correlation == pytest.approx(np.corrcoef(means, [score for *_, score in LONG])[0, 1])
 
 
 def test_text_without_spaces_is_warned_of_and_segmented_on_demand(run):
     Path("mine.tsv").write_text(CHINESE)
     chosen = ("metric=[random]", "metric.random.ground_truth=source", "explainer=[erasure,input_marginalization]")
     chosen = (*OWN, "dataset.tabular.language_pairs=[zh-en]", *QUICK, *chosen)
-    said, rows = run(*chosen, "leave_out=[*/*/*/input_marginalization]")
-    assert "the source of tabular · zh-en has 1.0 words per text; attributions to fewer than 3 say little" in said
+    printed, rows = run(*chosen, "leave_out=[*/*/*/input_marginalization]")
+    assert "the source of tabular · zh-en has 1.0 words per text; attributions to fewer than 3 say little" in printed
     before = rows["zh-en", "random", "erasure"]
-    said, rows = run(*chosen, "words=unicode")
-    assert "input_marginalization: the explainer writes single spaces between words, but words=unicode" in said
-    found = rows["zh-en", "random", "erasure"]
+    printed, rows = run(*chosen, "words=unicode")
+    assert "input_marginalization: the explainer writes single spaces between words, but words=unicode" in printed
+    segmented = rows["zh-en", "random", "erasure"]
     assert before["words_source"] == "1"
-    assert float(found["words_source"]) > 5 and float(found["words_hypothesis"]) == 5
-    assert '"words":"unicode"' in found["signature"] and "attributions to fewer" not in said
-    assert found["fingerprint"] != before["fingerprint"]
-    assert float(found["baseline"]) == float(before["baseline"]), "the metric reads the same text"
+    assert float(segmented["words_source"]) > 5 and float(segmented["words_hypothesis"]) == 5
+    assert '"words":"unicode"' in segmented["signature"] and "attributions to fewer" not in printed
+    assert segmented["fingerprint"] != before["fingerprint"]
+    assert float(segmented["baseline"]) == float(before["baseline"]), "the metric reads the same text"
     assert len(list(Path("bmx_cache/attributions").glob("random-erasure-*"))) == 2, "whitespace keeps its own cache"
 
 
@@ -217,14 +221,16 @@ def test_the_glass_box_of_mlqe_pe_as_published(run, data_dir):
     part = ("grid.p.start=-2", "grid.p.stop=1")
     _, rows = run("+sweep=mlqe_pe_glass_box", f"data_dir={data_dir}", *QUICK, *part)
     grid = parquet.read_table("out/tables/grid.parquet", filters=[("w", "=", 0.0)]).to_pylist()
-    found = {(row["language_pair"], row["p"]): row["correlation"] for row in grid if row["explainer"][0] == "t"}
+    by_power = {(row["language_pair"], row["p"]): row["correlation"] for row in grid if row["explainer"][0] == "t"}
     for pair, (baseline, means) in GLASS_BOX.items():
         assert float(rows[pair, "model_score", "token_probability"]["baseline"]) == pytest.approx(baseline, abs=5e-5)
         for p, value in means:
-            assert found[pair, p] == pytest.approx(value, abs=0.0006), (pair, p)
+            assert by_power[pair, p] == pytest.approx(value, abs=0.0006), (pair, p)
     # The best p is published as 0, which holds of whole numbers: in steps of a tenth it is -.2, with .6528.
-    romanian = {p: value for (pair, p), value in found.items() if pair == "ro-en"}
+    romanian = {p: value for (pair, p), value in by_power.items() if pair == "ro-en"}
     assert max((p for p in romanian if p == int(p)), key=romanian.__getitem__) == 0
     assert max(romanian.values()) == pytest.approx(0.6528, abs=5e-5)
-    left_out = {pair: int(row["n_unexplained"]) for (pair, _, one), row in rows.items() if one == "log_probability"}
+    left_out = {
+        pair: int(row["n_unexplained"]) for (pair, _, explainer), row in rows.items() if explainer == "log_probability"
+    }
     assert left_out == {"en-de": 0, "en-zh": 0, "et-en": 0, "ne-en": 3, "ro-en": 0, "ru-en": 7, "si-en": 10}

@@ -50,43 +50,43 @@ def bmx(tmp_path):
     path = os.pathsep.join([str(tmp_path / "site"), str(ROOT), os.environ.get("PYTHONPATH", "")])
 
     def run(*arguments, allowed=""):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "bmx_grid", *arguments],
             env={**os.environ, "PYTHONPATH": path, "BMX_ALLOWED_PACKAGES": allowed},
             cwd=tmp_path,
             capture_output=True,
             text=True,
         )
-        return done.returncode, done.stdout + done.stderr
+        return process.returncode, process.stdout + process.stderr
 
     return run
 
 
 def test_an_allowed_package_is_listed_and_run(bmx, tmp_path):
-    status, said = bmx("run", "--help", allowed="bmx_vowels")
-    assert status == 0 and "vowels" in said and "gaps" in said and "small" in said
+    status, printed = bmx("run", "--help", allowed="bmx_vowels")
+    assert status == 0 and "vowels" in printed and "gaps" in printed and "small" in printed
     rows = [f"the cat sat {row}\ta cat sat {'e' * row}\t{row / 7}" for row in range(8)]
     (tmp_path / "small.tsv").write_text("\n".join(["ref\tmt\tscore", *rows]) + "\n")
     small = "dataset=[small]", "metric=[vowels]", "explainer=[gaps]", "tracking=none", "analysis=false"
-    status, said = bmx(*small, "grid.p.step=10", allowed="bmx_vowels")
-    assert status == 0, said
-    status, said = bmx("score", "-t", "small.tsv", "-r", "small.tsv", "--metric", "vowels", allowed="bmx_vowels")
-    assert status == 0, said
+    status, printed = bmx(*small, "grid.p.step=10", allowed="bmx_vowels")
+    assert status == 0, printed
+    status, printed = bmx("score", "-t", "small.tsv", "-r", "small.tsv", "--metric", "vowels", allowed="bmx_vowels")
+    assert status == 0, printed
 
 
 def test_a_package_that_is_not_allowed_is_named_with_the_way_out(bmx):
     way_out = "The installed package bmx_vowels has it: set BMX_ALLOWED_PACKAGES=bmx_vowels if you trust it."
     for arguments in (("metric=[vowels]",), ("score", "-t", __file__, "-r", __file__, "--metric", "vowels")):
-        status, said = bmx(*arguments)
-        assert status == 2 and way_out in " ".join(said.split())
+        status, printed = bmx(*arguments)
+        assert status == 2 and way_out in " ".join(printed.split())
     assert "vowels" not in bmx("run", "--help")[1]
-    status, said = bmx("+sweep=own", allowed="bmx_vowels")
-    assert status == 2 and "own" in said
+    status, printed = bmx("+sweep=own", allowed="bmx_vowels")
+    assert status == 2 and "own" in printed
 
 
 def test_a_name_that_is_taken_is_refused(bmx, tmp_path):
     (tmp_path / "site/bmx_vowels/configs/metric/chrf.yaml").write_text("chrf:\n  _target_: bmx_vowels.vowels.Vowels\n")
-    status, said = bmx("metric=[chrf]", allowed="bmx_vowels")
+    status, printed = bmx("metric=[chrf]", allowed="bmx_vowels")
     assert status == 2 and "metric=chrf is taken; leave bmx_vowels out of BMX_ALLOWED_PACKAGES" in " ".join(
-        said.split()
+        printed.split()
     )

@@ -67,9 +67,11 @@ def served(tmp_path, monkeypatch):
 def test_a_sweep_with_transformers_serve_from_start_to_report(served, tmp_path):
     url, model = served
     judge = (f"metric.judge.base_url={url}", f"metric.judge.model={model}", "metric.judge.prompt=plain")
-    status, said, output = swept(tmp_path, "dataset.sample.language_pairs=[de-en]", *judge, "metric.judge.max_tokens=1")
-    assert status == 0, said
-    assert "warning" not in said and (output / "report.html").stat().st_size > 10_000
+    status, printed, output = swept(
+        tmp_path, "dataset.sample.language_pairs=[de-en]", *judge, "metric.judge.max_tokens=1"
+    )
+    assert status == 0, printed
+    assert "warning" not in printed and (output / "report.html").stat().st_size > 10_000
     (row,) = csv.DictReader((output / "settings.csv").open())
     assert -1 < float(row["baseline"]) < 1 and row["n_unexplained"] == "0" and f"model:{model}@" in row["signature"]
 
@@ -88,13 +90,13 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch):
 
     with ChatServer(answer).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "metric.judge.key_variable=MY_KEY")
-        status, said, output = swept(tmp_path, "dataset.sample.language_pairs=[de-en,fr-en]", *judge)
+        status, printed, output = swept(tmp_path, "dataset.sample.language_pairs=[de-en,fr-en]", *judge)
     assert server.keys == {f"Bearer {KEY}"} and status == 1
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"log.txt", "settings.csv", "report.html", "mlflow.db", "answers.sqlite"} <= {path.name for path in files}
     log = (output / "log.txt").read_text()
     assert "no credit for ***" in log and "1 answer could not be read, for example 'I cannot.'" in log
-    assert KEY not in said and [path for path in files if KEY.encode() in path.read_bytes()] == []
+    assert KEY not in printed and [path for path in files if KEY.encode() in path.read_bytes()] == []
 
 
 def test_two_sweeps_at_once_share_a_folder_of_answers(tmp_path):
@@ -102,8 +104,8 @@ def test_two_sweeps_at_once_share_a_folder_of_answers(tmp_path):
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "dataset.sample.language_pairs=[de-en]")
         shared = (*judge, f"metric.judge.answers={tmp_path / 'answers'}", "analysis=false")
         both = [begun(tmp_path / name, *shared) for name in ("first", "second")]
-        said = [sweep.communicate(timeout=300) for sweep in both]
-        assert [sweep.returncode for sweep in both] == [0, 0], said
+        printed = [sweep.communicate(timeout=300) for sweep in both]
+        assert [sweep.returncode for sweep in both] == [0, 0], printed
         n_asked = len(server.seen)
         assert swept(tmp_path / "third", *shared)[0] == 0 and len(server.seen) == n_asked
     tables = {(tmp_path / name / "output" / "settings.csv").read_text() for name in ("first", "second", "third")}
@@ -118,14 +120,14 @@ def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_
     small = ("dataset.sample.language_pairs=[de-en]", f"limit={limit}", "explainer=[]", "metric.judge.repeat=2")
     with ChatServer(cut).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", *small)
-        status, said, output = swept(tmp_path, *judge)
-        assert status == 1 and "cut at max_tokens=32" in said, said
+        status, printed, output = swept(tmp_path, *judge)
+        assert status == 1 and "cut at max_tokens=32" in printed, printed
         log = " ".join((output / "log.txt").read_text().split())  # its lines are wrapped
         assert "'The translation' (cut at max_tokens=32)" in log
         n_before = len(server.seen)
         server.answer = lambda body, turn: score_text(body)
-        status, said, output = swept(tmp_path, *judge)
-        assert status == 0 and len(server.seen) == n_before + 2 * limit, said
+        status, printed, output = swept(tmp_path, *judge)
+        assert status == 0 and len(server.seen) == n_before + 2 * limit, printed
         assert swept(tmp_path, *judge)[0] == 0 and len(server.seen) == n_before + 2 * limit
 
 
@@ -134,8 +136,10 @@ def test_an_explainer_without_any_explanation_fails(tmp_path):
         spans = [f"explainer.spans.base_url={server.url}", "explainer.spans.model=m", "limit=4"]
         chosen = ("metric=[chrf]", "explainer=[spans]", "dataset.sample.language_pairs=[de-en]")
         prompt = "explainer.spans.prompt=spans_reference"
-        status, said, _ = swept(tmp_path, *chosen, *spans, prompt)
-        assert status == 1 and "spans has no explanation for any of 4 segments" in said and "'no errors'" in said, said
+        status, printed, _ = swept(tmp_path, *chosen, *spans, prompt)
+        assert (
+            status == 1 and "spans has no explanation for any of 4 segments" in printed and "'no errors'" in printed
+        ), printed
         server.answer = lambda body, turn: '{"errors": []}'
         n_before = len(server.seen)
         assert swept(tmp_path, *chosen, *spans, prompt)[0] == 0 and len(server.seen) == n_before + 4

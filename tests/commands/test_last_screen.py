@@ -26,10 +26,10 @@ def lines(swept, capsys, monkeypatch, blank_figures):
 
 
 def test_a_sweep_ends_with_its_answer_its_unit_and_the_page(lines, tmp_path):
-    said = lines("analysis=true")
-    *_, unit, blank, written, page = said
-    answers = [row for row, line in enumerate(said) if line.startswith("Erasure on chrF")]
-    assert len(answers) == 2 and said[answers[0] - 1] == "", "the answer stands apart"
+    screen = lines("analysis=true")
+    *_, unit, blank, written, page = screen
+    answers = [row for row, line in enumerate(screen) if line.startswith("Erasure on chrF")]
+    assert len(answers) == 2 and screen[answers[0] - 1] == "", "the answer stands apart"
     assert unit == UNIT.format("Pearson's r") and blank == ""
     assert written.endswith(f" s; written to {tmp_path / 'out'}/") and " texts scored in " in written
     assert page == f"the page: {tmp_path / 'out' / 'report.html'}" and (tmp_path / "out" / "report.html").is_file()
@@ -44,6 +44,6 @@ def test_the_unit_is_the_correlation_of_the_sweep(lines):
 
 
 def test_without_an_analysis_there_is_neither_unit_nor_page(lines, tmp_path):
-    said = lines()
-    assert said[-1].endswith(f"written to {tmp_path / 'out'}/")
-    assert not any(line.startswith(("Gains are", "the page:")) for line in said)
+    screen = lines()
+    assert screen[-1].endswith(f"written to {tmp_path / 'out'}/")
+    assert not any(line.startswith(("Gains are", "the page:")) for line in screen)

@@ -15,9 +15,9 @@ def test_whatever_is_given_is_answered(seed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     for arguments in inputs(seed, 12):
-        last = [] if any(one.startswith(SHOWS) for one in arguments) else ["dry_run=true"]
+        last = [] if any(argument.startswith(SHOWS) for argument in arguments) else ["dry_run=true"]
         try:
-            status = command(lambda given=(*arguments, *last): compose_and_run(given))
+            status = command(lambda line=(*arguments, *last): compose_and_run(line))
         except SystemExit as error:
             pytest.fail(f"{arguments} leaves with {error.code}")
         shown = capsys.readouterr()

@@ -118,8 +118,8 @@ def test_a_column_that_no_command_can_name_is_to_be_renamed(name, tmp_path, caps
     table = tmp_path / "my.jsonl"
     table.write_text(json.dumps({"src": "q", "hyp": "w", "ref": "r", name: 1}))
     assert main(["show", str(table), "--columns", f"score={name}"]) == 2
-    said = f"error: {table}: {name!r} cannot be part of a command; rename it without ${{ and NUL.\n"
-    assert capsys.readouterr().err == said
+    sentence = f"error: {table}: {name!r} cannot be part of a command; rename it without ${{ and NUL.\n"
+    assert capsys.readouterr().err == sentence
 
 
 def test_a_decimal_comma_is_named_and_read(show, tmp_path):
@@ -165,12 +165,12 @@ def test_a_folder_of_a_published_data_set_names_it(tmp_path, capsys):
     file.write_bytes(b"")
     for folder in (tmp_path, tmp_path / "SharedTask2021"):
         assert main(["show", str(folder)]) == 2
-        said = f"show one of them: bmx-grid data show eval4nlp21 data_dir={tmp_path}\n"
-        assert capsys.readouterr().err.endswith(said)
+        way_out = f"show one of them: bmx-grid data show eval4nlp21 data_dir={tmp_path}\n"
+        assert capsys.readouterr().err.endswith(way_out)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         pytest.param("abc.tsv", "no column for hypothesis, score, source or reference.*=NAME", id="roles"),
         pytest.param("none.tsv", "there is no file none.tsv", id="no such file"),
@@ -181,13 +181,13 @@ def test_a_folder_of_a_published_data_set_names_it(tmp_path, capsys):
         pytest.param("wmt_17", "unknown data set 'wmt_17'. Did you mean 'wmt17'", id="no data set"),
     ],
 )
-def test_what_is_no_table_is_one_sentence(name, said, tmp_path, monkeypatch, capsys):
+def test_what_is_no_table_is_one_sentence(name, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.xlsx").write_bytes(b"PK")
     (tmp_path / "abc.tsv").write_text("a\tb\tc\nx\ty\t1\n")
     assert main(["show", name]) == 2
     err = capsys.readouterr().err
-    assert re.search(said, err) and err.count("\n") == 1
+    assert re.search(message, err) and err.count("\n") == 1
 
 
 def test_a_reference_that_is_the_source_and_one_language_are_said(show):

@@ -36,9 +36,9 @@ def score(tmp_path, capsys):
 
     def go(*arguments: str, chosen: tuple[str, ...] = CHOSEN, **files: str | None) -> SimpleNamespace:
         files = {"reference": str(tmp_path / "r.txt"), "hypothesis": str(tmp_path / "h.txt")} | files
-        named = [part for side, name in files.items() if name is not None for part in (f"--{side}", name)]
+        options = [part for side, name in files.items() if name is not None for part in (f"--{side}", name)]
         capsys.readouterr()
-        status = main([*chosen, *named, *arguments])
+        status = main([*chosen, *options, *arguments])
         out, err = capsys.readouterr()
         return SimpleNamespace(status=status, out=out, err=err)
 
@@ -69,25 +69,24 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
     arguments = ("--metric", metric, "--explainer", explainer, "-p", str(p), "-w", str(w), "--set", f"side={side}")
     done = score(*arguments, "--json", **{role: str(tmp_path / role) for role in ("source", "reference", "hypothesis")})
     assert done.status == 0, done.err
-    told = json.loads(done.out)
-    ours = [row["score"] for row in told["scores"]]
-    assert told["scale"] == 100 and told["mean"] == pytest.approx(np.mean(ours))
+    printed = json.loads(done.out)
+    ours = [row["score"] for row in printed["scores"]]
+    assert printed["scale"] == 100 and printed["mean"] == pytest.approx(np.mean(ours))
     assert ours == pytest.approx(100 * swept.scores["boosted_published"], abs=1e-9)
-    assert [row["base"] for row in told["scores"]] == pytest.approx(100 * swept.scores["base"], abs=1e-9)
+    assert [row["base"] for row in printed["scores"]] == pytest.approx(100 * swept.scores["base"], abs=1e-9)
     point = swept.grid.query("p == @p and w == @w")["correlation"].item()
     assert pearsonr(ours, sample.human_scores).statistic == pytest.approx(point, abs=1e-12)
 
 
 def test_json_holds_what_was_promised(score):
-    plain, worded = (json.loads(score("--json", *BOOST, *more).out) for more in ((), ("--words",)))
+    plain = json.loads(score("--json", *BOOST).out)
+    worded = json.loads(score("--json", *BOOST, "--words").out)
     assert list(plain) == ["signature", "scale", "mean", "scores"]
     assert [list(row) for row in plain["scores"]] == [["score", "base"]] * 4
     assert plain["signature"] == BoostedMetric(Chrf(), Erasure(), -0.3, 0.6).signature
     words = worded["scores"][1].pop("words")
-    assert {side: [one["word"] for one in found] for side, found in words.items()} == {
-        "reference": ["Hello", "world"],
-        "hypothesis": ["Hello", "there"],
-    }
+    assert [entry["word"] for entry in words["reference"]] == ["Hello", "world"]
+    assert [entry["word"] for entry in words["hypothesis"]] == ["Hello", "there"] and len(words) == 2
     fall = score_pairs(Chrf(), [("Hello world", "Hello there"), ("Hello world", " there")])
     assert words["hypothesis"][0]["attribution"] == pytest.approx(100 * (fall[0] - fall[1]))
 
@@ -121,10 +120,10 @@ def test_without_a_boost_scores_are_the_metrics_and_words_are_shown(score, form)
 @pytest.mark.parametrize("explainer", ["erasure", "lime", "shap"])
 def test_the_papers_median_stands_for_the_one_that_is_not_given(explainer):
     median = load_option("grid", "paper")["fixed"][explainer]
-    made = bmx_grid.load("chrf", explainer, w=0.0).boost
-    assert (made.p, made.w) == (median["p"], 0.0)
-    made = bmx_grid.load("chrf", explainer, p=0.0).boost
-    assert (made.p, made.w) == (0.0, median["w"])
+    boost = bmx_grid.load("chrf", explainer, w=0.0).boost
+    assert (boost.p, boost.w) == (median["p"], 0.0)
+    boost = bmx_grid.load("chrf", explainer, p=0.0).boost
+    assert (boost.p, boost.w) == (0.0, median["w"])
 
 
 def test_settings_of_the_command_are_typed(score):
@@ -149,7 +148,7 @@ def write(path, content: bytes) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "files", "said"),
+    ("arguments", "files", "message"),
     [
         pytest.param((), {"hypothesis": b"one\ntwo\n"}, r"r.txt has 4 lines.*x has 2 lines", id="lengths"),
         pytest.param((), {"reference": b"", "hypothesis": b""}, "no lines, so there is nothing to score", id="empty"),
@@ -172,13 +171,13 @@ def write(path, content: bytes) -> str:
         ),
     ],
 )
-def test_a_mistake_is_one_sentence_and_status_2(arguments, files, said, score, tmp_path):
-    made = {side: None if text is None else write(tmp_path / f"{side}.x", text) for side, text in files.items()}
-    done = score(*arguments, **made)
+def test_a_mistake_is_one_sentence_and_status_2(arguments, files, message, score, tmp_path):
+    paths = {side: None if text is None else write(tmp_path / f"{side}.x", text) for side, text in files.items()}
+    done = score(*arguments, **paths)
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1
-    assert re.search(said, done.err)
+    assert re.search(message, done.err)
 
 
 @pytest.fixture
@@ -187,8 +186,8 @@ def by_recipe(tmp_path, score):
     write_recipe(tmp_path / "mine.json", recipe("learned"))
 
     def go(*arguments: str, texts: bool = True, named: bool = True) -> SimpleNamespace:
-        own = ("--recipe", str(tmp_path / "mine.json")) if named else ()
-        return score(*own, *arguments, chosen=(), **({} if texts else {"reference": None, "hypothesis": None}))
+        option = ("--recipe", str(tmp_path / "mine.json")) if named else ()
+        return score(*option, *arguments, chosen=(), **({} if texts else {"reference": None, "hypothesis": None}))
 
     return go
 
@@ -197,12 +196,12 @@ def test_every_format_has_the_scores_and_names_the_recipe(by_recipe, tmp_path):
     scorer = bmx_grid.load(recipe=str(tmp_path / "mine.json"))
     expected = scorer.explain(REFERENCES, HYPOTHESES)
     assert "name:bleu-words|" in scorer.signature
-    told = json.loads(by_recipe("--json").out)
-    assert list(told) == ["signature", "scale", "mean", "unboosted", "scores"]
-    assert (told["signature"], told["unboosted"]) == (scorer.signature, [3])
-    assert [one["score"] for one in told["scores"]] == (100 * expected.scores).tolist()
-    assert [one["base"] for one in told["scores"]] == (100 * expected.base).tolist()
-    assert told["scores"][2]["score"] == told["scores"][2]["base"]
+    printed = json.loads(by_recipe("--json").out)
+    assert list(printed) == ["signature", "scale", "mean", "unboosted", "scores"]
+    assert (printed["signature"], printed["unboosted"]) == (scorer.signature, [3])
+    assert [row["score"] for row in printed["scores"]] == (100 * expected.scores).tolist()
+    assert [row["base"] for row in printed["scores"]] == (100 * expected.base).tolist()
+    assert printed["scores"][2]["score"] == printed["scores"][2]["base"]
     plain = by_recipe().out
     assert plain.startswith(f"signature: {scorer.signature}\n")
     assert f"     1  {100 * expected.scores[0]:8.4f}  {100 * expected.base[0]:8.4f}" in plain
@@ -212,8 +211,8 @@ def test_segments_without_words_are_counted_and_named(by_recipe, tmp_path):
     assert by_recipe().err == "note: 1 segment without words keeps the score of the metric: 3.\n"
     for name in "rh":
         (tmp_path / f"{name}.txt").write_text("a\n" + "\n" * 8)
-    said = "note: 8 segments without words keep the score of the metric: 2, 3, 4, 5, 6 and 3 more.\n"
-    assert by_recipe().err == said
+    note = "note: 8 segments without words keep the score of the metric: 2, 3, 4, 5, 6 and 3 more.\n"
+    assert by_recipe().err == note
     (tmp_path / "r.txt").write_text("a b\n")
     (tmp_path / "h.txt").write_text("a b\n")
     assert by_recipe().err == ""
@@ -239,11 +238,11 @@ def test_what_does_not_go_with_a_recipe_is_one_sentence(by_recipe):
 
 
 def test_a_damaged_recipe_and_no_metric(by_recipe, tmp_path):
-    whole = (tmp_path / "mine.json").read_text()
+    intact = (tmp_path / "mine.json").read_text()
     (tmp_path / "mine.json").write_text("{}")
     assert "mine.json is not a recipe" in by_recipe().err
     content = recipe("learned").constants | {"base_mean": 10**400}
-    (tmp_path / "mine.json").write_text(json.dumps(json.loads(whole) | {"constants": content}))
+    (tmp_path / "mine.json").write_text(json.dumps(json.loads(intact) | {"constants": content}))
     assert re.search(r"mine.json.*base_mean: 1000.* is beyond the largest number", by_recipe().err)
     done = by_recipe(named=False)
     assert (done.status, done.err.startswith("error: --metric NAME or --recipe FILE is needed")) == (2, True)

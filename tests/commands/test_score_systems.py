@@ -50,24 +50,24 @@ ORACLES = {
 
 @pytest.mark.parametrize("metric", ORACLES)
 def test_a_systems_score_is_the_corpus_score(files, capsys, metric):
-    found = json.loads(run(files, capsys, "--json", metric=metric))
-    assert found["system_score"] == "corpus"
+    printed = json.loads(run(files, capsys, "--json", metric=metric))
+    assert printed["system_score"] == "corpus"
     for name, lines in SYSTEMS.items():
-        one = found["systems"][f"{name}.txt"]
-        assert one["score"] == pytest.approx(ORACLES[metric].corpus_score(lines, [REFERENCES]).score, abs=1e-9)
-        assert one["low"] <= one["score"] <= one["high"]
-    assert found["higher_is_better"] == (metric != "ter")
-    (test,) = found["tests"]
-    scores = [found["systems"][f"{name}.txt"]["score"] for name in SYSTEMS]
+        system = printed["systems"][f"{name}.txt"]
+        assert system["score"] == pytest.approx(ORACLES[metric].corpus_score(lines, [REFERENCES]).score, abs=1e-9)
+        assert system["low"] <= system["score"] <= system["high"]
+    assert printed["higher_is_better"] == (metric != "ter")
+    (test,) = printed["tests"]
+    scores = [printed["systems"][f"{name}.txt"]["score"] for name in SYSTEMS]
     assert test["difference"] == pytest.approx(scores[0] - scores[1], abs=1e-12)
     assert test["p"] == test["p_holm"] < 0.01
 
 
 def test_boosted_systems_have_the_mean_of_their_segments(files, capsys):
-    found = json.loads(run(files, capsys, "--json", "--explainer", "erasure", "-p", "1", "-w", "0.5"))
-    assert found["system_score"] == "mean"
+    printed = json.loads(run(files, capsys, "--json", "--explainer", "erasure", "-p", "1", "-w", "0.5"))
+    assert printed["system_score"] == "mean"
     for name in SYSTEMS:
-        assert found["systems"][f"{name}.txt"]["score"] == pytest.approx(np.mean(found["scores"][f"{name}.txt"]))
+        assert printed["systems"][f"{name}.txt"]["score"] == pytest.approx(np.mean(printed["scores"][f"{name}.txt"]))
 
 
 def test_segments_of_several_systems_are_those_of_each_alone(files, capsys):
@@ -89,10 +89,10 @@ def test_several_references_are_those_of_sacrebleu(files, capsys, metric):
     other = [" ".join(reversed(text.split())) if row % 3 else "" for row, text in enumerate(REFERENCES)]
     (files / "other.txt").write_text("".join(f"{line}\n" for line in other))
     more = ("-r", str(files / "other.txt"), "--only-system", "--json")
-    found = json.loads(run(files, capsys, *more, metric=metric, systems=("good",)))
+    printed = json.loads(run(files, capsys, *more, metric=metric, systems=("good",)))
     expected = ORACLES[metric].corpus_score(SYSTEMS["good"], [REFERENCES, [line or None for line in other]]).score
-    assert found["systems"]["good.txt"]["score"] == pytest.approx(expected, abs=1e-9)
-    assert "nrefs:var" in found["signature"]
+    assert printed["systems"]["good.txt"]["score"] == pytest.approx(expected, abs=1e-9)
+    assert "nrefs:var" in printed["signature"]
 
 
 def test_words_of_a_file_cannot_move_the_cursor(files, capsys):
@@ -117,7 +117,7 @@ def thresholds(path, probability, difference, system_score):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["good.txt", "good.txt"], "the same file is given twice"),
         (["good.txt", "poor.txt", "--words"], "one file of hypotheses"),
@@ -129,13 +129,13 @@ def thresholds(path, probability, difference, system_score):
         (["good.txt", "poor.txt", "--thresholds", "other", "-p", "1", "-w", "0.5"], "a metric alone and two systems"),
     ],
 )
-def test_mistakes_are_a_sentence(files, capsys, monkeypatch, arguments, said):
+def test_mistakes_are_a_sentence(files, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(files)
     (files / "short.txt").write_text("one line\n")
     pd.DataFrame({"a": [1]}).to_parquet("scores")
     thresholds(Path("other"), (0.5, 0.5, 0.5), 0.5, "mean")
     assert main(["--metric", "chrf", "-r", "ref.txt", "-t", *arguments]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_coverage_of_a_system_scores_interval_is_nominal():
@@ -150,9 +150,9 @@ def test_coverage_of_a_system_scores_interval_is_nominal():
 def test_people_agree_with_a_difference_as_often_as_thresholds_say(files, capsys, tmp_path):
     """On a logistic curve where 3 people of 4 agree with .1, 9 of 10 agree with .2."""
     thresholds(tmp_path / "thresholds.parquet", (0.75, 0.5, 0.9), 0.1, "corpus")
-    found = json.loads(run(files, capsys, "--json", "--thresholds", str(tmp_path / "thresholds.parquet")))["tests"][0]
-    (people,) = found["people"]
-    odds = 3 ** (abs(found["difference"]) / 100 / 0.1)
+    test = json.loads(run(files, capsys, "--json", "--thresholds", str(tmp_path / "thresholds.parquet")))["tests"][0]
+    (people,) = test["people"]
+    odds = 3 ** (abs(test["difference"]) / 100 / 0.1)
     assert people["agree"] == pytest.approx(odds / (1 + odds))
     assert people["low"] == pytest.approx(0.5)
     shown = run(files, capsys, "--thresholds", str(tmp_path / "thresholds.parquet"))

@@ -41,11 +41,11 @@ def noise(boost, n=60, seed=4) -> Part:
 
 @pytest.mark.parametrize("n", [0, 1, 20])
 def test_features_are_one_named_float64_each(boost, n):
-    found = boost.features(*attributions(n))
-    assert found.dtype == np.float64
-    assert found.shape == (n, len(boost.names()))
+    features = boost.features(*attributions(n))
+    assert features.dtype == np.float64
+    assert features.shape == (n, len(boost.names()))
     assert len(set(boost.names())) == len(boost.names())
-    assert np.isfinite(found).all()
+    assert np.isfinite(features).all()
 
 
 def test_features_and_scores_do_not_depend_on_order_subset_or_batch(boost, fitted):
@@ -56,10 +56,10 @@ def test_features_and_scores_do_not_depend_on_order_subset_or_batch(boost, fitte
     scores = fitted.scores(base, features)
     order = np.random.default_rng(9).permutation(50)
     for rows in (order, order[:13], [3], range(49)):
-        at = np.array(list(rows))
-        part = boost.features(taken(truth, at), taken(hypothesis, at))
-        assert part.tobytes() == features[at].tobytes()
-        assert fitted.scores(base[at], part).tobytes() == scores[at].tobytes()
+        places = np.array(list(rows))
+        part = boost.features(taken(truth, places), taken(hypothesis, places))
+        assert part.tobytes() == features[places].tobytes()
+        assert fitted.scores(base[places], part).tobytes() == scores[places].tobytes()
 
 
 def test_the_order_of_words_changes_nothing(boost):
@@ -72,11 +72,11 @@ def test_the_order_of_words_changes_nothing(boost):
 def test_undefined_rows_are_nan_and_leave_the_others_alone(boost, fitted, broken):
     truth, hypothesis = attributions(6, 7)
     row = {"a NaN": [NAN, 1.0], "infinity": [1.0, np.inf], "no words": []}[broken]
-    wrong = [rows_of(*(row if at == 2 else side[at] for at in range(6))) for side in (truth, hypothesis)]
-    found, others = boost.features(*wrong), [0, 1, 3, 4, 5]
-    assert np.isnan(found[2]).all()
-    assert found[others].tobytes() == boost.features(truth, hypothesis)[others].tobytes()
-    scores = fitted.scores(np.ones(6), found)
+    wrong = [rows_of(*(row if place == 2 else side[place] for place in range(6))) for side in (truth, hypothesis)]
+    features, others = boost.features(*wrong), [0, 1, 3, 4, 5]
+    assert np.isnan(features[2]).all()
+    assert features[others].tobytes() == boost.features(truth, hypothesis)[others].tobytes()
+    scores = fitted.scores(np.ones(6), features)
     assert np.isnan(scores).tolist() == [False, False, True, False, False, False]
 
 
@@ -116,15 +116,15 @@ def test_what_is_chosen_gains_where_it_was_chosen(boost, kind):
 
 
 def test_reassigned_attributions_lose_what_a_planted_signal_gains(boost):
-    own, other = planted(boost, n=800)
+    signal, reassigned = planted(boost, n=800)
     halves = [np.arange(800) < 400, np.arange(800) >= 400]
 
     def held_out(part):
         first, second = (Part(part.base[h], part.features[h], part.human[h], part.clusters[h]) for h in halves)
         return mean_gain("pearson", [second], boost.fit("pearson", [first]))
 
-    assert held_out(own) > 0.05
-    assert held_out(other) < 0.2 * held_out(own)
+    assert held_out(signal) > 0.05
+    assert held_out(reassigned) < 0.2 * held_out(signal)
 
 
 @pytest.mark.parametrize("wrong", [{}, {"w": 0.5, "own": 1.0}], ids=["nothing", "keys of others"])

@@ -34,8 +34,8 @@ def test_pairs_are_read_with_texts_and_scores(reader, data_dir):
         for name, raters in segments.judgements.raters.items():
             # What the raters gave is what the score was made from.
             np.testing.assert_allclose(np.nanmean(raters, axis=1), segments.judgements.scores[name], atol=1e-6)
-        assert len({(one.id, one.system) for one in segments.segments}) == len(segments)
-        assert not any(str(one.system) in one.id for one in segments.segments)
+        assert len({(segment.id, segment.system) for segment in segments.segments}) == len(segments)
+        assert not any(str(segment.system) in segment.id for segment in segments.segments)
         assert segments.has("source")
         assert all("\n" not in text and "\t" not in text for text in segments.texts("hypothesis"))
 

@@ -55,31 +55,31 @@ def completed(evaluation, setting):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_rows_have_the_declared_columns_and_types(quick, setting):
-    evaluation, made = quick, SETTINGS[setting]()
-    result = completed(evaluation, made)
+    evaluation, finished_setting = quick, SETTINGS[setting]()
+    result = completed(evaluation, finished_setting)
     for table, columns in evaluation.columns(result).items():
         assert len({len(column) for column in columns.values()}) == 1
         for name, kind in columns_of(evaluation.ROWS[table]).items():
-            values = [one.item() if isinstance(one, np.generic) else one for one in columns[name]]
+            values = [value.item() if isinstance(value, np.generic) else value for value in columns[name]]
             expected = {"text": str, "number": float, "count": int, "flag": bool}[kind]
             assert all(isinstance(value, expected) for value in values), name
     for values in evaluation.segment_columns(result).values():
-        assert len(values) == len(made.segments)
+        assert len(values) == len(finished_setting.segments)
 
 
 def test_the_same_setting_gives_the_same_rows(quick):
-    one, other = (quick.columns(completed(quick, finished())) for _ in range(2))
-    for table, columns in one.items():
+    first, second = (quick.columns(completed(quick, finished())) for _ in range(2))
+    for table, columns in first.items():
         for name, values in columns.items():
-            np.testing.assert_array_equal(np.asarray(values), np.asarray(other[table][name]))
+            np.testing.assert_array_equal(np.asarray(values), np.asarray(second[table][name]))
 
 
 def test_what_is_left_out_has_the_value_of_its_file(evaluation):
     """Made in Python or of its file, it is the same evaluation."""
-    of_class = {one.name: one.default for one in dataclasses.fields(evaluation) if one.init}
+    of_class = {field.name: field.default for field in dataclasses.fields(evaluation) if field.init}
     of_file = {name: getattr(evaluation, name) for name in of_class}
-    given = {name: value for name, value in of_class.items() if value is not dataclasses.MISSING}
-    assert given == {name: of_file[name] for name in given}
+    defaults = {name: value for name, value in of_class.items() if value is not dataclasses.MISSING}
+    assert defaults == {name: of_file[name] for name in defaults}
 
 
 def test_it_asks_no_metric(quick):
@@ -87,8 +87,8 @@ def test_it_asks_no_metric(quick):
         def score(self, items):
             raise AssertionError("an evaluation reads stored scores only")
 
-    made = finished()
-    completed(quick, dataclasses.replace(made, metric=Silent(), explainer=Erasure()))
+    setting = finished()
+    completed(quick, dataclasses.replace(setting, metric=Silent(), explainer=Erasure()))
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_it_asks_no_metric(quick):
     ],
 )
 def test_the_estimate_of_a_dry_run_is(option, n_segments, seconds):
-    made = build(composed(f"evaluation=[{option}]")["evaluation"][option], Evaluation, f"evaluation.{option}")
-    assert made.cost(n_segments) == pytest.approx(seconds)
+    evaluation = build(composed(f"evaluation=[{option}]")["evaluation"][option], Evaluation, f"evaluation.{option}")
+    assert evaluation.cost(n_segments) == pytest.approx(seconds)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,10 +24,10 @@ from bmx_grid.sweep.executors.local import Sequential
 def cluster() -> Iterator[str]:
     """Address of a Dask cluster, started once for all tests that leave it as it is."""
     distributed = pytest.importorskip("distributed", reason='pip install ".[dask]"')
-    found = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0")
-    yield found.scheduler_address
+    local = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+    yield local.scheduler_address
     with suppress(TimeoutError, ValueError, AssertionError):  # how Dask ends its own cluster is not tested here
-        found.close()
+        local.close()
 
 
 def of_a_cluster(name: str) -> bool:
@@ -35,7 +35,7 @@ def of_a_cluster(name: str) -> bool:
     return issubclass(getattr(import_module(module), cls), OnDask)
 
 
-PARAMS = [pytest.param(one, marks=pytest.mark.processes if of_a_cluster(one) else ()) for one in options("executor")]
+PARAMS = [pytest.param(name, marks=pytest.mark.processes if of_a_cluster(name) else ()) for name in options("executor")]
 
 
 @pytest.fixture(scope="module", params=PARAMS)
@@ -123,10 +123,10 @@ def test_kept_it_runs_several_times_and_leaves_no_process(executor):
     with executor.kept() as same:
         runs = [list(same.run(Job(partial(jobs.where, number)) for number in range(4))) for _ in range(2)]
         assert list(same.run([])) == []
-    for found in runs:
-        assert sorted(number for number, *_ in found) == list(range(4))
+    for results in runs:
+        assert sorted(number for number, *_ in results) == list(range(4))
     if type(executor).__name__ == "Loky":
-        first, second = ({process for _, process, _ in found} for found in runs)
+        first, second = ({process for _, process, _ in results} for results in runs)
         assert second <= first, "the second run started processes anew"
         wait_for(lambda: all(map(is_gone, first)))
 

@@ -23,8 +23,8 @@ def test_every_field_is_classified_and_it_travels_in_a_small_parcel(group, name)
         node = composed(f"evaluation=[{name}]")["evaluation"][name]
     else:
         node = load_option(group, name, 0)
-    made = build(node, KINDS[group], f"{group}.{name}")
-    assert canonical_json(made.fingerprint())
-    parcel = pickle.dumps(made)
+    part = build(node, KINDS[group], f"{group}.{name}")
+    assert canonical_json(part.fingerprint())
+    parcel = pickle.dumps(part)
     assert len(parcel) < 10_000
-    assert pickle.loads(parcel) == made
+    assert pickle.loads(parcel) == part

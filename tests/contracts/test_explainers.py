@@ -47,11 +47,11 @@ def attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) ->
 
 @pytest.mark.parametrize("words", SIDES.values(), ids=SIDES)
 def test_one_finite_float64_a_word_and_the_same_bits_from_the_same_generator(explainer, words):
-    found = attributions(explainer, words)
-    assert found.dtype == np.float64
-    assert found.shape == (len(words),)
-    assert np.isfinite(found).all()
-    assert attributions(explainer, words).tobytes() == found.tobytes()
+    values = attributions(explainer, words)
+    assert values.dtype == np.float64
+    assert values.shape == (len(words),)
+    assert np.isfinite(values).all()
+    assert attributions(explainer, words).tobytes() == values.tobytes()
 
 
 @pytest.mark.parametrize("words", SIDES.values(), ids=SIDES)
@@ -81,16 +81,16 @@ def test_pairs_are_explained_alike_alone_together_and_in_any_order(explainer):
     backwards = explain(HashMetric(), explainer, pairs[::-1], seed=3)[::-1]
     for pair, *explanations in zip(pairs, together, backwards, strict=True):
         (alone,) = explain(HashMetric(), explainer, [pair], seed=3)
-        for one in explanations:
-            assert (one.key, one.base_score) == (alone.key, alone.base_score)
-            assert truth_of(one).tobytes() == truth_of(alone).tobytes()
-            assert one.attributions["hypothesis"].tobytes() == alone.attributions["hypothesis"].tobytes()
+        for explanation in explanations:
+            assert (explanation.key, explanation.base_score) == (alone.key, alone.base_score)
+            assert truth_of(explanation).tobytes() == truth_of(alone).tobytes()
+            assert explanation.attributions["hypothesis"].tobytes() == alone.attributions["hypothesis"].tobytes()
 
 
 def test_one_side_alone_has_the_attributions_that_it_has_beside_the_other(explainer):
     item = Item(source="ein kleines Haus", hypothesis="a small house")
     one_side = dataclasses.replace(explainer, sides="hypothesis")
-    both, alone = (explain_items(HashMetric(), made, [item], seed=1)[0] for made in (explainer, one_side))
+    both, alone = (explain_items(HashMetric(), variant, [item], seed=1)[0] for variant in (explainer, one_side))
     assert set(both.attributions) == {"source", "hypothesis"} and set(alone.attributions) == {"hypothesis"}
     assert alone.attributions["hypothesis"].tobytes() == both.attributions["hypothesis"].tobytes()
     assert alone.base_score == both.base_score

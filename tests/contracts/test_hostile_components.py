@@ -48,7 +48,7 @@ BROKEN = [
 )
 def test_what_breaks_its_contract_fails_alone(group, hook, way, reason, tmp_path):
     reasons = components.answer(group, hook, way, tmp_path)
-    assert any(reason in one for one in reasons), reasons
+    assert any(reason in sentence for sentence in reasons), reasons
     assert max(map(len, reasons)) < 3_000
 
 

@@ -70,5 +70,5 @@ def test_a_hostile_number_is_refused_by_name_or_works(group, name, field, is_flo
             assert np.isfinite(built.score([ITEM])).all()
         if group == "explainer" and name not in NEEDS_MORE and getattr(built, "num_samples", 0) < 10**6:
             with contextlib.suppress(BmxError):  # a side too long for so few texts is refused when it is met
-                (found,) = explain_items(HashMetric(), built, [ITEM], 0)
-                assert all(np.isfinite(one).all() for one in found.attributions.values())
+                (explanation,) = explain_items(HashMetric(), built, [ITEM], 0)
+                assert all(np.isfinite(values).all() for values in explanation.attributions.values())

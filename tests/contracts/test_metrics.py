@@ -59,14 +59,14 @@ def metric(request) -> Metric:
         node |= {"model": "m", "base_url": server.url, "prompt": "gemba_da_noref"}
     if name == "likelihood":
         node |= {"model": request.getfixturevalue("tiny_model")("gpt2")}
-    made = build(node, Metric, f"metric.{name}")
+    built = build(node, Metric, f"metric.{name}")
     if fitted:
-        made = made.fitted(SEGMENTS)
+        built = built.fitted(SEGMENTS)
     try:
-        made.check()
+        built.check()
     except UnavailableError as error:
         pytest.skip(str(error))
-    return made.fitted(SEGMENTS)  # some metrics score only what they are fitted to
+    return built.fitted(SEGMENTS)  # some metrics score only what they are fitted to
 
 
 @pytest.fixture(scope="module")

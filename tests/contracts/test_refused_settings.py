@@ -80,7 +80,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("make", "settings", "said"), REFUSED)
-def test_settings_that_cannot_be_are_refused(make, settings, said):
-    with pytest.raises(ConfigError, match=said):
+@pytest.mark.parametrize(("make", "settings", "message"), REFUSED)
+def test_settings_that_cannot_be_are_refused(make, settings, message):
+    with pytest.raises(ConfigError, match=message):
         make(**settings)

@@ -56,13 +56,13 @@ def of_a_boost(count):
     codes = clusters(count)
     rated = Rated(X, HUMAN, np.ones((N, 1)), codes, np.arange(N), np.zeros(N, int), codes, np.ones(N, dtype=bool))
     held = {("boost", "elsewhere"): [Y]}
-    made = contrasts("pearson", rated, held)
-    joint = joint_samples([(rated, made)], *DRAWN.values())
-    return lines_of(("toy", "de-en", "m", "e"), rated, made, *DRAWN.values()), list(joint.values())
+    made_contrasts = contrasts("pearson", rated, held)
+    joint = joint_samples([(rated, made_contrasts)], *DRAWN.values())
+    return lines_of(("toy", "de-en", "m", "e"), rated, made_contrasts, *DRAWN.values()), list(joint.values())
 
 
-def first_sample(found):
-    return found[0] if len(found) else math.nan
+def first_sample(samples):
+    return samples[0] if len(samples) else math.nan
 
 
 INTERVALS = {
@@ -95,7 +95,7 @@ INTERVALS = {
         resampling.resampled_correlations("pearson", X[:, None], HUMAN, clusters(count), 40, 1)[0]
     ),
     "a boost": lambda count: of_a_boost(count)[0][0].gain.low,
-    "a boost, over pairs": lambda count: first_sample([one[0] for one in of_a_boost(count)[1]]),
+    "a boost, over pairs": lambda count: first_sample([sample_of_pair[0] for sample_of_pair in of_a_boost(count)[1]]),
     "a mean of language pairs": lambda count: boost_evidence.over_pairs(X[:count].tolist(), Estimate(0, 0, 0, 0)).p,
     "explanations and gains, of pairs": lambda count: marked_words.relation(X, Y, clusters(count), 1).low,
 }
@@ -108,5 +108,5 @@ def test_three_clusters_have_an_interval_and_two_have_none(interval):
 
 
 def test_three_points_have_a_correlation_and_two_have_none():
-    found = [marked_words.relation(X[:count], Y[:count], clusters(3)[:count], 1).rho for count in (3, 2)]
-    assert math.isfinite(found[0]) and math.isnan(found[1])
+    correlations = [marked_words.relation(X[:count], Y[:count], clusters(3)[:count], 1).rho for count in (3, 2)]
+    assert math.isfinite(correlations[0]) and math.isnan(correlations[1])

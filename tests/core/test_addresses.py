@@ -33,9 +33,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_no_address_is_refused_in_a_sentence(text, said):
-    with pytest.raises(ConfigError, match=said) as caught:
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_no_address_is_refused_in_a_sentence(text, message):
+    with pytest.raises(ConfigError, match=message) as caught:
         check_place(place(text))
     assert "\n" not in str(caught.value) and "geheim" not in str(caught.value)
 
@@ -55,17 +55,17 @@ def raising(error: BaseException):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         pytest.param(PermissionError(13, "Access Denied"), "use s3://bucket/x: Access Denied. Check", id="OSError"),
         pytest.param(RuntimeError("two\nlines of s3://a:geheim@b."), "two lines of s3://a:.*@b. Check", id="own error"),
         pytest.param(KeyError(), "use s3://bucket/x: KeyError. Check", id="an error without words"),
     ],
 )
-def test_an_error_of_a_store_is_one_sentence(error, said, monkeypatch):
+def test_an_error_of_a_store_is_one_sentence(error, message, monkeypatch):
     fs = type("FileSystem", (), {"pipe_file": raising(error)})()
     monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *_, **__: (fs, "bucket/x"))
-    with pytest.raises(StoreError, match=said) as caught:
+    with pytest.raises(StoreError, match=message) as caught:
         check_place(Address("s3://bucket/x"))
     assert "\n" not in str(caught.value) and "geheim" not in str(caught.value)
 

@@ -56,9 +56,9 @@ def make(**values):
     ],
 )
 def test_values_are_converted_to_their_fields(values, name, expected):
-    made = getattr(make(**values), name)
-    assert made == expected
-    assert type(made) is type(expected)
+    value = getattr(make(**values), name)
+    assert value == expected
+    assert type(value) is type(expected)
 
 
 def test_signs_among_what_is_available_are_quoted():

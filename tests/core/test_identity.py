@@ -37,7 +37,7 @@ def test_a_field_without_a_role_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "equal"),
+    ("value", "other_value", "equal"),
     [
         pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, True, id="order of keys does not count"),
         pytest.param((1, 2), [1, 2], True, id="a tuple is a list"),
@@ -45,8 +45,8 @@ def test_a_field_without_a_role_is_refused():
         pytest.param({"x": 1}, {"x": 1.0}, False, id="types differ, so configuration converts first"),
     ],
 )
-def test_canonical_json(one, other, equal):
-    assert (canonical_json(one) == canonical_json(other)) is equal
+def test_equal_values_have_one_canonical_json(value, other_value, equal):
+    assert (canonical_json(value) == canonical_json(other_value)) is equal
 
 
 def test_nan_has_no_place_in_an_identity():

@@ -21,8 +21,8 @@ INF, NAN = np.inf, np.nan
     ],
 )
 def test_the_lowest_value_of_each_row(rows, expected):
-    found = row_minimum(Ragged.from_rows([np.array(row) for row in rows]))
-    assert np.array_equal(found, np.array(expected, dtype=float), equal_nan=True)
+    minima = row_minimum(Ragged.from_rows([np.array(row) for row in rows]))
+    assert np.array_equal(minima, np.array(expected, dtype=float), equal_nan=True)
 
 
 def test_rows_that_are_a_part_of_their_values():

@@ -32,13 +32,13 @@ def test_a_pipe_is_read_whole_whenever_it_is_written(pipe):
 
 @pytest.mark.parametrize("change", [("WAITS_FOR_WRITER", 0.2, "nothing writes to"), ("MOST_OF_PIPE", 9, "within 9")])
 def test_a_pipe_that_gives_nothing_or_too_much_is_refused(pipe, monkeypatch, change):
-    name, value, said = change
+    name, value, message = change
     monkeypatch.setattr(storage, name, value)
     monkeypatch.setattr(storage, "PIPE_CHUNK", 1)
     writer = None if name == "WAITS_FOR_WRITER" else os.open(pipe, os.O_RDWR)
     if writer is not None:
         os.write(writer, b"x" * 100)
-    with pytest.raises(OSError, match=said):
+    with pytest.raises(OSError, match=message):
         read_file(pipe)
     if writer is not None:
         os.close(writer)

@@ -36,7 +36,7 @@ def clock(monkeypatch):
         pytest.param(2 * 10**8, BYTES, 6 * 10**7, 30, "scoring: 60.0M of 200MB (30%), 2.00MB/s, 01:10 left", id="B"),
     ],
 )
-def test_a_line(clock, capsys, total, unit, done, seconds, line):
+def test_a_line_of_progress_has_share_rate_and_time_left(clock, capsys, total, unit, done, seconds, line):
     with Progress(total, unit=unit) as progress:
         clock[0] += seconds
         progress.advance(done)
@@ -100,20 +100,20 @@ def test_too_little_memory_is_one_sentence(capsys):
         return 0
 
     assert command(work) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("error: not enough memory: Unable to allocate") and said.count("\n") == 1
+    sentence = capsys.readouterr().err
+    assert sentence.startswith("error: not enough memory: Unable to allocate") and sentence.count("\n") == 1
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux that is always full")
 @pytest.mark.parametrize(
-    ("write", "status", "said"),
+    ("write", "status", "message"),
     [
         pytest.param(print, 1, "error: the output cannot be written: No space left on device; send it elsewhere.\n"),
         pytest.param(say, 0, "warning: the output cannot be written: No space left on device; the work continues.\n"),
     ],
     ids=["a result", "a message of a sweep"],
 )
-def test_a_full_disk_behind_the_output_is_one_sentence(write, status, said, monkeypatch, capsys):
+def test_a_full_disk_behind_the_output_is_one_sentence(write, status, message, monkeypatch, capsys):
     def work():
         for _ in range(2):
             write("x" * 100_000)
@@ -122,4 +122,4 @@ def test_a_full_disk_behind_the_output_is_one_sentence(write, status, said, monk
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert command(work) == status
-        assert capsys.readouterr().err == said
+        assert capsys.readouterr().err == message

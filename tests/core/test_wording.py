@@ -40,7 +40,7 @@ NAN = float("nan")
         pytest.param(0.0, P_VALUE, "< 0.001", id="no p value is 0"),
     ],
 )
-def test_numbers(value, form, expected):
+def test_a_number_is_written_without_false_signs_and_digits(value, form, expected):
     assert number(value, form) == expected
 
 
@@ -63,7 +63,7 @@ def test_a_number_with_its_interval(value, low, high, expected):
     assert with_interval(value, low, high, without="(why)") == expected
 
 
-def test_names_in_a_row():
+def test_many_names_in_a_row_are_cut_with_their_count():
     assert (named(["a"]), named(["a", "b", "c"]), named(list("abcde"))) == ("a", "a, b, c", "a, b, c and 2 more")
     assert named(list("abcde"), most=2, separator="; ") == "a; b and 3 more"
 
@@ -79,7 +79,7 @@ def test_names_in_a_row():
         pytest.param(0.5, NAN, "no point", id="no p"),
     ],
 )
-def test_points(w, p, expected):
+def test_a_point_is_written_with_what_it_means(w, p, expected):
     assert point_in_words(w, p) == expected
 
 

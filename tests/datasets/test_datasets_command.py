@@ -30,7 +30,7 @@ def run(capsys, tmp_path, monkeypatch):
     return call
 
 
-def test_list_without_data(run):
+def test_list_names_every_data_set_and_counts_missing_files(run):
     status, out, _ = run("list")
     assert status == 0
     for name in ("wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21", "tabular"):
@@ -38,13 +38,13 @@ def test_list_without_data(run):
     assert "80 missing: python -m bmx_grid data download wmt17 data_dir=data" in out
 
 
-def test_verify_without_data(run):
+def test_verify_fails_and_names_the_download_of_what_is_missing(run):
     status, out, _ = run("verify", "mlqe_pe", "language_pair=ro-en", "data_dir=here")
     assert status == 1
     assert "2 missing: python -m bmx_grid data download mlqe_pe data_dir=here" in out
 
 
-def test_show(run, data_dir):
+def test_show_counts_segments_and_prints_some_of_them(run, data_dir):
     status, out, _ = run("show", "wmt17", "language_pair=cs-en,zh-en", "limit=2", f"data_dir={data_dir}")
     assert status == 0
     assert "wmt17 cs-en: 560 segments of 12 systems in 524 clusters, 560 rated, with source and reference" in out
@@ -99,7 +99,7 @@ def test_download_verify_show(run, publisher, checksums, tmp_path):
         pytest.param(["show", "my.tsv", "columns.rating=da"], "unknown role 'rating'", id="another-role"),
     ],
 )
-def test_mistakes(run, write, arguments, words):
+def test_mistakes_have_status_2_and_name_the_way_out(run, write, arguments, words):
     write("my.tsv", "source\thypothesis\tda\na\tb\t1\n")
     status, _, err = run(*arguments)
     assert status == 2

@@ -77,9 +77,9 @@ WANTED = f"{TOP}/{MT.partition('/')[2]}"
 
 
 def member(kind, target="", name=WANTED):
-    made = tarfile.TarInfo(name)
-    made.type, made.linkname = kind, target
-    return made
+    member_of_archive = tarfile.TarInfo(name)
+    member_of_archive.type, member_of_archive.linkname = kind, target
+    return member_of_archive
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def member(kind, target="", name=WANTED):
         pytest.param({}, (member(tarfile.CHRTYPE),), "link or a device", id="device"),
     ],
 )
-def test_an_archive_that_tries_to_escape(get, publisher, tmp_path, files, others, reason):
+def test_an_archive_that_tries_to_escape_is_refused(get, publisher, tmp_path, files, others, reason):
     publisher.content = pack({**files, **in_archive(FILES)}, others)
     with pytest.raises(DataError, match=reason):
         get()
@@ -109,7 +109,7 @@ def test_links_that_nobody_wants_are_not_made(get, publisher, tmp_path):
     assert files_below(tmp_path / "data") == sorted(FILES)
 
 
-def test_files_that_cannot_be_had(get, reader, publisher, checksums, tmp_path):
+def test_archives_that_lack_or_damage_files_are_refused(get, reader, publisher, checksums, tmp_path):
     raw = pack(in_archive(FILES))
     for publisher.content in (raw[: len(raw) // 2], b"<html>rate limit</html>"):
         with pytest.raises(DataError, match="damaged|lacks"):
@@ -117,9 +117,9 @@ def test_files_that_cannot_be_had(get, reader, publisher, checksums, tmp_path):
     publisher.content = pack(in_archive(dict([*FILES.items()][:1])))
     with pytest.raises(DataError, match="lacks 2 of 3"):
         get()
-    other = reader("wmt22_qe", language_pairs=["km-en"], sources=[{"repository": "a/b", "revision": "1"}])
+    other_reader = reader("wmt22_qe", language_pairs=["km-en"], sources=[{"repository": "a/b", "revision": "1"}])
     with pytest.raises(DataError, match=r"dataset\.wmt22_qe\.sources"):
-        download([other], tmp_path)
+        download([other_reader], tmp_path)
     checksums({})
     with pytest.raises(DataError, match="no checksum is known"):
         download([reader("mlqe_pe")], tmp_path)
@@ -149,7 +149,7 @@ def test_bombs_are_not_unpacked_to_their_end(get, publisher, monkeypatch, tmp_pa
 
 
 @pytest.mark.parametrize("place", ["data", "data/wmt-qe-2022-data"])
-def test_a_place_that_cannot_be_written(get, publisher, tmp_path, place):
+def test_a_place_that_cannot_be_written_is_named(get, publisher, tmp_path, place):
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text("a file where a folder should be")
     publisher.content = pack(in_archive(FILES))
@@ -159,7 +159,7 @@ def test_a_place_that_cannot_be_written(get, publisher, tmp_path, place):
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["with-length", "length-not-told"])
 @pytest.mark.parametrize("faults", [["drop", "cut"], [503, 429]], ids=str)
-def test_fetching_tries_again_after(publisher, tmp_path, faults, chunked):
+def test_fetching_tries_again_after_a_fault(publisher, tmp_path, faults, chunked):
     publisher.content = os.urandom(300_000)
     publisher.faults, publisher.chunked = list(faults), chunked
     fetch(publisher.address, tmp_path / "a.tar.gz")
@@ -175,7 +175,7 @@ def test_a_refusal_is_final(publisher, tmp_path):
         assert publisher.requests == 1
 
 
-def test_server_down(tmp_path, capsys):
+def test_a_server_that_is_down_is_asked_five_times(tmp_path, capsys):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -185,7 +185,7 @@ def test_server_down(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("location", ["http://[::1", "file:///etc/passwd", "http:///nowhere"])
-def test_a_redirection_to_what_is_no_address(publisher, tmp_path, location):
+def test_a_redirection_to_what_is_no_address_is_not_followed(publisher, tmp_path, location):
     publisher.redirect = location
     with pytest.raises(DataMissingError):
         fetch(publisher.address, tmp_path / "a.tar.gz")

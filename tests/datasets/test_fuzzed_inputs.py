@@ -17,16 +17,16 @@ def test_bad_files_are_read_or_refused_in_one_sentence(module, count, tmp_path, 
     monkeypatch.setattr("bmx_grid.datasets.tables.LARGEST_TABLE", tables.MAX_BYTES)
     refused = 0
     for reason, path in module.inputs(seed=8, count=count, folder=tmp_path):
-        said = module.answer(path)  # anything else than a BmxError fails the test
-        refused += said != ""
+        sentence = module.answer(path)  # anything else than a BmxError fails the test
+        refused += sentence != ""
         named = [path.name, *getattr(module, "ALSO", ())]
-        assert said == "" or any(name in said for name in named), (reason, said)
-        assert said.isprintable() and len(said.replace(str(path), "")) < 1000, (reason, said)
+        assert sentence == "" or any(name in sentence for name in named), (reason, sentence)
+        assert sentence.isprintable() and len(sentence.replace(str(path), "")) < 1000, (reason, sentence)
     assert count / 2 < refused < count, "the inputs are neither all good nor all bad"
 
 
 @pytest.mark.filterwarnings("ignore:model '.*tokens")
 def test_nasty_texts_are_scored_or_refused_in_one_sentence(tmp_path):
     """Through lexical metrics and explainers; another sentence or a score that is not finite fails the test."""
-    said = [attempt() for _, _, attempt in run.of_texts(7, range(90), tmp_path)]
-    assert 0 < sum(one != "" for one in said) < len(said) / 2
+    sentences = [attempt() for _, _, attempt in run.of_texts(7, range(90), tmp_path)]
+    assert 0 < sum(sentence != "" for sentence in sentences) < len(sentences) / 2

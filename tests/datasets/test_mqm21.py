@@ -69,8 +69,8 @@ def mqm(write):
 
 def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp_path):
     mqm()
-    found = reader("mqm21").read(tmp_path, "en-de")
-    assert [(s.name, s.document, s.source, s.reference, s.hypothesis) for s in found.segments] == [
+    segments = reader("mqm21").read(tmp_path, "en-de")
+    assert [(s.name, s.document, s.source, s.reference, s.hypothesis) for s in segments.segments] == [
         ("2:A", "d1", '"S one', "R one", "A one"),
         ("2:B", "d1", '"S one', "R one", "B one"),
         ("3:A", "d1", "S two", "R two", "A two"),
@@ -78,11 +78,11 @@ def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp
         ("4:A", "d2", "S one again", "R three", "A three"),
         ("4:B", "d2", "S one again", "R three", "B three"),
     ]
-    assert {(s.id, s.system) for s in found.segments} == {(i, s) for i in ("2", "3", "4") for s in ("A", "B")}
-    assert found.judgements.aspects == ("mqm",)
-    assert found.human_scores.tolist() == [0.0, -5.1, -25.0, 0.0, -1.0, 0.0]
-    assert not np.signbit(found.human_scores[[0, 3, 5]]).any(), "the published -0.000000 is 0"
-    marked = found.judgements.tags
+    assert {(s.id, s.system) for s in segments.segments} == {(i, s) for i in ("2", "3", "4") for s in ("A", "B")}
+    assert segments.judgements.aspects == ("mqm",)
+    assert segments.human_scores.tolist() == [0.0, -5.1, -25.0, 0.0, -1.0, 0.0]
+    assert not np.signbit(segments.human_scores[[0, 3, 5]]).any(), "the published -0.000000 is 0"
+    marked = segments.judgements.tags
     assert marked["hypothesis"].words[1] == ("B", "one")
     assert marked["hypothesis"].labels[1].tolist() == [False, True]
     assert marked["hypothesis"].category[1] == ("", "Accuracy/Mistranslation")
@@ -93,12 +93,12 @@ def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp
 
 def test_mqm_human_translations_as_systems_leave_no_reference(mqm, reader, tmp_path):
     mqm()
-    found = reader("mqm21", human_systems=True).read(tmp_path, "en-de")
-    assert len(found) == 12
-    assert not found.has("reference")
-    scores = dict(zip((s.name for s in found.segments), found.human_scores.tolist(), strict=True))
+    segments = reader("mqm21", human_systems=True).read(tmp_path, "en-de")
+    assert len(segments) == 12
+    assert not segments.has("reference")
+    scores = dict(zip((s.name for s in segments.segments), segments.human_scores.tolist(), strict=True))
     assert (scores["4:ref-A"], scores["2:ref-C"]) == (-5.0, -1.0)
-    assert not any(segment.hypothesis == "C four" for segment in found.segments)
+    assert not any(segment.hypothesis == "C four" for segment in segments.segments)
     sweep = yaml.safe_load((CONFIGS / "sweep" / "mqm21.yaml").read_text(encoding="utf-8"))
     assert sweep["dataset"] == {"mqm21": {"human_systems": True}}, "as the paper judged them"
 
@@ -132,6 +132,6 @@ def test_mistakes_in_marks():
 
 
 def test_spans_of_later_rows_are_carried_to_the_text_of_the_first():
-    found = marked(" a <v>b</v>  c", "a b <v>c</v>", "a <v>b  c").iloc[0]
-    assert (found.system, found.number, found.target, found.points) == ("S", 1, "a b  c", 3.0)
-    assert [found.target[span.start : span.end] for span in found.spans["target"]] == ["b", "c", "b  c"]
+    segment = marked(" a <v>b</v>  c", "a b <v>c</v>", "a <v>b  c").iloc[0]
+    assert (segment.system, segment.number, segment.target, segment.points) == ("S", 1, "a b  c", 3.0)
+    assert [segment.target[span.start : span.end] for span in segment.spans["target"]] == ["b", "c", "b  c"]

@@ -21,33 +21,40 @@ def tree(tmp_path) -> Path:
 @pytest.fixture
 def read(tree, reader):
     def make(pair="en-de", **settings):
-        made = reader("mt_metrics_eval", **{"folder": str(tree), "test_set": "toy", **settings})
-        return made.read(tree / "nowhere", pair)
+        set_reader = reader("mt_metrics_eval", **{"folder": str(tree), "test_set": "toy", **settings})
+        return set_reader.read(tree / "nowhere", pair)
 
     return make
 
 
-def test_the_segments_of_a_pair(read):
-    found = read()
-    assert [one.name for one in found.segments] == ["1:sysA", "2:sysA", "3:sysA", "1:sysB", "2:sysB", "3:sysB"]
-    first = found.segments[3]
+def test_a_pair_has_its_texts_documents_and_human_scores(read):
+    segments = read()
+    assert [segment.name for segment in segments.segments] == [
+        "1:sysA",
+        "2:sysA",
+        "3:sysA",
+        "1:sysB",
+        "2:sysB",
+        "3:sysB",
+    ]
+    first = segments.segments[3]
     assert (first.source, first.reference, first.further_references) == ("s1", "a1", ("b1",))
     assert (first.hypothesis, first.document) == ("B 1", "doc1")
-    assert found.judgements.aspects == ("mqm", "wmt-raw", "wmt-z")
-    np.testing.assert_array_equal(found.human_scores, [-1, np.nan, -5, 0, -0.1, np.nan])
-    np.testing.assert_array_equal(found.judgements.scores["wmt-raw"], [np.nan] * 3 + [70, 80, 90])
-    assert np.isnan(found.judgements.scores["wmt-z"]).all(), "published for systems only"
-    assert found.judgements.systems == {"mqm": {"sysA": -3.0, "sysB": -0.05}, "wmt-z": {"sysB": 0.2}}
+    assert segments.judgements.aspects == ("mqm", "wmt-raw", "wmt-z")
+    np.testing.assert_array_equal(segments.human_scores, [-1, np.nan, -5, 0, -0.1, np.nan])
+    np.testing.assert_array_equal(segments.judgements.scores["wmt-raw"], [np.nan] * 3 + [70, 80, 90])
+    assert np.isnan(segments.judgements.scores["wmt-z"]).all(), "published for systems only"
+    assert segments.judgements.systems == {"mqm": {"sysA": -3.0, "sysB": -0.05}, "wmt-z": {"sysB": 0.2}}
 
 
 def test_pairs_are_those_with_human_scores(reader, tree):
-    made = reader("mt_metrics_eval", folder=str(tree), test_set="toy")
-    assert made.pairs(tree) == ("cs-uk", "en-de"), "en-zh has texts, but no human scores"
-    assert dataclasses.replace(made, human="mqm").pairs(tree) == ("en-de",)
-    assert dataclasses.replace(made, human="mqn").pairs(tree) == ("cs-uk", "en-de"), "refused when it is read"
-    found = made.read(tree, "cs-uk")
-    assert not found.has("reference")
-    assert found.judgements.primary == "da-sqm"
+    set_reader = reader("mt_metrics_eval", folder=str(tree), test_set="toy")
+    assert set_reader.pairs(tree) == ("cs-uk", "en-de"), "en-zh has texts, but no human scores"
+    assert dataclasses.replace(set_reader, human="mqm").pairs(tree) == ("en-de",)
+    assert dataclasses.replace(set_reader, human="mqn").pairs(tree) == ("cs-uk", "en-de"), "refused when it is read"
+    segments = set_reader.read(tree, "cs-uk")
+    assert not segments.has("reference")
+    assert segments.judgements.primary == "da-sqm"
 
 
 SEG, SYS = "human-scores/en-de.mqm.seg.score", "human-scores/en-de.mqm.sys.score"
@@ -67,23 +74,25 @@ JUDGED = {
 
 @pytest.mark.parametrize(("settings", "systems", "references"), JUDGED.values(), ids=JUDGED)
 def test_who_is_judged_against_what(read, settings, systems, references):
-    found = read(**settings)
-    assert found.systems == systems
-    assert found.all_ids == ("1", "2", "3")
-    assert found.all_systems == ("refA", "refB", "sysA", "sysB")
+    segments = read(**settings)
+    assert segments.systems == systems
+    assert segments.all_ids == ("1", "2", "3")
+    assert segments.all_systems == ("refA", "refB", "sysA", "sysB")
     for system, expected in references.items():
-        first = next(one for one in found.segments if one.system == system)
+        first = next(segment for segment in segments.segments if segment.system == system)
         assert (first.reference, first.further_references) == expected
 
 
-def test_details_of_the_layout(read, tree):
+def test_missing_translations_and_marks_of_other_systems_are_no_texts(read, tree):
     assert read(human="wmt-raw").judgements.aspects == ("wmt-raw", "mqm", "wmt-z")
     (tree / "toy/system-outputs/en-de/sysB.txt").write_text("B 1\n[No translation supplied]\nB 3\n")
     source = tree / "toy/sources/en-de.txt"
     source.write_bytes(b"\xef\xbb\xbf" + source.read_bytes().replace(b"\n", b"\r\n"))
-    found = read()
-    assert [one.name for one in found.segments[3:]] == ["1:sysB", "3:sysB"], "a missing translation is left out"
-    assert found.texts("source") == ["s1", "s2", "s3", "s1", "s3"], "CR LF and a byte-order mark are no text"
+    segments = read()
+    assert [segment.name for segment in segments.segments[3:]] == ["1:sysB", "3:sysB"], (
+        "a missing translation is left out"
+    )
+    assert segments.texts("source") == ["s1", "s2", "s3", "s1", "s3"], "CR LF and a byte-order mark are no text"
 
 
 ONE_TWO = {f"references/en-de.ref{name}.txt": None for name in "AB"}
@@ -113,7 +122,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("change", "settings", "words"), REFUSED.values(), ids=REFUSED)
-def test_damaged_trees_and_settings_that_cannot_be(read, tree, change, settings, words):
+def test_damaged_trees_and_settings_that_cannot_be_are_refused(read, tree, change, settings, words):
     plant(tree / "toy", {name: text for name, text in change.items() if text is not None})
     for name in [name for name, text in change.items() if text is None]:
         (tree / "toy" / name).unlink()
@@ -123,17 +132,17 @@ def test_damaged_trees_and_settings_that_cannot_be(read, tree, change, settings,
 
 
 @pytest.mark.parametrize(
-    ("test_set", "pair", "said"),
+    ("test_set", "pair", "message"),
     [
         pytest.param("wmt22", "en-de", r"of the references refA, refB, metrics read refA;", id="refA"),
         pytest.param("wmt23", "en-he", r"metrics read refB;", id="refB-of-this-pair"),
     ],
 )
-def test_a_choice_among_references_is_named(tree, reader, test_set, pair, said):
+def test_a_choice_among_references_is_named(tree, reader, test_set, pair, message):
     plant(tree / test_set, {name.replace("en-de", pair): text for name, text in TREE.items()})
-    made = reader("mt_metrics_eval", folder=str(tree), test_set=test_set)
-    with pytest.warns(UserWarning, match=said):
-        made.read(tree, pair)
+    set_reader = reader("mt_metrics_eval", folder=str(tree), test_set=test_set)
+    with pytest.warns(UserWarning, match=message):
+        set_reader.read(tree, pair)
 
 
 def test_a_named_or_single_reference_is_no_news(read, tree, recwarn):
@@ -143,14 +152,14 @@ def test_a_named_or_single_reference_is_no_news(read, tree, recwarn):
     assert not recwarn.list
 
 
-def test_the_metrics_of_a_tree(read, tree):
-    found = read()
-    members = Imported(file=str(tree / "toy")).members("imported", [found])
+def test_each_metric_of_a_tree_gives_the_scores_of_its_files(read, tree):
+    segments = read()
+    members = Imported(file=str(tree / "toy")).members("imported", [segments])
     assert sorted(members) == ["BLEU-refA", "COMET-refA", "COMET-refB", "QE-src"]
-    comet = members["COMET-refA"].given(found)
+    comet = members["COMET-refA"].given(segments)
     np.testing.assert_array_equal(comet.segments, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     assert comet.systems == {"sysA": 0.2, "sysB": 0.5}
-    bleu = members["BLEU-refA"].given(found)
+    bleu = members["BLEU-refA"].given(segments)
     assert np.isnan(bleu.segments).all(), "published for systems only"
     assert bleu.systems == {"sysA": 20.0, "sysB": 30.0}
     with_people = read(human_systems=True)

@@ -28,34 +28,39 @@ def test_mqm_numbers_equal_the_published_map(data_dir, pair, scores):
         pytest.skip("the independent map of segment numbers is not here")
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[1:] if line]
     theirs = {(document, int(number)) for document, _, number in rows}
-    found = read(data_dir, "mqm21", pair, human_systems=True)
-    kept = [segment for segment in found.segments if segment.system not in ("ref-C", "ref-D")]
+    segments = read(data_dir, "mqm21", pair, human_systems=True)
+    kept = [segment for segment in segments.segments if segment.system not in ("ref-C", "ref-D")]
     assert len(kept) == scores
     ours = Counter((segment.document, int(segment.id)) for segment in kept)
     assert set(ours) == theirs
     assert set(ours.values()) == {15}
-    assert len({(one.id, one.source) for one in found.segments}) == len({one.id for one in found.segments})
-    assert not any("<v>" in one.source + one.hypothesis for one in found.segments)
-    assert found.human_scores.max() == 0
+    assert len({(segment.id, segment.source) for segment in segments.segments}) == len(
+        {segment.id for segment in segments.segments}
+    )
+    assert not any("<v>" in segment.source + segment.hypothesis for segment in segments.segments)
+    assert segments.human_scores.max() == 0
 
 
 @pytest.mark.parametrize("row", EXPECTED[1:], ids=" ".join)
 def test_segments_human_scores_and_tags_are_those_they_were(data_dir, row):
     name, pair, count, fingerprint, *settings = row
     chosen = dict(setting.split("=") for setting in settings)
-    found = read(data_dir, name, pair, **{key: json.loads(value) for key, value in chosen.items()})
-    assert (len(found), found.fingerprint()[:12]) == (int(count), fingerprint)
+    segments = read(data_dir, name, pair, **{key: json.loads(value) for key, value in chosen.items()})
+    assert (len(segments), segments.fingerprint()[:12]) == (int(count), fingerprint)
 
 
 def test_the_manifest_lists_what_is_needed_and_nothing_else_at_pinned_revisions(reader, data_dir):
     readers = [reader(name) for name in PUBLISHED]
-    needed = {path for one in readers for pair in one.language_pairs for path in one.needs(pair)}
+    needed = set()
+    for data_set in readers:
+        for pair in data_set.language_pairs:
+            needed.update(data_set.needs(pair))
     by_hand = {path for path in needed if path not in manifest()}
     assert needed - by_hand == set(manifest())
     assert {path.split("/")[-2] for path in by_hand} == {"zero-shot", "km-en", "ps-en", "zh-en"}
-    for one in readers:
-        assert {len(source.revision) for source in one.sources} == {40}
-        assert set(file_states(one, data_dir).values()) == {"verified"}
+    for data_set in readers:
+        assert {len(source.revision) for source in data_set.sources} == {40}
+        assert set(file_states(data_set, data_dir).values()) == {"verified"}
 
 
 @pytest.mark.parametrize("pair", WMT17)
@@ -72,10 +77,10 @@ def test_wmt17_equals_the_publishers_own_join(data_dir, pair):
             (row["source"], row["translation"].rstrip(" "), row["reference"], round(float(row["HUMAN_score"]), 9))
             for row in csv.DictReader(file, delimiter="\t")
         )
-    found = read(data_dir, "wmt17", pair, unescape=False)  # the publisher's join keeps the entities
+    segments = read(data_dir, "wmt17", pair, unescape=False)  # the publisher's join keeps the entities
     ours = Counter(
         (s.source, s.hypothesis, s.reference, round(float(score), 9))
-        for s, score in zip(found.segments, found.human_scores, strict=True)
+        for s, score in zip(segments.segments, segments.human_scores, strict=True)
         if pair != "lv-en" or not str(s.system).startswith("tilde")
     )
     assert ours == theirs

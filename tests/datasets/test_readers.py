@@ -116,15 +116,15 @@ def read(write, reader, tmp_path):
     return run
 
 
-def rows(found):
+def rows(segments):
     return [
         (segment.name, segment.source, segment.reference, segment.hypothesis, score)
-        for segment, score in zip(found.segments, found.human_scores.tolist(), strict=True)
+        for segment, score in zip(segments.segments, segments.human_scores.tolist(), strict=True)
     ]
 
 
-def tagged(found, side="hypothesis"):
-    tags = found.judgements.tags[side]
+def tagged(segments, side="hypothesis"):
+    tags = segments.judgements.tags[side]
     return [
         " ".join(f"{word}/{'BAD' if bad else 'OK'}" for word, bad in zip(words, row, strict=True))
         for words, row in zip(tags.words, tags.labels.rows(), strict=True)
@@ -142,14 +142,14 @@ def test_wmt17_joins_by_line_and_first_system(read):
 
 
 def test_wmt19_has_segments_of_all_systems_and_scores_of_systems_alone(read):
-    found = read("wmt19")
-    assert [row[:4] for row in rows(found)[:2]] == [
+    segments = read("wmt19")
+    assert [row[:4] for row in rows(segments)[:2]] == [
         ("1:MSRA.6910", '"Hallo', "hello", "hi MSRA.6910"),
         ("2:MSRA.6910", "Zwei\u2028Wörter", "two words ", "second"),
     ]
-    assert len(found) == 8 and found.rated == 0
+    assert len(segments) == 8 and segments.rated == 0
     scores = {"MSRA.6910": 0.136, "en_de_task.67": 0.136, "FAIR.6750": 0.05, "online-A.0": -0.2}
-    assert list(found.judgements.systems["da"].items()) == list(scores.items()), "from the best to the worst"
+    assert list(segments.judgements.systems["da"].items()) == list(scores.items()), "from the best to the worst"
 
 
 @pytest.mark.parametrize(
@@ -158,39 +158,46 @@ def test_wmt19_has_segments_of_all_systems_and_scores_of_systems_alone(read):
     ids=["all", "the-first-of-two-equals", "three", "more-than-there-are", "the-floor-of-a-share"],
 )
 def test_the_best_systems_are_kept(read, asked, kept):
-    found = read("wmt19", systems=asked)
-    assert found.systems == ("MSRA.6910", "en_de_task.67", "FAIR.6750", "online-A.0")[:kept]
-    assert len(found.all_systems) == 4, "scores made elsewhere may have those left out"
+    segments = read("wmt19", systems=asked)
+    assert segments.systems == ("MSRA.6910", "en_de_task.67", "FAIR.6750", "online-A.0")[:kept]
+    assert len(segments.all_systems) == 4, "scores made elsewhere may have those left out"
 
 
 def test_mlqe_pe_does_not_interpret_quotes_and_takes_the_words_between_the_gaps(read):
-    found = read("mlqe_pe")
-    assert rows(found) == [("7", '"Open', None, "x y", 0.5), ("9", "a  b", None, "c\ufeffd", -0.5)]
-    assert found.judgements.aspects == ("z_mean", "mean")
-    assert found.judgements.scores["mean"].tolist() == [50, 1.5]
-    np.testing.assert_array_equal(found.judgements.raters["z_mean"], [[0.5, np.nan], [-1, 0]])
-    np.testing.assert_array_equal(found.judgements.raters["mean"], [[50, np.nan], [1, 2]])
-    assert tagged(found) == ["x/BAD y/OK", "z/OK"]
-    assert tagged(found, "source") == ["Open/BAD", "a/OK b/BAD"]
+    segments = read("mlqe_pe")
+    assert rows(segments) == [("7", '"Open', None, "x y", 0.5), ("9", "a  b", None, "c\ufeffd", -0.5)]
+    assert segments.judgements.aspects == ("z_mean", "mean")
+    assert segments.judgements.scores["mean"].tolist() == [50, 1.5]
+    np.testing.assert_array_equal(segments.judgements.raters["z_mean"], [[0.5, np.nan], [-1, 0]])
+    np.testing.assert_array_equal(segments.judgements.raters["mean"], [[50, np.nan], [1, 2]])
+    assert tagged(segments) == ["x/BAD y/OK", "z/OK"]
+    assert tagged(segments, "source") == ["Open/BAD", "a/OK b/BAD"]
     without_the_first = read("mlqe_pe", skip=1)
-    assert rows(without_the_first) == rows(found)[1:] and tagged(without_the_first) == ["z/OK"]
+    assert rows(without_the_first) == rows(segments)[1:] and tagged(without_the_first) == ["z/OK"]
 
 
 def test_eval4nlp_with_and_without_tags(read):
-    found = read("eval4nlp21")
-    assert rows(found) == [("0", "a b", None, "x y", 10.0), ("1", "c", None, "z", 20.5)]
-    assert tagged(found) == ["x/BAD y/OK", "z/BAD"]
-    assert tagged(found, "source") == ["a/OK b/BAD", "c/OK"]
+    segments = read("eval4nlp21")
+    assert rows(segments) == [("0", "a b", None, "x y", 10.0), ("1", "c", None, "z", 20.5)]
+    assert tagged(segments) == ["x/BAD y/OK", "z/BAD"]
+    assert tagged(segments, "source") == ["a/OK b/BAD", "c/OK"]
     assert tagged(read("eval4nlp21", first=1)) == ["x/BAD y/OK"]
     without = read("eval4nlp21", {"tgt-tags": None})
     assert not without.judgements.tags
-    assert without.segments == found.segments and without.fingerprint() != found.fingerprint()
+    assert without.segments == segments.segments and without.fingerprint() != segments.fingerprint()
 
 
-def test_wmt22_words_has_tags(read):
-    found = read("wmt22_words")
-    assert tagged(found) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
-    assert (found.judgements.primary, found.human_scores.tolist()) == ("mqm_z", [0.5, -1])
+@pytest.mark.parametrize(
+    ("pair", "tokens"),
+    [("en-ru", "test2022.mt_tok"), ("zh-en", "test.2022.mt_tok")],
+    ids=["of the repository", "put there by hand"],
+)
+def test_wmt22_words_has_tags(write, reader, tmp_path, pair, tokens):
+    for path, text in FILES["wmt22_words"][1].items():
+        write(path.replace("en-ru", pair).replace("test2022.mt_tok", tokens), text)
+    segments = reader("wmt22_words", language_pairs=[pair]).read(tmp_path, pair)
+    assert tagged(segments) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
+    assert (segments.judgements.primary, segments.human_scores.tolist()) == ("mqm_z", [0.5, -1])
 
 
 @pytest.mark.parametrize("name", ["wmt22_words", "wmt22_task1", "mlqe_pe21"])
@@ -200,9 +207,9 @@ def test_published_pairs_that_are_not_here_and_cannot_be_fetched_are_named(reade
     there = known.pairs(tmp_path)
     assert set(known.language_pairs) - set(there) == set(lacking[name]) == set(unverifiable(known))
     (warning,) = recwarn.list
-    said = str(warning.message)
-    assert f"data set '{name}': {', '.join(lacking[name])} left out: not in {tmp_path}; put the files there" in said
-    assert "\n" not in said and "from https://github.com/" in said
+    message = str(warning.message)
+    assert f"data set '{name}': {', '.join(lacking[name])} left out: not in {tmp_path}; put the files there" in message
+    assert "\n" not in message and "from https://github.com/" in message
     alone = reader(name, language_pairs=lacking[name])
     assert alone.pairs(tmp_path) == tuple(lacking[name]), "what is left out is not all that was asked for"
     with pytest.raises(DataMissingError, match="put the files there by hand, from https://github.com/"):
@@ -211,18 +218,6 @@ def test_published_pairs_that_are_not_here_and_cannot_be_fetched_are_named(reade
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
     assert lacking[name][0] in known.pairs(tmp_path)
-
-
-def test_a_pair_of_wmt22_that_was_put_there_by_hand_is_read(write, reader, tmp_path):
-    for folder in ("task1_mqm", "task1_word-level"):
-        for name, text in {"src": "s\nt\n", "mt": "a b\nc\n"}.items():
-            write(f"{GOLD}/{folder}/zh-en/test.2022.{name}", text)
-    write(f"{GOLD}/task1_mqm/zh-en/test.2022.zh-en.mqm_z_score", "0.5\n-1\n")
-    write(f"{GOLD}/task1_word-level/zh-en/test.2022.mt_tok", "a b <EOS>\nc <EOS>\n")
-    write(f"{GOLD}/task1_word-level/zh-en/test.2022.zh-en.tags", "OK BAD OK\nOK OK\n")
-    found = reader("wmt22_words", language_pairs=["zh-en"]).read(tmp_path, "zh-en")
-    assert tagged(found) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
-    assert (found.judgements.primary, found.human_scores.tolist()) == ("mqm_z", [0.5, -1])
 
 
 def wmt17(rows):
@@ -292,7 +287,7 @@ def test_archives_end_at_limits_and_links_in_them_are_no_files(read, write, read
 
 
 @pytest.mark.parametrize("name", ["wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21"])
-def test_a_pair_that_the_data_set_lacks(reader, tmp_path, name):
+def test_a_pair_that_the_data_set_lacks_is_refused(reader, tmp_path, name):
     with pytest.raises(ConfigError, match=f"dataset.{name}: unknown language pair 'en-xx'"):
         reader(name).read(tmp_path, "en-xx")
     with pytest.raises(ConfigError, match=f"dataset.{name}: unknown language pair 'en-xx'"):

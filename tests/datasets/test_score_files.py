@@ -25,12 +25,12 @@ PLAIN = a_set("0", "1", "2")
 SYSTEMS = a_set("1:A", "2:A", "1:B", "2:B")
 
 
-def given(path, segments=PLAIN, pairs=("en-de",), **settings):
+def scores_given(path, segments=PLAIN, pairs=("en-de",), **settings):
     return Imported(name="mine", file=str(path), language_pairs=pairs, **settings).given(segments)
 
 
 def matched(path, segments=PLAIN, **settings):
-    return given(path, segments, **settings).segments.tolist()
+    return scores_given(path, segments, **settings).segments.tolist()
 
 
 def table(rows):
@@ -66,7 +66,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize(("name", "content", "segments", "expected"), LAYOUTS.values(), ids=LAYOUTS)
-def test_layouts(write, name, content, segments, expected):
+def test_every_layout_gives_the_scores_of_its_segments(write, name, content, segments, expected):
     np.testing.assert_array_equal(matched(write(name, content), segments), expected)
 
 
@@ -87,7 +87,7 @@ COMMAS = {
 
 
 @pytest.mark.parametrize(("name", "content", "segments"), COMMAS.values(), ids=COMMAS)
-def test_decimal_commas(write, name, content, segments):
+def test_decimal_commas_are_read_in_every_layout(write, name, content, segments):
     assert matched(write(name, content), segments, decimal=",") == [0.5, 1.0, -2.25]
 
 
@@ -145,7 +145,7 @@ def test_mistakes_name_file_and_row(write, name, content, segments, words):
     assert all(word in str(raised.value) for word in [name, *words]), raised.value
 
 
-def test_rows_of_another_language_pair(write):
+def test_rows_of_another_language_pair_are_not_taken(write):
     path = write("predictions.txt", SUBMISSION.replace("en-de", "en-zh", 1))
     for pairs in ((), ("en-de",)):
         with pytest.raises(DataError, match=r"no score for segment '0'"):
@@ -159,11 +159,11 @@ def test_rows_of_another_language_pair(write):
 
 
 def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
-    whole = a_set("1:A", "2:A", "1:B", "2:B", all_systems=("A", "B", "refA"))
+    all_segments = a_set("1:A", "2:A", "1:B", "2:B", all_systems=("A", "B", "refA"))
     path = write("x.seg.score", "A 1\nA 2\nB 3\nB 4\nrefA 5\nrefA 6\n")
-    assert matched(path, whole.head(1)) == [1, 3], "limit=1"
+    assert matched(path, all_segments.head(1)) == [1, 3], "limit=1"
     path = write("x.tsv", table("id system score|1 A 1|1 B 1|1 refA 1|2 A 2|2 B 2|2 refA 2"))
-    assert matched(path, whole.head(1)) == [1, 1]
+    assert matched(path, all_segments.head(1)) == [1, 1]
     path = write("y.tsv", table("id score|0 1|1 2|2 3|7 4"))
     assert matched(path, extra="ignore") == [1, 2, 3]
 
@@ -176,7 +176,7 @@ def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
         pytest.param("x.tsv", table("system language_pair score|B en-de |A en-de 1|A en-zh 9"), id="of-several-pairs"),
     ],
 )
-def test_scores_of_systems(write, name, content):
-    found = given(write(name, content), SYSTEMS, () if "en-zh" in content else ("en-de",))
-    np.testing.assert_equal(dict(found.systems), {"A": 1.0, "B": math.nan})
-    assert np.isnan(found.segments).all()
+def test_files_of_system_scores_leave_segments_without_one(write, name, content):
+    scores = scores_given(write(name, content), SYSTEMS, () if "en-zh" in content else ("en-de",))
+    np.testing.assert_equal(dict(scores.systems), {"A": 1.0, "B": math.nan})
+    assert np.isnan(scores.segments).all()

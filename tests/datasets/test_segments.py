@@ -28,20 +28,20 @@ def test_a_repeated_id_and_system_names_both_rows():
 
 
 def test_limit_counts_ids_each_with_all_its_systems():
-    found = segments_of(*systems("5:a", "3:a", "5:b", "4:a", "3:b"), scores=[0, 1, 2, 3, 4])
-    assert [segment.name for segment in found.head(2).segments] == ["5:a", "3:a", "5:b", "3:b"]
-    assert found.head(2).human_scores.tolist() == [0, 1, 2, 4]
-    assert len(found.head(0)) == 0
-    assert found.head(3) is found.head(None) is found
-    assert found.head(1).all_ids == ("5", "3", "4") and found.head(1).take([0]).all_systems == ("a", "b")
+    segments = segments_of(*systems("5:a", "3:a", "5:b", "4:a", "3:b"), scores=[0, 1, 2, 3, 4])
+    assert [segment.name for segment in segments.head(2).segments] == ["5:a", "3:a", "5:b", "3:b"]
+    assert segments.head(2).human_scores.tolist() == [0, 1, 2, 4]
+    assert len(segments.head(0)) == 0
+    assert segments.head(3) is segments.head(None) is segments
+    assert segments.head(1).all_ids == ("5", "3", "4") and segments.head(1).take([0]).all_systems == ("a", "b")
 
 
-def test_texts_by_role():
-    found = segments_of(Segment("1", "h", source="s"), Segment("2", "h2", source="s2", reference="r2"))
-    assert (found.has("source"), found.has("reference"), found.has("hypothesis")) == (True, False, True)
-    assert (found.texts("source"), found.texts("hypothesis")) == (["s", "s2"], ["h", "h2"])
+def test_texts_are_given_by_role_and_a_missing_one_is_named():
+    segments = segments_of(Segment("1", "h", source="s"), Segment("2", "h2", source="s2", reference="r2"))
+    assert (segments.has("source"), segments.has("reference"), segments.has("hypothesis")) == (True, False, True)
+    assert (segments.texts("source"), segments.texts("hypothesis")) == (["s", "s2"], ["h", "h2"])
     with pytest.raises(DataError, match="some de-en: segment '1' has no reference"):
-        found.texts("reference")
+        segments.texts("reference")
     with pytest.raises(DataError, match="1 segments but 2 human scores"):
         segments_of(Segment("1", "h"), scores=[0, 1])
 
@@ -59,12 +59,12 @@ def test_fingerprint_covers_texts_ids_systems_and_judgements():
     ]
     sets = [segments_of(base), *(segments_of(Segment(**{**dataclasses.asdict(base), **change})) for change in changes)]
     sets += [segments_of(base, scores=[1]), segments_of(base, pair="fr-en")]
-    assert len({one.fingerprint() for one in sets}) == len(sets)
+    assert len({segments.fingerprint() for segments in sets}) == len(sets)
     assert segments_of(base).fingerprint() == segments_of(Segment(**dataclasses.asdict(base))).fingerprint()
 
 
 @pytest.mark.parametrize("name", ["a/../b", "語" * 17, "a" * 51], ids=["path", "17-of-3-bytes", "51-letters"])
-def test_names_that_cannot_name_files(name):
+def test_names_that_cannot_name_files_are_refused(name):
     with pytest.raises(DataError, match="cannot be part of file names.* at most 50 bytes in UTF-8"):
         SegmentSet(name, "de-en", (), Judgements({"da": np.empty(0)}))
 
@@ -92,8 +92,10 @@ DOCUMENTS = [
 
 
 def grouped(*sets):
-    labels = np.concatenate(clusters(sets)).tolist()
-    return sorted(({row for row, label in enumerate(labels) if label == one} for one in set(labels)), key=min)
+    rows_of = {}
+    for row, label in enumerate(np.concatenate(clusters(sets)).tolist()):
+        rows_of.setdefault(label, set()).add(row)
+    return sorted(rows_of.values(), key=min)
 
 
 @pytest.mark.parametrize(("texts", "groups"), CASES)
@@ -107,17 +109,19 @@ def test_clusters_by_hand(texts, groups):
 
 @pytest.mark.parametrize(("rows", "groups"), DOCUMENTS)
 def test_segments_of_a_document_are_a_cluster(rows, groups):
-    segments = [Segment(name, f"h{row}", text, None, f"s{row}", of) for row, (name, text, of) in enumerate(rows)]
+    segments = [
+        Segment(name, f"h{row}", text, None, f"s{row}", document) for row, (name, text, document) in enumerate(rows)
+    ]
     assert grouped(segments_of(*segments)) == groups
 
 
 def test_cluster_labels_do_not_depend_on_the_order():
     rng = np.random.default_rng(7)
     rows = [Segment(str(i), "h", f"s{rng.integers(60)}", f"r{rng.integers(60)}" if i % 3 else None) for i in range(100)]
-    one, other = segments_of(*rows[:50]), segments_of(*rows[50:], pair="fr-en")
-    before = dict(zip(rows, np.concatenate(clusters([one, other])).tolist(), strict=True))
+    first, second = segments_of(*rows[:50]), segments_of(*rows[50:], pair="fr-en")
+    before = dict(zip(rows, np.concatenate(clusters([first, second])).tolist(), strict=True))
     turned = segments_of(*rows[50:][::-1], pair="fr-en")
-    after = dict(zip([*turned.segments, *rows[:50]], np.concatenate(clusters([turned, one])).tolist(), strict=True))
+    after = dict(zip([*turned.segments, *rows[:50]], np.concatenate(clusters([turned, first])).tolist(), strict=True))
     assert before == after
     assert 1 < len(set(before.values())) < 100
     assert all(len(label) == 12 for label in before.values())

@@ -54,7 +54,6 @@ def written(folder, name, content):
     return path
 
 
-MINOR = (ErrorSpan(3, 8, "minor"),)
 FORMATS = {
     "x.seg.rating": f"A\t{rating((3, 8, 'minor'))}\tanna\nA\tNone\tanna\n",
     "x.csv": [esa(spans=[{"start_i": 3, "end_i": 8, "severity": "minor"}]), esa(kind="BAD"), esa(document="wmt23.A")],
@@ -166,8 +165,8 @@ def test_what_the_annotation_tool_has_after_the_text_is_an_omission(tmp_path):
 
 def test_parts_of_documents_are_found_by_their_scores(tmp_path):
     """A document that was judged as a whole needs none; a part without a score is left out."""
-    found = [{"start_i": 0, "end_i": 2, "severity": "minor"}]
-    rows = [esa(item="9", score="70", spans=found), esa(item="8", score="60")]
+    spans_of_part = [{"start_i": 0, "end_i": 2, "severity": "minor"}]
+    rows = [esa(item="9", score="70", spans=spans_of_part), esa(item="8", score="60")]
     path = written(tmp_path, "x.csv", rows)
     option = Imported(file=str(path))
     counts = {}
@@ -189,7 +188,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_published_files(name, data_dir):
+def test_published_files_have_their_texts_and_spans(name, data_dir):
     values = read_spans(data_dir / name).rows.value.dropna()
     assert (len(values), sum(map(len, values))) == REAL[name]
 
@@ -198,16 +197,16 @@ def test_published_files(name, data_dir):
 def test_the_ends_of_bio_mqm_are_included(data_dir):
     rows = read_spans(data_dir / "bio-mqm/v2/en2es/talp_upc_run1.json").rows
     assert len(rows) == 542
-    at = Counter(row["text"][span.start : span.end] for row in rows.to_dict("records") for span in row["value"])
-    assert at["59,2%"] > 0
-    assert "59,2" not in at
+    marked = Counter(row["text"][span.start : span.end] for row in rows.to_dict("records") for span in row["value"])
+    assert marked["59,2%"] > 0
+    assert "59,2" not in marked
 
 
 def test_parts_are_found_by_the_one_human_score_that_most_of_them_have(tmp_path):
     """A part of one segment has a score that another campaign gave to another segment."""
     rows = [esa(item="1", score="60"), esa(item="2", score="70"), esa(item="1", score="50", rater="ben")]
     path = written(tmp_path, "x.csv", rows)
-    made = segments(TEXT, TEXT, TEXT)
+    three = segments(TEXT, TEXT, TEXT)
     human = Judgements({"other": np.array([50.0, np.nan, np.nan]), "esa": np.array([60.0, 70.0, 50.0])})
-    ratings = ratings_of(read_spans(path), replace(made, judgements=human), Imported(file=str(path)))
+    ratings = ratings_of(read_spans(path), replace(three, judgements=human), Imported(file=str(path)))
     assert [[rater for rater, _ in row] for row in ratings] == [["anna"], ["anna"], ["ben"]]

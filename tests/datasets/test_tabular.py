@@ -57,14 +57,14 @@ def read(write, reader):
         pytest.param("my.parquet", None, id="parquet"),
     ],
 )
-def test_formats_agree(write, reader, tmp_path, name, content):
+def test_every_format_gives_the_same_segments(write, reader, tmp_path, name, content):
     if content is None:
         parquet.write_table(pa.Table.from_pylist(TYPED), tmp_path / name)
     else:
         write(name, content)
-    made = reader("tabular", path=str(tmp_path / name))
-    assert made.pairs(tmp_path) == ("de-en", "cs-en")
-    german, czech = (made.read(tmp_path, pair) for pair in made.pairs(tmp_path))
+    table = reader("tabular", path=str(tmp_path / name))
+    assert table.pairs(tmp_path) == ("de-en", "cs-en")
+    german, czech = (table.read(tmp_path, pair) for pair in table.pairs(tmp_path))
     assert [(s.id, s.source, s.reference, s.hypothesis) for s in german.segments] == [
         ("a", '"Hallo', "hello", "hi"),
         ("c", "Welt", "world", "w"),
@@ -79,24 +79,24 @@ def test_formats_agree(write, reader, tmp_path, name, content):
 
 
 def test_invisible_signs_around_column_names_do_not_count(read):
-    found = read("\ufeffsource\xa0\thypothesis\u200b\t score\na\tb\t1\n", language_pairs=["de-en"])
-    assert (found.judgements.primary, found.human_scores.tolist()) == ("score", [1.0])
+    segments = read("\ufeffsource\xa0\thypothesis\u200b\t score\na\tb\t1\n", language_pairs=["de-en"])
+    assert (segments.judgements.primary, segments.human_scores.tolist()) == ("score", [1.0])
 
 
-def test_some_of_the_pairs(write, reader, tmp_path):
+def test_chosen_language_pairs_are_read_and_unknown_ones_refused(write, reader, tmp_path):
     path = write("my.tsv", tsv())
-    made = reader("tabular", path=str(path), language_pairs=["cs-en"])
-    assert made.pairs(tmp_path) == ("cs-en",)
+    table = reader("tabular", path=str(path), language_pairs=["cs-en"])
+    assert table.pairs(tmp_path) == ("cs-en",)
     with pytest.raises(ConfigError, match="unknown language pair 'de-en'"):
-        made.read(tmp_path, "de-en")
+        table.read(tmp_path, "de-en")
     with pytest.raises(ConfigError, match=r"unknown language pair 'de-fr'\. Did you mean 'de-en'"):
         reader("tabular", path=str(path), language_pairs=["de-fr"]).pairs(tmp_path)
 
 
-def test_unrated(read):
+def test_words_for_no_score_leave_a_segment_unrated(read):
     rows = [f"a\tb\t{text}\n" for text in ("", " ", "NA", "n/a", "NaN", "None", "null", "0")]
-    found = read("source\thypothesis\tscore\n" + "".join(rows), language_pairs=["de-en"])
-    assert (len(found), found.rated) == (8, 1)
+    segments = read("source\thypothesis\tscore\n" + "".join(rows), language_pairs=["de-en"])
+    assert (len(segments), segments.rated) == (8, 1)
 
 
 TSV = "source\thypothesis\tscore\n"
@@ -166,7 +166,7 @@ def test_mistakes_are_named_with_file_row_and_value(read, name, content, words):
         pytest.param({"columns": {"score": "scor"}}, "score: unknown column 'scor'. Did you mean 'score'", id="typo"),
     ],
 )
-def test_settings_that_cannot_be(write, reader, tmp_path, monkeypatch, settings, reason):
+def test_settings_that_cannot_be_are_refused(write, reader, tmp_path, monkeypatch, settings, reason):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.tsv").mkdir()
     for name in ("my.tsv", "my.xlsx"):
@@ -178,14 +178,14 @@ def test_settings_that_cannot_be(write, reader, tmp_path, monkeypatch, settings,
 @pytest.mark.parametrize("sign", [";", "\t", "|"])
 def test_the_separator_is_the_one_that_the_header_has_most_of(read, sign):
     text = sign.join(["source", "hypothesis", 'score, of ours\n"a,\nb"', "c", "1\n"])
-    found = read(text, name="my.csv", language_pairs=["de-en"], columns={"score": "score, of ours"})
-    assert (found.segments[0].source, found.human_scores.tolist()) == ("a,\nb", [1.0])
+    segments = read(text, name="my.csv", language_pairs=["de-en"], columns={"score": "score, of ours"})
+    assert (segments.segments[0].source, segments.human_scores.tolist()) == ("a,\nb", [1.0])
 
 
 def test_numbers_that_are_no_texts_have_no_decimal_sign(read):
     content = record(score="1,5") + record(score=2.5) + record(score=3)
-    found = read(content, "none", name="my.jsonl", decimal=",")
-    assert found.human_scores.tolist() == [1.5, 2.5, 3.0]
+    segments = read(content, "none", name="my.jsonl", decimal=",")
+    assert segments.human_scores.tolist() == [1.5, 2.5, 3.0]
 
 
 @pytest.mark.parametrize("kind", ["plain", "gzip", "parquet"])
@@ -233,8 +233,8 @@ def test_a_proposed_setting_can_be_typed_as_it_stands(name):
 
 
 def parquet_with(path, **columns):
-    whole = {"source": pa.array(["a", "b"]), "hypothesis": pa.array(["c", "d"]), "score": pa.array([1.0, None])}
-    parquet.write_table(pa.table({**whole, **columns}), path)
+    needed = {"source": pa.array(["a", "b"]), "hypothesis": pa.array(["c", "d"]), "score": pa.array([1.0, None])}
+    parquet.write_table(pa.table({**needed, **columns}), path)
 
 
 def invalid_utf8():
@@ -255,38 +255,38 @@ def invalid_utf8():
     ],
 )
 def test_a_parquet_column_that_cannot_be_decoded_matters_where_it_is_needed(reader, tmp_path, column, reason):
-    made = reader("tabular", path=str(tmp_path / "my.parquet"), language_pairs=["de-en"])
+    table = reader("tabular", path=str(tmp_path / "my.parquet"), language_pairs=["de-en"])
     parquet_with(tmp_path / "my.parquet", other=column)
-    assert [(s.source, s.hypothesis) for s in made.read(tmp_path, "de-en").segments] == [("a", "c"), ("b", "d")]
+    assert [(s.source, s.hypothesis) for s in table.read(tmp_path, "de-en").segments] == [("a", "c"), ("b", "d")]
     parquet_with(tmp_path / "my.parquet", hypothesis=column)
     with pytest.raises(DataError, match=rf"my\.parquet.*'hypothesis' .*{reason}"):
-        made.read(tmp_path, "de-en")
+        table.read(tmp_path, "de-en")
 
 
 def test_parquet_categories_decimals_and_whole_numbers(reader, tmp_path):
     path = tmp_path / "my.parquet"
     decimals = pa.array(["1.5", None]).cast(pa.decimal128(3, 1))
     parquet_with(path, system=pa.array(["X", "X"]).dictionary_encode(), id=pa.array([7, 8]), score=decimals)
-    found = reader("tabular", path=str(path), language_pairs=["de-en"]).read(tmp_path, "de-en")
-    assert [s.name for s in found.segments] == ["7:X", "8:X"]
-    assert found.human_scores[0] == 1.5 and math.isnan(found.human_scores[1])
+    segments = reader("tabular", path=str(path), language_pairs=["de-en"]).read(tmp_path, "de-en")
+    assert [s.name for s in segments.segments] == ["7:X", "8:X"]
+    assert segments.human_scores[0] == 1.5 and math.isnan(segments.human_scores[1])
 
 
 def test_a_changed_file_is_read_again(write, reader, tmp_path):
-    made = reader("tabular", path=str(write("my.tsv", HEAD + "de-en\ta\tb\t1\ncs-en\ta\tb\t1\n")))
-    assert made.pairs(tmp_path) == ("de-en", "cs-en")
+    table = reader("tabular", path=str(write("my.tsv", HEAD + "de-en\ta\tb\t1\ncs-en\ta\tb\t1\n")))
+    assert table.pairs(tmp_path) == ("de-en", "cs-en")
     write("my.tsv", HEAD + "fr-en\ta\tb\t1\n")
-    assert made.pairs(tmp_path) == ("fr-en",)
+    assert table.pairs(tmp_path) == ("fr-en",)
 
 
 def test_a_table_is_checked_once_for_all_language_pairs(write, reader, tmp_path, monkeypatch):
     checked, check = [], tabular.table_rows
-    monkeypatch.setattr(tabular, "table_rows", lambda *table: checked.append(table) or check(*table))
+    monkeypatch.setattr(tabular, "table_rows", lambda *arguments: checked.append(arguments) or check(*arguments))
     pairs = [f"{first}{second}-en" for first in "abcdefghij" for second in "klmno"]
     path = write("my.tsv", HEAD + "".join(f"{pair}\ta\tb {pair}\t1\n" for pair in pairs))
-    made = reader("tabular", path=str(path))
-    found = {pair: made.read(tmp_path, pair).texts("hypothesis") for pair in made.pairs(tmp_path)}
-    assert found == {pair: [f"b {pair}"] for pair in pairs}
+    table = reader("tabular", path=str(path))
+    texts = {pair: table.read(tmp_path, pair).texts("hypothesis") for pair in table.pairs(tmp_path)}
+    assert texts == {pair: [f"b {pair}"] for pair in pairs}
     assert len(checked) == 1
 
 
@@ -296,12 +296,16 @@ def test_a_wmt_style_table_with_several_human_scores_and_references(read):
         "id system document source ref_a ref_b hypothesis da mqm",
         *("1 A d s ra rb h .5 -1", "1 B  s ra  h  -2", "1   s ra  h  -3"),
     ]
-    found = read("\n".join(rows).replace(" ", "\t"), columns=columns, language_pairs=["de-en"])
-    assert [(one.name, one.document) for one in found.segments] == [("1:A", "d"), ("1:B", None), ("1", None)]
-    assert [one.reference for one in found.segments] == ["ra"] * 3
-    assert [one.further_references for one in found.segments] == [("rb",), (), ()]
-    assert (found.judgements.primary, found.judgements.aspects) == ("mqm", ("mqm", "da"))
-    np.testing.assert_array_equal(found.judgements.scores["da"], [0.5, np.nan, np.nan])
+    segments = read("\n".join(rows).replace(" ", "\t"), columns=columns, language_pairs=["de-en"])
+    assert [(segment.name, segment.document) for segment in segments.segments] == [
+        ("1:A", "d"),
+        ("1:B", None),
+        ("1", None),
+    ]
+    assert [segment.reference for segment in segments.segments] == ["ra"] * 3
+    assert [segment.further_references for segment in segments.segments] == [("rb",), (), ()]
+    assert (segments.judgements.primary, segments.judgements.aspects) == ("mqm", ("mqm", "da"))
+    np.testing.assert_array_equal(segments.judgements.scores["da"], [0.5, np.nan, np.nan])
 
 
 @pytest.mark.parametrize(

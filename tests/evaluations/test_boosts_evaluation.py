@@ -55,13 +55,13 @@ def together(settings, **changes):
 
 def rows(results, table="boosts", **wanted):
     """Rows as dictionaries, those with these values."""
-    found = [vars(row) for result in results for row in table_rows(BOOSTS, result, table)]
-    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
+    all_rows = [vars(row) for result in results for row in table_rows(BOOSTS, result, table)]
+    return [row for row in all_rows if all(row[key] == value for key, value in wanted.items())]
 
 
 def one_row(results, table="boosts", **wanted):
-    (found,) = rows(results, table, **wanted)
-    return found
+    (row,) = rows(results, table, **wanted)
+    return row
 
 
 # The rule ------------------------------------------------------------------------------------------------------------
@@ -78,12 +78,12 @@ def evidence(gain=UP, beyond=UP, over=UP, units=20, **more):
     return Verdict(gain=gain, beyond=beyond, over_reassigned=over, clusters=units, **more)
 
 
-def verdict(given):
-    return judged([given])[0]
+def verdict(inputs):
+    return judged([inputs])[0]
 
 
 @pytest.mark.parametrize(
-    ("given", "label", "said"),
+    ("inputs", "label", "message"),
     [
         pytest.param(evidence(DOWN, LIKELY, LIKELY), HURTS, "-0.02", id="a loss, whatever it is beyond a curve"),
         pytest.param(evidence(), HELPS, "+0.02", id="a gain, beyond a curve and over reassigned attributions"),
@@ -121,12 +121,12 @@ def verdict(given):
         pytest.param(evidence(over_shuffled=TINY), EXPLAINED_BY_ANY, "shuffled", id="a shuffled model does as well"),
     ],
 )
-def test_the_verdict(given, label, said):
-    found = verdict(given)
-    assert found.label == label
-    assert said in found.because
-    assert (" only" in found.because) == (given.clusters in (4, 5))
-    assert ("one source" in found.because) == (given.within_source == DOWN)
+def test_the_verdict_follows_from_the_evidence(inputs, label, message):
+    result = verdict(inputs)
+    assert result.label == label
+    assert message in result.because
+    assert (" only" in result.because) == (inputs.clusters in (4, 5))
+    assert ("one source" in result.because) == (inputs.within_source == DOWN)
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,14 @@ def test_the_verdict(given, label, said):
     ],
 )
 def test_a_family_is_corrected_by_holm(gain_p, beyond_p, alone, among_forty):
-    one = evidence(dataclasses.replace(UP, p=gain_p), dataclasses.replace(UP, p=beyond_p))
-    family = [one, *[evidence(OPEN, OPEN, OPEN)] * 39]
-    assert verdict(one).label == alone
-    found = judged(family)[0]
-    assert (found.label, found.tried) == (among_forty, 40)
-    assert judged([one, evidence(Estimate())])[0] == dataclasses.replace(verdict(one), tried=2), "undefined: no test"
+    single = evidence(dataclasses.replace(UP, p=gain_p), dataclasses.replace(UP, p=beyond_p))
+    family = [single, *[evidence(OPEN, OPEN, OPEN)] * 39]
+    assert verdict(single).label == alone
+    in_family = judged(family)[0]
+    assert (in_family.label, in_family.tried) == (among_forty, 40)
+    assert judged([single, evidence(Estimate())])[0] == dataclasses.replace(verdict(single), tried=2), (
+        "undefined: no test"
+    )
 
 
 # Over several pairs --------------------------------------------------------------------------------------------------
@@ -155,25 +157,27 @@ def test_the_interval_over_pairs_reaches_as_far_as_students_t_and_the_joint_boot
     test = scipy.stats.ttest_1samp(values, 0)
     t = test.confidence_interval(0.95)
     for joint in (Estimate(0, -1.0, 0.0, 0.9), Estimate(0, t.low + 0.001, t.high + 0.1, 0.0)):
-        found = over_pairs([*values, NAN], joint)
+        estimate = over_pairs([*values, NAN], joint)
         expected = (values.mean(), min(t.low, joint.low), max(t.high, joint.high), max(test.pvalue, joint.p))
-        assert (found.value, found.low, found.high, found.p) == pytest.approx(expected)
+        assert (estimate.value, estimate.low, estimate.high, estimate.p) == pytest.approx(expected)
     assert np.isnan([over_pairs(values.tolist(), Estimate()).low, over_pairs(values[:2].tolist(), joint).low]).all()
 
 
 def test_pairs_that_are_copies_of_each_other_do_not_narrow_the_interval():
-    one = simulated("signal", n=80)
-    copies = [
-        dataclasses.replace(one, segments=dataclasses.replace(one.segments, language_pair=pair)) for pair in PAIRS
-    ]
-    apart = [dataclasses.replace(of, clusters=[f"{of.names[1]} {label}" for label in of.clusters]) for of in copies]
+    original = simulated("signal", n=80)
+    copies, apart = [], []
+    for pair in PAIRS:
+        segments = dataclasses.replace(original.segments, language_pair=pair)
+        copies.append(dataclasses.replace(original, segments=segments))
+        clusters = [f"{pair} {label}" for label in original.clusters]
+        apart.append(dataclasses.replace(copies[-1], clusters=clusters))
     wanted = {"boost": "length", "against": "metric", "point": "cross_fitted"}
-    single = one_row(together([one]), **wanted)
+    single = one_row(together([original]), **wanted)
     widths = {}
     for name, settings in (("copies", copies), ("apart", apart)):
-        found = one_row(together(settings), **wanted, language_pair=ALL)
-        widths[name] = (found["high"] - found["low"]) / (single["high"] - single["low"])
-        assert found["clusters"] == {"copies": 40, "apart": 200}[name]
+        row = one_row(together(settings), **wanted, language_pair=ALL)
+        widths[name] = (row["high"] - row["low"]) / (single["high"] - single["low"])
+        assert row["clusters"] == {"copies": 40, "apart": 200}[name]
     assert widths["copies"] == pytest.approx(1, abs=0.35)
     assert widths["apart"] < 0.7 * widths["copies"], "the case can tell"
 
@@ -197,18 +201,20 @@ def test_pairs_that_are_copies_of_each_other_do_not_narrow_the_interval():
 )
 def test_a_boost_has_one_verdict_at_its_declared_point_and_further_questions(pairs_at, points):
     lines = [BoostRow("toy", ALL, "m", "e", "b", "metric", point, UP, pairs, 9, 9) for point, pairs in pairs_at.items()]
-    assert [one.point for one in asked(lines, ["b", "other"])] == points
+    assert [question.point for question in asked(lines, ["b", "other"])] == points
 
 
 def test_questions_are_families_of_their_own():
     settings = [simulated("noise", pair, n=40, dataset=name) for name in ("a", "b") for pair in PAIRS[:4]]
-    other = [dataclasses.replace(one, metric_name="other") for one in settings]
-    found = rows(together([*settings, *other], boosts={"grid": OWN_GRID, "mean": MEAN}), "verdicts")
-    tried = {(row["dataset"] == ALL, row["language_pair"] == ALL, row["point"]): row["tried"] for row in found}
+    of_another_metric = [dataclasses.replace(setting, metric_name="other") for setting in settings]
+    verdicts = rows(together([*settings, *of_another_metric], boosts={"grid": OWN_GRID, "mean": MEAN}), "verdicts")
+    tried = {(row["dataset"] == ALL, row["language_pair"] == ALL, row["point"]): row["tried"] for row in verdicts}
     per_scope = {"elsewhere": 2 * 2, "other_datasets": 2 * 2, "published": 2}  # 2 metrics x 2 boosts, of which 1 has it
-    scopes = {(False, False): 8, (False, True): 2, (True, True): 1}
-    assert tried == {(*at, point): n * k for at, n in scopes.items() for point, k in per_scope.items()}
-    assert len(found) == sum(tried.values())
+    expected = {}
+    for scope, n_scopes in {(False, False): 8, (False, True): 2, (True, True): 1}.items():
+        for point, n_verdicts in per_scope.items():
+            expected[*scope, point] = n_scopes * n_verdicts
+    assert tried == expected and len(verdicts) == sum(tried.values())
 
 
 # Gains, by plain loops -----------------------------------------------------------------------------------------------
@@ -220,14 +226,16 @@ def r(x, human):
 
 def best_point(parts):
     """(w, column) of the highest mean gain on parts of base, features and human scores; the metric where none is."""
-    best, found = 1e-12, (1.0, 0)
+    best, place = 1e-12, (1.0, 0)
     for column in range(parts[0][1].shape[1]):
         for w in W[:-1]:
-            gain = np.mean([r(w * base + (1 - w) * means[:, column], human) - r(base, human)
-                            for base, means, human in parts])  # fmt: skip
-            if gain > best:
-                best, found = gain, (w, column)
-    return found
+            gains = []
+            for base, means, human in parts:
+                boosted = w * base + (1 - w) * means[:, column]
+                gains.append(r(boosted, human) - r(base, human))
+            if np.mean(gains) > best:
+                best, place = np.mean(gains), (w, column)
+    return place
 
 
 def data(setting, rows=slice(None)):
@@ -239,25 +247,28 @@ def plain_scores(point, setting, settings):
     """What the power mean scores where these segments did not choose."""
     base, means, _ = data(setting)
 
-    def at(w, column):
+    def scores_at(w, column):
         return w * base + (1 - w) * means[:, column]
 
     if point in ("published", "fixed"):
-        words = [np.concatenate(both) for both in zip(setting.scores.ground_truth.rows(),
-                                                      setting.scores.hypothesis.rows(), strict=True)]  # fmt: skip
-        return 0.4 * base + 0.6 * np.array([len(one) / np.sum(1 / one) for one in words])
+        sides = zip(setting.scores.ground_truth.rows(), setting.scores.hypothesis.rows(), strict=True)
+        words = [np.concatenate(both) for both in sides]
+        return 0.4 * base + 0.6 * np.array([len(attributions) / np.sum(1 / attributions) for attributions in words])
     if point == "cross_fitted":
         folds = folds_of("pearson", base, setting.segments.human_scores, codes(list(setting.clusters)), GRID.seed)
         scores = np.empty(len(base))
         for fold in np.unique(folds):
-            of_fold = at(*best_point([data(setting, folds != fold)]))
+            of_fold = scores_at(*best_point([data(setting, folds != fold)]))
             scaled = (of_fold - of_fold.mean()) / of_fold.std() * base.std() + base.mean()
             scores[folds == fold] = scaled[folds == fold]
         return scores
-    same = point == "elsewhere"
-    others = [one for one in settings if (one.names[0] == setting.names[0]) == same and one is not setting]
-    free = [np.array([label not in setting.clusters for label in one.clusters]) for one in others]
-    return at(*best_point([data(one, rows) for one, rows in zip(others, free, strict=True) if rows.any()]))
+    parts = []
+    for other in settings:
+        same_dataset = other.names[0] == setting.names[0]
+        free = np.array([label not in setting.clusters for label in other.clusters])
+        if other is not setting and same_dataset == (point == "elsewhere") and free.any():
+            parts.append(data(other, free))
+    return scores_at(*best_point(parts))
 
 
 @pytest.fixture(scope="module")
@@ -265,14 +276,14 @@ def shared():
     """Two data sets; some sources stand in two language pairs, and all of a third pair in the other data set."""
     pairs = [("toy", pair) for pair in PAIRS[:3]] + [("other", pair) for pair in ("cs-en", "lv-en")]
     truth = {"toy": "signal", "other": "length"}  # so that data sets choose other points
-    found = [simulated(truth[name], pair, n=40, dataset=name) for name, pair in pairs]
-    found[1] = changed(found[1], sources=[*found[0].clusters[:10], *found[1].clusters[10:]])
-    return [changed(one, sources=list(one.clusters)) for one in found]
+    settings = [simulated(truth[name], pair, n=40, dataset=name) for name, pair in pairs]
+    settings[1] = changed(settings[1], sources=[*settings[0].clusters[:10], *settings[1].clusters[10:]])
+    return [changed(setting, sources=list(setting.clusters)) for setting in settings]
 
 
 @pytest.fixture(scope="module")
 def recipe_of(tmp_path_factory):
-    def made(**fields):
+    def make(**fields):
         """A recipe, by default for the simulated settings: the power mean at w = .4, p = -1."""
         metric = Identity.of("metric", "hash", HashMetric(), HashMetric().signature)
         constants, path = {"w": 0.4, "p": -1.0}, tmp_path_factory.mktemp("recipes") / "recipe.json"
@@ -280,7 +291,7 @@ def recipe_of(tmp_path_factory):
         write_recipe(path, dataclasses.replace(recipe(boost=OWN_GRID), **known))
         return Fixed(recipe=str(path))
 
-    return made
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -297,26 +308,29 @@ def test_gains_are_those_of_plain_loops(point, shared, of_shared):
             np.testing.assert_allclose(BOOSTS.segment_columns(result)[f"boost_{boost}"], scores, atol=1e-6)
         human = setting.segments.human_scores
         names = {"dataset": setting.names[0], "language_pair": setting.names[1]}
-        found = one_row(of_shared, boost=boost, against="metric", point=point, **names)
-        assert found["gain"] == pytest.approx(r(scores, human) - r(setting.scores.base_scores, human), abs=1e-7)
-        assert found["low"] < found["gain"] < found["high"]
-    assert {one["boost_name"] for result in of_shared for one in result.chosen} == {"grid"}, "recipes are chosen"
+        row = one_row(of_shared, boost=boost, against="metric", point=point, **names)
+        assert row["gain"] == pytest.approx(r(scores, human) - r(setting.scores.base_scores, human), abs=1e-7)
+        assert row["low"] < row["gain"] < row["high"]
+    assert {chosen["boost_name"] for result in of_shared for chosen in result.chosen} == {"grid"}, "recipes are chosen"
 
 
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
 def test_the_gain_within_sources_is_that_of_differences_of_their_outputs(kind):
     measure = {"pearson": scipy.stats.pearsonr, "kendall": scipy.stats.kendalltau}
     as_ranks = {"pearson": np.asarray, "kendall": scipy.stats.rankdata}
-    asked = {"grid": dataclasses.replace(GRID, correlation=kind), "boosts": {"mean": MEAN}}
+    options = {"grid": dataclasses.replace(GRID, correlation=kind), "boosts": {"mean": MEAN}}
     setting = simulated("signal", n=175, systems=5)
     human = setting.segments.human_scores.copy()
     human[:4] = NAN  # one translation is left
     human[[5, 6, 7]] = NAN  # two translations are left
-    result = together([changed(setting, human=human)], **asked)
+    result = together([changed(setting, human=human)], **options)
     scores, base = BOOSTS.segment_columns(result[0])["boost_mean"], setting.scores.base_scores
 
-    def gain(own):
-        return measure[kind](scores[own], human[own]).statistic - measure[kind](base[own], human[own]).statistic
+    def gain(rated_rows):
+        return (
+            measure[kind](scores[rated_rows], human[rated_rows]).statistic
+            - measure[kind](base[rated_rows], human[rated_rows]).statistic
+        )
 
     def pairwise(values):
         """Pearson's r of the differences of all outputs of one source, or of their ranks."""
@@ -330,12 +344,12 @@ def test_the_gain_within_sources_is_that_of_differences_of_their_outputs(kind):
         return r(np.array(left), np.array(right))
 
     wanted = {"boost": "mean", "point": "cross_fitted"}
-    found = one_row(result, against="metric within source", **wanted)["gain"]
-    assert found == pytest.approx(pairwise(scores) - pairwise(base), abs=1e-12)
+    within = one_row(result, against="metric within source", **wanted)["gain"]
+    assert within == pytest.approx(pairwise(scores) - pairwise(base), abs=1e-12)
     assert one_row(result, against="metric", **wanted)["gain"] == pytest.approx(gain(np.isfinite(human)), abs=1e-12)
     assert not rows(together([simulated("signal", n=60)]), against="metric within source"), "one system"
     apart = changed(setting, sources=[f"source {row}" for row in range(175)])
-    assert not rows(together([apart], **asked), against="metric within source"), "of different sources"
+    assert not rows(together([apart], **options), against="metric within source"), "of different sources"
 
 
 def test_differences_within_sources_judge_where_they_are_asked_to():
@@ -378,15 +392,15 @@ def test_each_human_score_has_a_verdict_and_the_first_one_alone_chooses():
         rated = np.isfinite(esa)
         gain = r(scores[rated], esa[rated]) - r(setting.scores.base_scores[rated], esa[rated])
         wanted = {"boost": "mean", "human": "esa", "against": "metric", "point": "elsewhere"}
-        found = one_row(result, **wanted, language_pair=setting.names[1])
-        assert (found["gain"], found["n"]) == (pytest.approx(gain, abs=1e-12), rated.sum())
+        row = one_row(result, **wanted, language_pair=setting.names[1])
+        assert (row["gain"], row["n"]) == (pytest.approx(gain, abs=1e-12), rated.sum())
 
 
 def test_a_human_score_that_a_data_set_does_not_have_is_refused():
     (setting,) = [two_golds(0, "de-en")]
-    asked = dataclasses.replace(BOOSTS, human=("mqm",))
+    evaluation = dataclasses.replace(BOOSTS, human=("mqm",))
     with pytest.raises(ConfigError, match=r"evaluation.boosts.human: toy de-en: .*'mqm'.*da.*esa"):
-        asked.inapplicable(1, 1, [setting.segments])
+        evaluation.inapplicable(1, 1, [setting.segments])
 
 
 def test_resamples_of_the_gain_within_sources_draw_the_items_of_their_clusters():
@@ -395,20 +409,21 @@ def test_resamples_of_the_gain_within_sources_draw_the_items_of_their_clusters()
     items, used = np.arange(93) // 3, np.ones(93, dtype=bool)
     rated = rated_of("pearson", base, human, np.zeros((93, 1)), items, items, np.empty((93, 0)), used, 0)
     of_items = contrasts("pearson", rated, {("b", "cross_fitted"): [scores]})
-    found = of_items.under([np.equal.outer(items, np.arange(31)).astype(float)])  # one item in each resample
+    resampled = of_items.under([np.equal.outer(items, np.arange(31)).astype(float)])  # one item in each resample
     expected = [
-        r(scores[items == at], human[items == at]) - r(base[items == at], human[items == at]) for at in range(1, 31)
+        r(scores[items == item], human[items == item]) - r(base[items == item], human[items == item])
+        for item in range(1, 31)
     ]
-    np.testing.assert_allclose(found["b", "metric within source", "cross_fitted", ""][1:], expected, atol=1e-12)
+    np.testing.assert_allclose(resampled["b", "metric within source", "cross_fitted", ""][1:], expected, atol=1e-12)
 
 
 def test_reassigned_attributions_count_by_the_mean_of_their_draws():
     base, human, scores, *reassigned = np.random.default_rng(0).normal(size=(5, 60))
     nothing, each, used = np.empty((60, 0)), np.arange(60), np.ones(60, dtype=bool)
     rated = rated_of("pearson", base, human, np.zeros((60, 1)), each, each, nothing, used, 0)
-    found = evidence_on("pearson", rated, scores, reassigned, 40, 0)
-    expected = np.mean([r(one, human) for one in reassigned]) - r(base, human)
-    assert found.reassigned_gain == pytest.approx(expected)
+    evidence_of_draws = evidence_on("pearson", rated, scores, reassigned, 40, 0)
+    expected = np.mean([r(draw, human) for draw in reassigned]) - r(base, human)
+    assert evidence_of_draws.reassigned_gain == pytest.approx(expected)
     wanted = {"boost": "mean", "against": "reassigned", "point": "cross_fitted"}
     results = [together([simulated("signal", n=60)], boosts={"mean": MEAN}, draws=draws) for draws in (1, 2)]
     gains = {one_row(result, **wanted)["gain"] for result in results}
@@ -416,7 +431,7 @@ def test_reassigned_attributions_count_by_the_mean_of_their_draws():
 
 
 @pytest.mark.parametrize(
-    ("fields", "refused", "said"),
+    ("fields", "refused", "message"),
     [
         pytest.param({"chosen_on": (ChosenOn("toy", "de-en", 40, 20, "da"),)}, {"cs-en", "de-en", "fi-en"}, "chosen on",
                      id="on the judged data set, whose pairs share segments"),
@@ -425,12 +440,12 @@ def test_reassigned_attributions_count_by_the_mean_of_their_draws():
                      id="for another metric"),
     ],
 )  # fmt: skip
-def test_a_recipe_for_something_else_is_not_judged(recipe_of, shared, fields, refused, said):
+def test_a_recipe_for_something_else_is_not_judged(recipe_of, shared, fields, refused, message):
     results = together(shared[:3], boosts={"recipe": recipe_of(**fields), "mean": MEAN})
-    found = {row["language_pair"]: row["because"] for row in rows(results, "verdicts", boost="recipe")}
-    assert set(found) == set(PAIRS[:3])
-    assert {pair for pair, because in found.items() if because.startswith("not judged")} == refused
-    assert all(said in found[pair] for pair in refused)
+    reasons = {row["language_pair"]: row["because"] for row in rows(results, "verdicts", boost="recipe")}
+    assert set(reasons) == set(PAIRS[:3])
+    assert {pair for pair, because in reasons.items() if because.startswith("not judged")} == refused
+    assert all(message in reasons[pair] for pair in refused)
     assert {row["language_pair"] for row in rows(results, boost="recipe", pairs=1)} == set(PAIRS[:3]) - refused
 
 
@@ -449,7 +464,7 @@ def test_a_boost_that_reads_a_side_without_attributions_has_a_reason_and_takes_n
         lacking = one_row(results, "verdicts", boost="learned", language_pair=pair)
         assert "a side that has no attributions" in lacking["because"]
     assert not rows(results, boost="learned")
-    assert [one["boost_name"] for one in results[0].chosen] == ["hypothesis"]
+    assert [chosen["boost_name"] for chosen in results[0].chosen] == ["hypothesis"]
 
 
 def test_a_missing_attribution_takes_its_segment_out_for_all_boosts():
@@ -473,24 +488,28 @@ def test_a_missing_attribution_takes_its_segment_out_for_all_boosts():
     ],
 )
 def test_too_little_data_says_so(setting):
-    found = rows(together([setting]), "verdicts")
-    assert {row["verdict"] for row in found} == {TOO_LITTLE}
-    assert all(row["because"] for row in found)
-    assert np.isnan([row["gain_low"] for row in found]).all()
+    verdicts = rows(together([setting]), "verdicts")
+    assert {row["verdict"] for row in verdicts} == {TOO_LITTLE}
+    assert all(row["because"] for row in verdicts)
+    assert np.isnan([row["gain_low"] for row in verdicts]).all()
 
 
 def test_the_average_of_metrics_stands_beside_boosts_and_a_fit_of_metrics_below_them():
     pairs = [simulated("signal", pair, n=80) for pair in PAIRS[:4]]
     draw, good = np.random.default_rng(0), []
-    for one in pairs:
-        scores = dataclasses.replace(one.scores, base_scores=one.segments.human_scores + draw.normal(size=80) / 8)
-        good.append(dataclasses.replace(one, metric_name="good", explainer_name="none", explainer=None, scores=scores))
+    for setting in pairs:
+        scores = dataclasses.replace(
+            setting.scores, base_scores=setting.segments.human_scores + draw.normal(size=80) / 8
+        )
+        good.append(
+            dataclasses.replace(setting, metric_name="good", explainer_name="none", explainer=None, scores=scores)
+        )
     results = together([*pairs, *good])
     both = {"language_pair": ALL, "point": "elsewhere"}
     assert one_row(results, boost="combined", against="metric", metric="hash", **both)["gain"] > 0.2
-    own = one_row(results, "verdicts", boost="grid", **both)
-    assert own["combined_gain"] > own["gain"] > 0.02
-    assert own["over_metrics"] < own["beyond"] / 3, "the other metric knows what attributions know"
+    of_grid = one_row(results, "verdicts", boost="grid", **both)
+    assert of_grid["combined_gain"] > of_grid["gain"] > 0.02
+    assert of_grid["over_metrics"] < of_grid["beyond"] / 3, "the other metric knows what attributions know"
     assert {row["boost"] for row in rows(results, metric="good")} == {"combined"}
     assert not rows(results, "verdicts", metric="good")
     assert not rows(together(pairs[:1]), boost="combined")
@@ -499,35 +518,37 @@ def test_the_average_of_metrics_stands_beside_boosts_and_a_fit_of_metrics_below_
 def test_each_boost_is_chosen_on_everything_with_its_verdict_elsewhere():
     pairs = [simulated("signal", pair, n=60) for pair in PAIRS[:4]]
     first, *others = together(pairs)
-    assert not any(one.chosen for one in others)
-    (found,) = first.chosen
-    w, column = best_point([data(one) for one in pairs])
-    assert found["constants"] == {"w": w, "p": OWN_GRID.spec.p[column]}
-    assert [(one.language_pair, one.segments, one.clusters) for one in found["chosen_on"]] == [
+    assert not any(result.chosen for result in others)
+    (chosen,) = first.chosen
+    w, column = best_point([data(setting) for setting in pairs])
+    assert chosen["constants"] == {"w": w, "p": OWN_GRID.spec.p[column]}
+    assert [(part.language_pair, part.segments, part.clusters) for part in chosen["chosen_on"]] == [
         (pair, 60, 30) for pair in PAIRS[:4]
     ]
-    own = one_row([first], "verdicts", language_pair=ALL, point="elsewhere")
-    values = found["verdict"], found["gain"].value, found["beyond"].low
-    assert values == (own["verdict"], own["gain"], own["beyond_low"])
-    assert own["reassigned_gain"] == pytest.approx(own["gain"] - own["over_reassigned"])
-    assert all(words in found["gain"].how for words in ("4 language pairs", "other language pairs"))
+    verdict_of_all = one_row([first], "verdicts", language_pair=ALL, point="elsewhere")
+    values = chosen["verdict"], chosen["gain"].value, chosen["beyond"].low
+    assert values == (verdict_of_all["verdict"], verdict_of_all["gain"], verdict_of_all["beyond_low"])
+    assert verdict_of_all["reassigned_gain"] == pytest.approx(
+        verdict_of_all["gain"] - verdict_of_all["over_reassigned"]
+    )
+    assert all(words in chosen["gain"].how for words in ("4 language pairs", "other language pairs"))
 
 
 def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
     def everything(settings, names):
         boosts = {name: {"grid": OWN_GRID, "mean": MEAN, "learned": LEARNED}[name] for name in names}
-        found = {}
+        values_of = {}
         for table in BOOSTS.ROWS:
             for row in rows(together(settings, boosts=boosts), table):
                 key = tuple(row.get(name) for name in ("dataset", "language_pair", "boost", "against", "point"))
-                found[(table, *key)] = [value for value in row.values() if isinstance(value, float)]
-        return found
+                values_of[(table, *key)] = [value for value in row.values() if isinstance(value, float)]
+        return values_of
 
-    one = everything(shared, ("grid", "mean", "learned"))
-    other = everything(shared[::-1], ("learned", "grid", "mean"))
-    assert set(one) == set(other)
-    for key, values in one.items():
-        np.testing.assert_allclose(values, other[key], rtol=1e-6, atol=1e-9, err_msg=str(key))
+    in_order = everything(shared, ("grid", "mean", "learned"))
+    reversed_order = everything(shared[::-1], ("learned", "grid", "mean"))
+    assert set(in_order) == set(reversed_order)
+    for key, values in in_order.items():
+        np.testing.assert_allclose(values, reversed_order[key], rtol=1e-6, atol=1e-9, err_msg=str(key))
 
 
 @pytest.mark.parametrize("name", ["length", "curve", "combined"])
@@ -538,7 +559,7 @@ def test_a_name_that_is_taken_is_refused(name):
 
 def test_boosts_come_from_their_group_and_the_grid_from_the_sweep():
     config = composed("evaluation=[grid,boosts]", "boost=[spread,power_mean_grid]", "grid.p.step=10")
-    made = build(config["evaluation"]["boosts"], Evaluation, "evaluation.boosts")
-    assert list(made.boosts) == ["spread", "power_mean_grid"]
-    assert made.boosts["power_mean_grid"].spec.p == made.grid.spec.p
-    assert [bool(made.inapplicable(*counts, [])) for counts in ((1, 0), (2, 0), (1, 1))] == [True, False, False]
+    evaluation = build(config["evaluation"]["boosts"], Evaluation, "evaluation.boosts")
+    assert list(evaluation.boosts) == ["spread", "power_mean_grid"]
+    assert evaluation.boosts["power_mean_grid"].spec.p == evaluation.grid.spec.p
+    assert [bool(evaluation.inapplicable(*counts, [])) for counts in ((1, 0), (2, 0), (1, 1))] == [True, False, False]

@@ -16,15 +16,18 @@ SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1
 
 def pairs(count=3, n=60, shared=False):
     """Settings of several language pairs; with `shared` all have the same sources."""
-    made = []
+    settings = []
     for number in range(count):
-        one = finished(n, rng=np.random.default_rng(number))
+        setting = finished(n, rng=np.random.default_rng(number))
         before = "" if shared else f"{number} "
-        texts = [dataclasses.replace(of, source=f"{before}{of.source}") for of in one.segments.segments]
-        segments = SegmentSet("toy", f"x{number}-en", tuple(texts), one.segments.judgements)
-        made.append(dataclasses.replace(one, segments=segments))
-    labels = clusters([one.segments for one in made])
-    return [dataclasses.replace(one, clusters=own.tolist()) for one, own in zip(made, labels, strict=True)]
+        texts = tuple(dataclasses.replace(row, source=f"{before}{row.source}") for row in setting.segments.segments)
+        segments = SegmentSet("toy", f"x{number}-en", texts, setting.segments.judgements)
+        settings.append(dataclasses.replace(setting, segments=segments))
+    labels = clusters([setting.segments for setting in settings])
+    return [
+        dataclasses.replace(setting, clusters=cluster_labels.tolist())
+        for setting, cluster_labels in zip(settings, labels, strict=True)
+    ]
 
 
 def point_of(row):
@@ -34,24 +37,24 @@ def point_of(row):
 @pytest.mark.parametrize("shared", [False, True], ids=["nothing shared", "every source shared"])
 def test_elsewhere_is_the_highest_mean_gain_on_the_other_pairs(shared):
     settings = pairs(shared=shared)
-    found = chosen_elsewhere(SPEC, settings)
+    points = chosen_elsewhere(SPEC, settings)
     if shared:  # all clusters of the others are taken out: nothing is left to choose on
-        assert found == {}
+        assert points == {}
         return
-    assert list(found) == [0, 1, 2]
-    for at, (point, boosted) in found.items():
-        others = [setting for setting in settings if setting is not settings[at]]
+    assert list(points) == [0, 1, 2]
+    for number, (point, boosted) in points.items():
+        others = [setting for setting in settings if setting is not settings[number]]
         gains = np.zeros((len(SPEC.p), len(SPEC.w)))
-        for other in others:
-            human, base = other.segments.human_scores, other.scores.base_scores
+        for chooser in others:
+            human, base = chooser.segments.human_scores, chooser.scores.base_scores
             for row, p in enumerate(SPEC.p):
                 for column, w in enumerate(SPEC.w):
-                    scores = scores_at(SPEC, other, w, p)
+                    scores = scores_at(SPEC, chooser, w, p)
                     gains[row, column] += pearsonr(scores, human)[0] - pearsonr(base, human)[0]
         row, column = np.unravel_index(np.argmax(gains), gains.shape)
         assert point_of(point) == (SPEC.w[column], SPEC.p[row])
-        np.testing.assert_array_equal(boosted, scores_at(SPEC, settings[at], SPEC.w[column], SPEC.p[row]))
-        human, base = settings[at].segments.human_scores, settings[at].scores.base_scores
+        np.testing.assert_array_equal(boosted, scores_at(SPEC, settings[number], SPEC.w[column], SPEC.p[row]))
+        human, base = settings[number].segments.human_scores, settings[number].scores.base_scores
         assert point.gain == pytest.approx(pearsonr(boosted, human)[0] - pearsonr(base, human)[0])
 
 

@@ -34,7 +34,7 @@ class Thing:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         pytest.param({"one": [1.0]}, "columns of Thing are one, two, not one", id="a column is missing"),
         pytest.param({"two": ["a"], "one": [1.0]}, "not two, one", id="another order"),
@@ -42,8 +42,8 @@ class Thing:
         pytest.param({"one": [1.0], "two": ["a", "b"]}, "differ in length", id="uneven"),
     ],
 )
-def test_columns_that_are_not_those_of_the_rows_are_refused(columns, said):
-    with pytest.raises(ValueError, match=said):
+def test_columns_that_are_not_those_of_the_rows_are_refused(columns, message):
+    with pytest.raises(ValueError, match=message):
         as_columns(Thing, columns)
 
 
@@ -53,8 +53,10 @@ def test_rows_become_columns_in_the_order_of_their_fields():
 
 
 def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
-    rng, everyone, at = np.random.default_rng(3), np.ones(9, dtype=bool), np.arange(9)
-    rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), at, at, at, at, everyone) for _ in range(3)]
+    rng, everyone, places = np.random.default_rng(3), np.ones(9, dtype=bool), np.arange(9)
+    rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), places, places, places, places, everyone) for _ in range(3)]
     labels = [list("abcdefghi"), list("abcdefghi"), list("jklmnopqr")]
-    members = linked("pearson", [Member(*of, finished(9), {}, {}, (), ()) for of in rated], labels, ["x", "y", "y"])
+    members = linked(
+        "pearson", [Member(*arrays, finished(9), {}, {}, (), ()) for arrays in rated], labels, ["x", "y", "y"]
+    )
     assert [list(member.choosing) for member in members] == [[2], [], [0]]

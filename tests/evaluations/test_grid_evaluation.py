@@ -16,9 +16,9 @@ GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasu
 
 
 def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
-    found = GRID.of_setting(finished())
-    assert (found.published.w, found.published.p) == (0.4, -1.0)
-    assert found.published.correlation == found.grid.correlation[found.spec.p.index(-1.0), 1]
+    result = GRID.of_setting(finished())
+    assert (result.published.w, result.published.p) == (0.4, -1.0)
+    assert result.published.correlation == result.grid.correlation[result.spec.p.index(-1.0), 1]
 
 
 def test_what_was_known_as_a_setting_ended_is_not_computed_again():
@@ -35,9 +35,9 @@ def test_what_was_known_as_a_setting_ended_is_not_computed_again():
 )
 def test_without_a_point_on_the_grid_there_is_no_number(point):
     grid = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
-    found = grid.of_setting(finished())
-    assert np.isnan([found.published.p, found.published.correlation]).all()
-    assert np.isnan(grid.segment_columns(found)["boosted_published"]).all()
+    result = grid.of_setting(finished())
+    assert np.isnan([result.published.p, result.published.correlation]).all()
+    assert np.isnan(grid.segment_columns(result)["boosted_published"]).all()
 
 
 @pytest.mark.parametrize(
@@ -47,25 +47,25 @@ def test_without_a_point_on_the_grid_there_is_no_number(point):
 def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0(side, expected):
     """Also one of exactly 0; a segment without words is not shifted."""
     rows = {"source": [[0.5], [0.5, 0.0], [-0.1], [], [0.1]], "hypothesis": [[0.5, -0.2], [0.5], [0.0], [], [0.2]]}
-    made = finished(n=5)
-    sides = {role: Ragged.from_rows(map(np.array, of)) for role, of in rows.items()}
-    given = dataclasses.replace(made, scores=AttributionSet(made.scores.base_scores, sides))
-    assert dataclasses.replace(GRID, side=side).of_setting(given).shifted.tolist() == expected
+    setting = finished(n=5)
+    sides = {role: Ragged.from_rows(map(np.array, rows_of_side)) for role, rows_of_side in rows.items()}
+    with_rows = dataclasses.replace(setting, scores=AttributionSet(setting.scores.base_scores, sides))
+    assert dataclasses.replace(GRID, side=side).of_setting(with_rows).shifted.tolist() == expected
 
 
 def test_the_metric_alone_has_a_baseline_counts_its_segments_and_has_no_grid():
     human = np.where(np.arange(30) < 10, np.nan, np.arange(30.0))
-    made = finished(human=human, explainer=None)
-    found = GRID.of_setting(made)
-    assert found.grid.baseline == correlate("pearson", made.scores.base_scores, human)
-    assert found.grid.correlation.shape == (0, 3)
+    setting = finished(human=human, explainer=None)
+    result = GRID.of_setting(setting)
+    assert result.grid.baseline == correlate("pearson", setting.scores.base_scores, human)
+    assert result.grid.correlation.shape == (0, 3)
     counts = ("n_segments", "n_rated", "n_used", "n_undefined", "plateau")
-    assert [getattr(found.grid, name) for name in counts] == [30, 20, 20, 0, 0]
+    assert [getattr(result.grid, name) for name in counts] == [30, 20, 20, 0, 0]
     nothing = ("best", "best_p", "best_w", "share_shifted", "length_control")
-    assert np.isnan([found.published.correlation, *(getattr(found.grid, name) for name in nothing)]).all()
-    assert all(len(column) == 0 for column in GRID.columns(found)["grid"].values())
-    assert np.isnan(GRID.segment_columns(found)["boosted_published"]).all()
-    assert not found.shifted.any() and len(found.shifted) == 30
+    assert np.isnan([result.published.correlation, *(getattr(result.grid, name) for name in nothing)]).all()
+    assert all(len(column) == 0 for column in GRID.columns(result)["grid"].values())
+    assert np.isnan(GRID.segment_columns(result)["boosted_published"]).all()
+    assert not result.shifted.any() and len(result.shifted) == 30
 
 
 @pytest.mark.parametrize(

@@ -27,49 +27,50 @@ def rows_of(setting, evaluation=LEVELS):
     }, result["systems"]
 
 
-def test_notes_on_ties():
-    found, _ = rows_of(translated(Chrf(), n_items=250), LevelsEvaluation(resamples=0))
-    assert found["base", "mqm", "segment", "none", "acc_eq"].note == "on 1,000,000 random pairs of 1,124,250"
-    assert np.isnan(found["base", "mqm", "segment", "none", "acc_eq"].low), "no resamples, no interval"
+def test_notes_say_where_pairs_were_drawn_and_only_ties_agree():
+    rows, _ = rows_of(translated(Chrf(), n_items=250), LevelsEvaluation(resamples=0))
+    assert rows["base", "mqm", "segment", "none", "acc_eq"].note == "on 1,000,000 random pairs of 1,124,250"
+    assert np.isnan(rows["base", "mqm", "segment", "none", "acc_eq"].low), "no resamples, no interval"
     setting = translated(Chrf())
     equal = dataclasses.replace(setting, scores=AttributionSet(np.full(120, 0.25), {}, setting.scores.statistics))
     row = value(rows_of(equal)[0], "segment", "item", "acc_eq")
     assert row.epsilon == row.value == 0 and "only the share of pairs that people tied" in row.note
 
 
-def value(found, level, grouping, statistic):
-    return found["base", "mqm", level, grouping, statistic]
+def value(rows, level, grouping, statistic):
+    return rows["base", "mqm", level, grouping, statistic]
 
 
 def test_every_level_grouping_and_statistic_has_one_row():
-    found, systems = rows_of(translated(Chrf()))
+    rows, systems = rows_of(translated(Chrf()))
     correlations = ("pearson", "spearman", "kendall")
-    assert [key[2:] for key in found] == [
+    assert [key[2:] for key in rows] == [
         *itertools.product(["segment"], ["none"], [*correlations, "acc_eq"]),
         *itertools.product(["segment"], ["item"], [*correlations, "acc_eq", "pdp"]),
         *itertools.product(["segment"], ["system"], [*correlations, "acc_eq"]),
         *itertools.product(["system"], ["none"], [*correlations, "pairwise_accuracy", "spa"]),
     ]
     assert [row.system for row in systems] == list("abcdef")
-    for row in found.values():
+    for row in rows.values():
         assert row.low <= row.value <= row.high
         assert (row.n_segments, row.n_systems, row.n_undefined) == (120, 6, 0)
-    assert [found["base", "mqm", "segment", g, "kendall"].n_groups for g in ("none", "item", "system")] == [1, 20, 6]
+    assert [rows["base", "mqm", "segment", g, "kendall"].n_groups for g in ("none", "item", "system")] == [1, 20, 6]
 
 
 def test_values_are_scipys():
     setting = translated(Chrf())
-    found, systems = rows_of(setting)
+    rows, systems = rows_of(setting)
     scores, human = setting.scores.base_scores, setting.segments.human_scores
-    assert value(found, "segment", "none", "kendall").value == pytest.approx(stats.kendalltau(scores, human).statistic)
-    by_item = [stats.pearsonr(scores[item::20], human[item::20]).statistic for item in range(20)]
-    assert value(found, "segment", "item", "pearson").value == pytest.approx(np.mean(by_item))
-    by_system = [stats.spearmanr(scores[20 * s : 20 * s + 20], human[20 * s : 20 * s + 20]).statistic for s in range(6)]
-    assert value(found, "segment", "system", "spearman").value == pytest.approx(np.mean(by_system))
-    means = [(scores[20 * s : 20 * s + 20].mean(), human[20 * s : 20 * s + 20].mean()) for s in range(6)]
-    assert [(row.mean, row.human) for row in systems] == [pytest.approx(pair) for pair in means]
-    expected = stats.pearsonr(*zip(*means, strict=True)).statistic
-    assert value(found, "system", "none", "pearson").value == pytest.approx(expected)
+    assert value(rows, "segment", "none", "kendall").value == pytest.approx(stats.kendalltau(scores, human).statistic)
+    scores, human = scores.reshape(6, 20), human.reshape(6, 20)  # system by system
+    by_item = [stats.pearsonr(*item).statistic for item in zip(scores.T, human.T, strict=True)]
+    assert value(rows, "segment", "item", "pearson").value == pytest.approx(np.mean(by_item))
+    by_system = [stats.spearmanr(*system).statistic for system in zip(scores, human, strict=True)]
+    assert value(rows, "segment", "system", "spearman").value == pytest.approx(np.mean(by_system))
+    assert [row.mean for row in systems] == pytest.approx(scores.mean(axis=1).tolist())
+    assert [row.human for row in systems] == pytest.approx(human.mean(axis=1).tolist())
+    expected = stats.pearsonr(scores.mean(axis=1), human.mean(axis=1)).statistic
+    assert value(rows, "system", "none", "pearson").value == pytest.approx(expected)
     seeds = [rows_of(setting, LevelsEvaluation(resamples=0, seed=seed))[0] for seed in (0, 1)]
     assert len({value(of_seed, "segment", "none", "acc_eq").held_out for of_seed in seeds}) == 2
 
@@ -97,24 +98,26 @@ def test_systems_have_mean_and_corpus_score():
     setting = translated(Ter())
     _, systems = rows_of(setting)
     for row in systems:
-        own = [one for one in setting.segments.segments if one.system == row.system]
-        corpus = sacrebleu.TER().corpus_score([one.hypothesis for one in own], [[one.reference for one in own]])
+        outputs = [output for output in setting.segments.segments if output.system == row.system]
+        corpus = sacrebleu.TER().corpus_score(
+            [output.hypothesis for output in outputs], [[output.reference for output in outputs]]
+        )
         assert row.corpus == pytest.approx(corpus.score / 100, abs=1e-15)
         assert row.n_segments == 20
 
 
 def test_lower_is_better_turns_agreement_and_keeps_the_sign_of_correlations():
-    found, _ = rows_of(translated(Ter()))
+    rows, _ = rows_of(translated(Ter()))
     for statistic in ("pearson", "spearman", "kendall"):
-        assert value(found, "segment", "none", statistic).value < -0.5
-        assert value(found, "system", "none", statistic).high < 0
-    assert value(found, "segment", "item", "acc_eq").value > 0.6
-    assert value(found, "system", "none", "pairwise_accuracy").value > 0.8
-    assert value(found, "system", "none", "spa").value > 0.8
+        assert value(rows, "segment", "none", statistic).value < -0.5
+        assert value(rows, "system", "none", statistic).high < 0
+    assert value(rows, "segment", "item", "acc_eq").value > 0.6
+    assert value(rows, "system", "none", "pairwise_accuracy").value > 0.8
+    assert value(rows, "system", "none", "spa").value > 0.8
 
 
 @pytest.mark.parametrize(
-    ("asked", "of_systems", "used"),
+    ("setting_of_score", "of_systems", "used"),
     [
         pytest.param("auto", False, "mean", id="people-rated-segments"),
         pytest.param("auto", True, "corpus", id="people-rated-systems"),
@@ -122,24 +125,26 @@ def test_lower_is_better_turns_agreement_and_keeps_the_sign_of_correlations():
         pytest.param("corpus", False, "corpus", id="corpus-asked"),
     ],
 )
-def test_which_system_score_is_correlated_is_named(asked, of_systems, used):
-    human = {system: -float(at) + (at % 2) for at, system in enumerate("abcdef")}
+def test_which_system_score_is_correlated_is_named(setting_of_score, of_systems, used):
+    human = {system: -float(number) + (number % 2) for number, system in enumerate("abcdef")}
     judged = Judgements({"mqm": np.full(120, np.nan)}, systems={"mqm": human}) if of_systems else None
-    found, systems = rows_of(translated(Chrf(), judged=judged), LevelsEvaluation(resamples=50, system_score=asked))
-    row = value(found, "system", "none", "pearson")
-    scores = [getattr(one, used) for one in systems]
+    rows, systems = rows_of(
+        translated(Chrf(), judged=judged), LevelsEvaluation(resamples=50, system_score=setting_of_score)
+    )
+    row = value(rows, "system", "none", "pearson")
+    scores = [getattr(system_row, used) for system_row in systems]
     assert row.system_score == used
-    assert row.value == pytest.approx(stats.pearsonr(scores, [one.human for one in systems]).statistic)
+    assert row.value == pytest.approx(stats.pearsonr(scores, [system_row.human for system_row in systems]).statistic)
 
 
 def test_a_judgement_of_systems_only_has_no_rows_of_segments_and_no_spa():
-    found, systems = rows_of(translated(Chrf(), judged=OF_SYSTEMS))
-    assert {key[2] for key in found} == {"system"}
-    assert np.isnan(value(found, "system", "none", "spa").value)
-    assert value(found, "system", "none", "spa").n_undefined == 1
-    assert "needs human scores of segments" in value(found, "system", "none", "spa").note
+    rows, systems = rows_of(translated(Chrf(), judged=OF_SYSTEMS))
+    assert {key[2] for key in rows} == {"system"}
+    assert np.isnan(value(rows, "system", "none", "spa").value)
+    assert value(rows, "system", "none", "spa").n_undefined == 1
+    assert "needs human scores of segments" in value(rows, "system", "none", "spa").note
     assert [row.human for row in systems] == [0, 1, 2, 3, 4, 5]
-    assert np.isfinite(value(found, "system", "none", "kendall").low)
+    assert np.isfinite(value(rows, "system", "none", "kendall").low)
 
 
 BAD = {
@@ -154,8 +159,8 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_undefined_is_nan_and_counted(name):
     settings, undefined = BAD[name]
-    found, _ = rows_of(translated(Chrf(), **settings))
-    for (_, _, level, _, statistic), row in found.items():
+    rows, _ = rows_of(translated(Chrf(), **settings))
+    for (_, _, level, _, statistic), row in rows.items():
         if undefined == "intervals":
             assert np.isnan([row.low, row.high]).all() or statistic == "spa"
             continue
@@ -177,11 +182,11 @@ def test_what_is_undefined_is_nan_and_counted(name):
 
 
 def test_rows_without_a_system_among_others_take_no_part_in_groups():
-    found, systems = rows_of(translated(Chrf(), systems=["a", "b", "c", "d", ""]))
-    assert value(found, "segment", "none", "pearson").n_segments == 100
-    assert value(found, "segment", "system", "pearson").n_segments == 80
-    assert value(found, "segment", "system", "pearson").n_groups == 4
-    assert value(found, "system", "none", "pearson").n_systems == 4
+    rows, systems = rows_of(translated(Chrf(), systems=["a", "b", "c", "d", ""]))
+    assert value(rows, "segment", "none", "pearson").n_segments == 100
+    assert value(rows, "segment", "system", "pearson").n_segments == 80
+    assert value(rows, "segment", "system", "pearson").n_groups == 4
+    assert value(rows, "system", "none", "pearson").n_systems == 4
     assert [row.system for row in systems] == list("abcd")
 
 
@@ -193,22 +198,22 @@ def test_unrated_segments_do_not_count_for_system_scores():
     _, systems = rows_of(partly)
     assert [row.n_segments for row in systems] == [10, 20, 20, 20, 20, 20]
     assert systems[0].mean == pytest.approx(setting.scores.base_scores[10:20].mean())
-    own = setting.scores.statistics[10:20].sum(axis=0)
-    assert systems[0].corpus == pytest.approx(float(Chrf().combine(own)))
+    sums = setting.scores.statistics[10:20].sum(axis=0)
+    assert systems[0].corpus == pytest.approx(float(Chrf().combine(sums)))
 
 
 def test_scores_of_systems_alone_are_judged_at_system_level():
     setting = translated(Chrf())
-    given = {system: -float(at) for at, system in enumerate("abcdef")}
+    scores_of_systems = {system: -float(number) for number, system in enumerate("abcdef")}
     nothing = AttributionSet(np.full(120, np.nan), {})
-    found, systems = rows_of(dataclasses.replace(setting, scores=nothing, systems=given))
-    row = value(found, "system", "none", "pearson")
+    rows, systems = rows_of(dataclasses.replace(setting, scores=nothing, systems=scores_of_systems))
+    row = value(rows, "system", "none", "pearson")
     human = setting.segments.human_scores.reshape(6, 20).mean(axis=1)
-    assert row.value == pytest.approx(stats.pearsonr(list(given.values()), human).statistic)
+    assert row.value == pytest.approx(stats.pearsonr(list(scores_of_systems.values()), human).statistic)
     assert row.low < row.value <= row.high
     assert row.system_score == "corpus"
-    assert np.isnan([one.mean for one in systems]).all()
-    assert np.isnan(value(found, "segment", "none", "kendall").value)
+    assert np.isnan([system_row.mean for system_row in systems]).all()
+    assert np.isnan(value(rows, "segment", "none", "kendall").value)
 
 
 def test_a_segment_that_one_point_lacks_counts_at_the_others():
@@ -217,9 +222,9 @@ def test_a_segment_that_one_point_lacks_counts_at_the_others():
     for lacking in (0, 1, 5):
         boosted[f"lacks {lacking}"] = scores.copy()
         boosted[f"lacks {lacking}"][:lacking] = np.nan
-    found = LEVELS.evaluate([dataclasses.replace(setting, boosted=boosted)])[0]["correlations"]
+    rows = LEVELS.evaluate([dataclasses.replace(setting, boosted=boosted)])[0]["correlations"]
     kind = ("segment", "none", "pearson")
-    n = {row.point: row.n_segments for row in found if (row.level, row.grouping, row.statistic) == kind}
+    n = {row.point: row.n_segments for row in rows if (row.level, row.grouping, row.statistic) == kind}
     assert n == {"base": 60, "lacks 0": 60, "lacks 1": 59, "lacks 5": 55}
 
 

@@ -45,9 +45,9 @@ JUDGING = dataclasses.replace(EVALUATION, boosts=FEWER, resamples=200)
 
 def labels_in(sweep, sets, point=DECLARED):
     """The verdicts of so many sweeps: of each their labels with reasons."""
-    found = [judged_in(sweep(np.random.default_rng([1, seed])), JUDGING, point) for seed in range(sets)]
-    assert all(found)
-    return [[(verdict.label, verdict.because) for verdict in verdicts] for verdicts in found]
+    judged_sweeps = [judged_in(sweep(np.random.default_rng([1, seed])), JUDGING, point) for seed in range(sets)]
+    assert all(judged_sweeps)
+    return [[(verdict.label, verdict.because) for verdict in verdicts] for verdicts in judged_sweeps]
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_a_boost_helps_that_knows_what_the_metric_misses(sweep, sets):
 
 
 def test_three_clusters_give_no_positive_verdict():
-    found = labels_in(pairs_of(partial(clustered, clusters=3), 1), 4)
-    assert {label for verdicts in found for label, _ in verdicts} == {TOO_LITTLE}
+    sweeps = labels_in(pairs_of(partial(clustered, clusters=3), 1), 4)
+    assert {label for verdicts in sweeps for label, _ in verdicts} == {TOO_LITTLE}
 
 
 @pytest.mark.parametrize("each", [2, 5], ids=["two translations per source", "five"])
 def test_knowing_which_sources_are_hard_is_not_telling_translations_apart(each):
-    verdicts = [verdict for found in labels_in(pairs_of(partial(systems, each=each), 1), 3) for verdict in found]
+    verdicts = [verdict for sweep in labels_in(pairs_of(partial(systems, each=each), 1), 3) for verdict in sweep]
     gains = [because for label, because in verdicts if label == CAUSE_NOT_SHOWN]
     assert not [label for label, _ in verdicts if label.startswith(HELPS)]
     assert gains

@@ -25,7 +25,7 @@ ASKED = SignificanceEvaluation(grid=GRID, tests=TESTS, resamples=200)
 
 def without_systems(setting):
     numbered = enumerate(setting.segments.segments)
-    segments = tuple(dataclasses.replace(one, id=str(row), system=None) for row, one in numbered)
+    segments = tuple(dataclasses.replace(segment, id=str(row), system=None) for row, segment in numbered)
     return dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, segments=segments))
 
 
@@ -35,10 +35,10 @@ def with_scores(setting, scores, name):
     return dataclasses.replace(setting, metric_name=name, scores=known, **alone)
 
 
-def evaluated(settings, asked=ASKED):
+def evaluated(settings, evaluation=ASKED):
     """The rows of each setting by table."""
-    results = asked.evaluate(settings)
-    return [{table: table_rows(asked, result, table) for table in asked.ROWS} for result in results]
+    results = evaluation.evaluate(settings)
+    return [{table: table_rows(evaluation, result, table) for table in evaluation.ROWS} for result in results]
 
 
 def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
@@ -46,9 +46,8 @@ def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
     rows = [row for row in evaluated([setting])[0]["tests"] if row.point == "published"]
     assert [row.test for row in rows] == list(TESTS)
     human = setting.segments.human_scores
-    gain = correlate("pearson", setting.boosted["published"], human) - correlate(
-        "pearson", setting.scores.base_scores, human
-    )
+    boosted, base = setting.boosted["published"], setting.scores.base_scores
+    gain = correlate("pearson", boosted, human) - correlate("pearson", base, human)
     for row in rows:
         assert row.difference == pytest.approx(gain, abs=1e-12)
         if row.test in ("perm_both", "perm_systems"):  # two systems are too few to swap
@@ -63,22 +62,22 @@ def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
 def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     result = evaluated([finished(60)])[0]
     (row,) = [row for row in result["tests"] if row.test == "selection_adjusted"]
-    found = GRID.of_setting(finished(60)).grid
+    grid = GRID.of_setting(finished(60)).grid
     assert row.point == "best"
-    assert row.difference == pytest.approx(found.best - found.baseline, abs=1e-12)
+    assert row.difference == pytest.approx(grid.best - grid.baseline, abs=1e-12)
     assert (row.n, row.clusters) == (60, 30)
 
 
 def test_p_values_are_adjusted_within_their_families():
     settings = [finished(40, rng=np.random.default_rng(seed)) for seed in range(5)]
-    settings = [dataclasses.replace(one, explainer_name=f"e{at}") for at, one in enumerate(settings)]
+    settings = [dataclasses.replace(setting, explainer_name=f"e{number}") for number, setting in enumerate(settings)]
     rows = [row for result in evaluated(settings) for row in result["tests"]]
     for family in {row.family for row in rows}:
-        own = [row for row in rows if row.family == family]
-        p = np.array([row.p for row in own])
-        np.testing.assert_allclose([row.p_holm for row in own], holm(p))
+        of_family = [row for row in rows if row.family == family]
+        p = np.array([row.p for row in of_family])
+        np.testing.assert_allclose([row.p_holm for row in of_family], holm(p))
         tested = np.isfinite(p)
-        bh = np.array([row.p_bh for row in own])
+        bh = np.array([row.p_bh for row in of_family])
         np.testing.assert_allclose(bh[tested], scipy.stats.false_discovery_control(p[tested]))
         assert np.isnan(bh[~tested]).all()
         assert family.endswith(f"{np.isfinite(p).sum()} comparisons")
@@ -89,12 +88,12 @@ def metrics(n=80, systems=4):
     rng = np.random.default_rng(1)
     setting = finished(n, explainer=None)
     human = rng.normal(size=n) + np.repeat(np.arange(n // systems), systems) * 0.01
-    own = setting.segments
+    old = setting.segments
     segments = tuple(
-        dataclasses.replace(one, id=str(row // systems), system=f"s{row % systems}", source=f"q {row // systems}")
-        for row, one in enumerate(own.segments)
+        dataclasses.replace(segment, id=str(row // systems), system=f"s{row % systems}", source=f"q {row // systems}")
+        for row, segment in enumerate(old.segments)
     )
-    segments = SegmentSet(own.dataset, own.language_pair, segments, Judgements({"da": human}))
+    segments = SegmentSet(old.dataset, old.language_pair, segments, Judgements({"da": human}))
     setting = dataclasses.replace(setting, segments=segments, clusters=[str(row // systems) for row in range(n)])
     good = human + rng.normal(size=n) * 0.5
     return [
@@ -111,8 +110,8 @@ def test_metrics_are_compared_once_per_pair_and_ranked():
     segment = [(row.compared, row.against) for row in rows if row.level == "segment" and row.test == "perm_both"]
     assert segment == [("good", "copy"), ("good", "noise"), ("copy", "noise")]
     assert {row.explainer for row in rows} == {"none"}
-    for setting, own in zip(settings, ranking(results), strict=True):
-        assert own.value == correlate("pearson", setting.scores.base_scores, setting.segments.human_scores)
+    for setting, rank in zip(settings, ranking(results), strict=True):
+        assert rank.value == correlate("pearson", setting.scores.base_scores, setting.segments.human_scores)
 
 
 def ranking(results):
@@ -122,7 +121,7 @@ def ranking(results):
 
 @pytest.mark.parametrize("turn", [1, -1], ids=["in order", "backwards"])
 def test_ranks_do_not_depend_on_the_order_of_metrics(turn):
-    assert [one.rank for one in ranking(evaluated(metrics()[::turn]))] == [1, 1, 2][::turn]
+    assert [rank.rank for rank in ranking(evaluated(metrics()[::turn]))] == [1, 1, 2][::turn]
 
 
 def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():
@@ -134,13 +133,13 @@ def test_a_test_that_swaps_systems_is_undefined_where_there_is_one_system():
 
 
 def test_at_system_level_whole_systems_are_swapped_and_the_test_is_named_so():
-    rows = [row for one in evaluated(metrics()) for row in one["tests"] if row.level == "system"]
+    rows = [row for result in evaluated(metrics()) for row in result["tests"] if row.level == "system"]
     assert {row.test for row in rows} == {"williams", "perm_systems", "bootstrap"}
     assert len(rows) == 3 * len({(row.compared, row.against, row.statistic) for row in rows})
     inputs = dataclasses.replace(ASKED, tests=("perm_inputs",))
-    asked = [row for one in evaluated(metrics(), inputs) for row in one["tests"] if row.level == "system"]
-    assert [row.p for row in asked] == [row.p for row in rows if row.test == "perm_systems"]
-    assert all("perm_systems" in row.family for row in asked)
+    of_inputs = [row for result in evaluated(metrics(), inputs) for row in result["tests"] if row.level == "system"]
+    assert [row.p for row in of_inputs] == [row.p for row in rows if row.test == "perm_systems"]
+    assert all("perm_systems" in row.family for row in of_inputs)
 
 
 def test_a_metric_that_is_better_when_lower_is_turned_before_it_is_compared():
@@ -164,15 +163,15 @@ def test_metrics_and_boosts_are_compared_with_placebos_in_families_of_their_own(
     boosted, noise = finished(60), np.random.default_rng(0).normal(size=(3, 60))
     names = ("first placebo", "other", "placebo")
     alone = [with_scores(boosted, scores, name) for scores, name in zip(noise, names, strict=True)]
-    placebo = [dataclasses.replace(alone[at], metric=Placebo()) for at in (0, 2)]
-    rows = [row for one in evaluated([placebo[0], boosted, alone[1], placebo[1]]) for row in one["tests"]]
+    placebo = [dataclasses.replace(alone[place], metric=Placebo()) for place in (0, 2)]
+    rows = [row for result in evaluated([placebo[0], boosted, alone[1], placebo[1]]) for row in result["tests"]]
     families = {(row.compared, row.against): row.family.partition(",")[0] for row in rows if row.level == "segment"}
     known = [pair for pair in families if "placebo" in pair[1]]
     assert families["hash", "other"] == "segment: metric against metric"
     assert {pair: families[pair] for pair in known} == {
-        (name, of): f"segment: {'boost' if 'at' in name else 'metric'} against placebo"
+        (name, placebo_name): f"segment: {'boost' if 'at' in name else 'metric'} against placebo"
         for name in ("hash", "other", "hash at published")
-        for of in names[::2]
+        for placebo_name in names[::2]
     }
 
 
@@ -189,7 +188,7 @@ def test_metrics_and_boosts_are_compared_with_placebos_in_families_of_their_own(
         pytest.param([0.4, 0.4], {(0, 1): 1.0}, [1, 1], id="equal"),
     ],
 )
-def test_ranks(values, p_of, ranks):
+def test_metrics_share_a_rank_until_one_differs_from_the_best_of_it(values, p_of, ranks):
     assert significance_ranks(values, p_of) == ranks
 
 
@@ -201,21 +200,21 @@ def test_nothing_to_test_is_refused(name):
 
 def test_a_large_family_gets_the_resamples_it_needs():
     """With 40 swaps no p is below .024, so that three comparisons could never survive Holm's correction."""
-    asked = dataclasses.replace(ASKED, tests=("perm_inputs",), resamples=40)
+    evaluation = dataclasses.replace(ASKED, tests=("perm_inputs",), resamples=40)
     settings = metrics(160)
-    results = evaluated(settings, asked)
-    rows = {(row.compared, row.against): row for one in results for row in one["tests"] if row.level == "segment"}
+    results = evaluated(settings, evaluation)
+    rows = {(row.compared, row.against): row for result in results for row in result["tests"] if row.level == "segment"}
     assert rows["good", "noise"].resamples == 240  # 4 times 3 comparisons at .05
     assert rows["good", "noise"].p_holm < 0.05
-    assert rows["good", "noise"].seed != asked.seed
+    assert rows["good", "noise"].seed != evaluation.seed
     quiet = rows["good", "copy"]
     assert quiet.p > 10 / 41 or quiet.resamples == 240
 
 
 def test_statistics_of_agreement_are_compared_by_item_and_by_system():
-    asked = dataclasses.replace(ASKED, statistics=("acc_eq", "spa", "pairwise_accuracy"))
+    evaluation = dataclasses.replace(ASKED, statistics=("acc_eq", "spa", "pairwise_accuracy"))
     settings = metrics()
-    results = evaluated(settings, asked)
+    results = evaluated(settings, evaluation)
     rows = [row for result in results for row in result["tests"] if row.point == "base"]
     where = {"acc_eq": ("segment", "item"), "spa": ("system", "none"), "pairwise_accuracy": ("system", "none")}
     assert {row.statistic: (row.level, row.grouping) for row in rows} == where
@@ -226,13 +225,13 @@ def test_statistics_of_agreement_are_compared_by_item_and_by_system():
     for row in (row for row in rows if (row.compared, row.against) == ("good", "noise")):
         x, y = (setting.scores.base_scores for setting in (settings[0], settings[2]))
         unit = {"perm_both": "both", "perm_systems": "systems"}.get(row.test, "inputs")
-        found = compare_agreement(row.statistic, Scores(x, y, *where), unit=unit, resamples=200)
-        p = {"williams": np.nan, "bootstrap": found.p_bootstrap}.get(row.test, found.p)
-        np.testing.assert_equal((row.difference, row.p, row.low), (found.difference, p, found.low))
+        expected = compare_agreement(row.statistic, Scores(x, y, *where), unit=unit, resamples=200)
+        p = {"williams": np.nan, "bootstrap": expected.p_bootstrap}.get(row.test, expected.p)
+        np.testing.assert_equal((row.difference, row.p, row.low), (expected.difference, p, expected.low))
     assert [row.rank for result in results for row in result["ranking"] if row.statistic == "acc_eq"] == [1, 1, 2]
 
 
 def test_without_systems_there_is_no_agreement_to_compare():
-    asked = dataclasses.replace(ASKED, statistics=("spa",))
+    evaluation = dataclasses.replace(ASKED, statistics=("spa",))
     settings = [without_systems(setting) for setting in metrics()]
-    assert [len(result["tests"]) for result in evaluated(settings, asked)] == [0, 0, 0]
+    assert [len(result["tests"]) for result in evaluated(settings, evaluation)] == [0, 0, 0]

@@ -21,8 +21,8 @@ def test_each_word_is_left_out_once(gap, texts):
 
 def test_the_attribution_is_the_fall_of_the_score():
     plan = Erasure().plan(("a", "b", "c"), generator(0))
-    found = Erasure().attribute(plan, np.array([0.5, 0.25, 0.75, 0.5]))
-    assert found.tolist() == [0.25, -0.25, 0.0]
+    attributions = Erasure().attribute(plan, np.array([0.5, 0.25, 0.75, 0.5]))
+    assert attributions.tolist() == [0.25, -0.25, 0.0]
 
 
 def test_it_asks_for_nothing_and_hands_out_the_generators_draws():

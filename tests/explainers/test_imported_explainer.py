@@ -43,17 +43,17 @@ ALL = ({"id": 0, "scores": [1, 2, 3]}, {"id": 1, "scores": [4, 5, 6]})
 def read(tmp_path):
     """read(name, content, segments, words, **settings) -> the explainer and what it read."""
 
-    def make(name, content, of=None, words=WHITESPACE, **settings):
+    def make(name, content, segment_set=None, words=WHITESPACE, **settings):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         explainer = Imported(file=str(path), **{"language_pairs": ("xx-yy",), **settings})
-        return explainer.given(of or segments(), words)
+        return explainer.given(segment_set or segments(), words)
 
     return make
 
 
-def rows(found, role="hypothesis"):
-    return [row.tolist() for row in found[1].attributions[role].rows()]
+def rows(result, role="hypothesis"):
+    return [row.tolist() for row in result[1].attributions[role].rows()]
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def rows(found, role="hypothesis"):
     ],
 )  # fmt: skip
 def test_a_layout_becomes_attributions_of_the_scored_words(read, name, content, tagged, expected):
-    found = read(name, content, segments(tagged))
-    assert rows(found) == [pytest.approx(row) for row in expected]
-    assert found[1].attributed["hypothesis"] == (("the", "cat", "sat."), ("no", "dogs"))
+    result = read(name, content, segments(tagged))
+    assert rows(result) == [pytest.approx(row) for row in expected]
+    assert result[1].attributed["hypothesis"] == (("the", "cat", "sat."), ("no", "dogs"))
 
 
 def test_a_decimal_comma_is_of_texts(read):
@@ -100,29 +100,29 @@ def test_a_decimal_comma_is_of_texts(read):
 def test_a_parquet_file_holds_lists(read):
     columns = {"seg": [1, 0], "attr": [[4.0, 5.0, 6.0], [1.0, 2.0, 3.0]], "side": ["target", "target"]}
     parquet.write_table(pa.table(columns), file := io.BytesIO())
-    found = read("w.parquet", file.getvalue(), columns={"id": "seg", "scores": "attr"})
-    assert rows(found) == [[1, 2, 3], [4, 6]]
+    result = read("w.parquet", file.getvalue(), columns={"id": "seg", "scores": "attr"})
+    assert rows(result) == [[1, 2, 3], [4, 6]]
 
 
 def test_the_files_own_words_are_kept_with_the_end_of_the_sentence(read):
-    own = read("target.submission", "1 2 3 4 5\n1 2 3\n", segments(tagged=True))[1].words["hypothesis"]
-    assert own.words == TOKENS
-    assert own.values.values.tolist() == [-1, -2, -3, -4, -5, -1, -2, -3]
-    assert not own.are_labels
+    words = read("target.submission", "1 2 3 4 5\n1 2 3\n", segments(tagged=True))[1].words["hypothesis"]
+    assert words.words == TOKENS
+    assert words.values.values.tolist() == [-1, -2, -3, -4, -5, -1, -2, -3]
+    assert not words.are_labels
     assert read("predictions.txt", predictions(*LABELLED), segments(tagged=True))[1].words["hypothesis"].are_labels
 
 
 def test_sides_have_rows_of_their_own(read):
     source = ({"id": 0, "side": "source", "scores": [4, 5]}, {"id": 1, "side": "source", "scores": [9, 0]})
-    found = read("w.jsonl", lines(*source, *({"side": "target", **row} for row in ALL)))
-    assert list(found[1].attributions) == ["source", "hypothesis"]
-    assert (rows(found, "source"), rows(found)) == ([[4, 5], [9, 0]], [[1, 2, 3], [4, 6]])
+    result = read("w.jsonl", lines(*source, *({"side": "target", **row} for row in ALL)))
+    assert list(result[1].attributions) == ["source", "hypothesis"]
+    assert (rows(result, "source"), rows(result)) == ([[4, 5], [9, 0]], [[1, 2, 3], [4, 6]])
 
 
 def test_a_text_that_is_not_explained_has_nan_and_is_named(read):
-    found = read("w.jsonl", lines(ALL[0], {"id": 1, "scores": None}))
-    assert np.isnan(found[1].attributions["hypothesis"][1]).all()
-    assert found[1].refused == {1: "it is not explained in the file"}
+    result = read("w.jsonl", lines(ALL[0], {"id": 1, "scores": None}))
+    assert np.isnan(result[1].attributions["hypothesis"][1]).all()
+    assert result[1].refused == {1: "it is not explained in the file"}
 
 
 def test_what_has_no_counterpart_is_left_out_and_named(read):
@@ -131,16 +131,16 @@ def test_what_has_no_counterpart_is_left_out_and_named(read):
         {"id": 1, "words": ["no", "dogs"], "scores": [4, 6]},
     )
     with pytest.warns(UserWarning, match="left out: 'dot' of '0', 'sat.' of '0'"):
-        found = read("w.jsonl", table)
-    assert rows(found)[0] == [1, 3]
-    assert found[1].attributed["hypothesis"][0] == ("the", "cat")
+        result = read("w.jsonl", table)
+    assert rows(result)[0] == [1, 3]
+    assert result[1].attributed["hypothesis"][0] == ("the", "cat")
 
 
 def test_a_zero_width_space_may_have_a_score_of_its_own(read):
     tags = WordTags((("the", "\u200b", "cat"), ("no", "dogs")), Labels.from_rows([[0, 0, 0], [0, 0]]))
-    given = segments()
-    object.__setattr__(given.judgements, "tags", {"hypothesis": tags})
-    with_it, without = (read("target.submission", text, given) for text in ("1 9 2\n3 4\n", "1 2\n3 4\n"))
+    with_tags = segments()
+    object.__setattr__(with_tags.judgements, "tags", {"hypothesis": tags})
+    with_it, without = (read("target.submission", text, with_tags) for text in ("1 9 2\n3 4\n", "1 2\n3 4\n"))
     assert with_it[1].words["hypothesis"].words == tags.words
     assert without[1].words["hypothesis"].words == (("the", "cat"), ("no", "dogs"))
     assert rows(with_it)[1] == rows(without)[1] == [-3, -4]
@@ -170,7 +170,7 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
         pytest.param("predictions.txt", predictions("0 0 a OK", *LABELLED[1:]),
                      "the words 'a cat sat . <EOS>' are not the 5", id="another word"),
         pytest.param("target.submission", "1 2 3 4\n1 2 3\n", "line 1: 4 values for 5 words", id="fewer scores"),
-        pytest.param("w.jsonl", lines(*({"id": at, "words": ["ΔΩ"[at]], "scores": [1]} for at in (0, 1))),
+        pytest.param("w.jsonl", lines(*({"id": row, "words": [word], "scores": [1]} for row, word in enumerate("ΔΩ"))),
                      "segment '1' and of most others are not those of its text: 'Ω', not 'no  dogs'", id="other texts"),
         pytest.param("w.jsonl", lines({**ALL[0], "id": "x"}, *ALL), "the id 'x' is none of toy xx-yy", id="unknown id"),
     ],
@@ -204,9 +204,9 @@ def test_the_identity_is_what_was_read(read):
 
 def test_words_are_those_of_the_segmentation(read):
     table = lines({"id": 0, "scores": [1, 2, 3, 4]}, {"id": 1, "scores": [5, 6]})
-    found = read("w.jsonl", table, words=PairWords("unicode", "characters"))
-    assert found[1].attributed["hypothesis"] == (("the", "cat", "sat", "."), ("no", "dogs"))
-    assert rows(found) == [[1, 2, 3, 4], [5, 6]]
+    result = read("w.jsonl", table, words=PairWords("unicode", "characters"))
+    assert result[1].attributed["hypothesis"] == (("the", "cat", "sat", "."), ("no", "dogs"))
+    assert rows(result) == [[1, 2, 3, 4], [5, 6]]
 
 
 def test_it_explains_no_other_text():
@@ -240,16 +240,16 @@ GLASS_BOX = archive(["the c@@ at s@@ at .", "no dogs"], ["-1 -2 -3 -4 -5 -6 -7",
     ids=["sum", "mean", "min", "max", "probabilities", "each", "turned"],
 )
 def test_the_glass_box_of_mlqe_pe(read, settings, expected):
-    found = read("xx-yy-test.tar.gz", GLASS_BOX, **settings)
-    assert rows(found)[0] == pytest.approx(expected)
-    assert ("hypothesis" in found[1].words) == (settings.get("sub_words") != "each")
+    result = read("xx-yy-test.tar.gz", GLASS_BOX, **settings)
+    assert rows(result)[0] == pytest.approx(expected)
+    assert ("hypothesis" in result[1].words) == (settings.get("sub_words") != "each")
 
 
 def test_a_sentence_that_was_translated_again_is_named(read):
     other = archive(["the c@@ at s@@ at .", "some cats"], ["-1 -2 -3 -4 -5 -6 -7", "-1 -2 -3"])
-    found = read("xx-yy-test.tar.gz", other)
-    assert found[1].refused == {1: "its sub-words in the file are those of another translation"}
-    assert np.isnan(found[1].attributions["hypothesis"][1]).all()
+    result = read("xx-yy-test.tar.gz", other)
+    assert result[1].refused == {1: "its sub-words in the file are those of another translation"}
+    assert np.isnan(result[1].attributions["hypothesis"][1]).all()
     assert len(rows(read("xx-yy-test.tar.gz", other, sub_words="each"))[1]) == 3
 
 
@@ -278,9 +278,11 @@ def test_spans_are_shared_out_to_words_so_that_a_sum_counts_each_once(read):
     np.testing.assert_allclose(words.attributions["hypothesis"][0], [share, share - 1, share, 0], rtol=1e-15)
     assert [row.sum() for row in words.attributions["hypothesis"].rows()] == pytest.approx([-6, -10], rel=1e-15)
     assert words.attributed["hypothesis"] == (("the", "cat", "sat.", ""), ("no", "", "dogs", ""))
-    same, other = (read("spans.jsonl", lines(*SPANS), weights=one)[0] for one in ({"minor": 1.0}, {"critical": 25.0}))
-    assert same.recipe_fingerprint() == explainer.recipe_fingerprint() != other.recipe_fingerprint()
-    assert same.explanations == explainer.explanations != other.explanations
+    same, other_weights = (
+        read("spans.jsonl", lines(*SPANS), weights=weights)[0] for weights in ({"minor": 1.0}, {"critical": 25.0})
+    )
+    assert same.recipe_fingerprint() == explainer.recipe_fingerprint() != other_weights.recipe_fingerprint()
+    assert same.explanations == explainer.explanations != other_weights.explanations
 
 
 def test_several_raters_are_averaged_and_what_nobody_marked_is_not_explained(read):

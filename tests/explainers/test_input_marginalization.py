@@ -76,9 +76,9 @@ def by_the_loop(model: Path, words: tuple[str, ...], delta: float, weights: str,
     for place in range(len(words)):
         text = " ".join([*words[:place], tokenizer.mask_token, *words[place + 1 :]])
         encoded = tokenizer(text, return_tensors="pt")
-        at = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        mask = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         with torch.no_grad():
-            likely = network(**encoded).logits[0, at].double().softmax(-1).numpy()
+            likely = network(**encoded).logits[0, mask].double().softmax(-1).numpy()
         candidates = []
         for token in np.argsort(-likely):
             name = tokenizer.decode([int(token)]).strip().removeprefix("##")
@@ -88,11 +88,11 @@ def by_the_loop(model: Path, words: tuple[str, ...], delta: float, weights: str,
                 candidates.append((name, likely[token]))
             else:
                 break
-        found = np.array([probability for _, probability in candidates])
+        probabilities = np.array([probability for _, probability in candidates])
         if weights == "paper_code" and candidates:
-            found = np.exp(found) / np.exp(found).sum()
+            probabilities = np.exp(probabilities) / np.exp(probabilities).sum()
         scores = hash_scores(" ".join([*words[:place], name, *words[place + 1 :]]) for name, _ in candidates)
-        attributions.append(hash_scores([" ".join(words)])[0] - float(found @ scores))
+        attributions.append(hash_scores([" ".join(words)])[0] - float(probabilities @ scores))
     return np.array(attributions)
 
 
@@ -100,24 +100,24 @@ def by_the_loop(model: Path, words: tuple[str, ...], delta: float, weights: str,
 @pytest.mark.parametrize("words", SIDES)
 def test_it_agrees_with_a_plain_loop(any_model, words, weights):
     explainer = marginalization(any_model, weights=weights)
-    _, found = explained(explainer, words)
-    assert np.abs(found - by_the_loop(any_model, words, 0.05, weights, "best")).max() <= 5e-6
+    _, attributions = explained(explainer, words)
+    assert np.abs(attributions - by_the_loop(any_model, words, 0.05, weights, "best")).max() <= 5e-6
 
 
 @pytest.mark.parametrize("no_candidate", ["best", "zero"])
 @pytest.mark.parametrize("delta", [1e-4, 0.2, 0.999], ids=["nearly all tokens", "few candidates", "hardly ever one"])
 def test_it_agrees_with_a_plain_loop_at_any_threshold(bert, delta, no_candidate):
     explainer = marginalization(bert, delta=delta, no_candidate=no_candidate)
-    plan, found = explained(explainer, SENTENCE)
-    assert np.abs(found - by_the_loop(bert, SENTENCE, delta, "appendix", no_candidate)).max() <= 5e-6
+    plan, attributions = explained(explainer, SENTENCE)
+    assert np.abs(attributions - by_the_loop(bert, SENTENCE, delta, "appendix", no_candidate)).max() <= 5e-6
     assert len(plan) <= explainer.count_texts(len(SENTENCE))
 
 
 def test_an_empty_word_is_not_masked_and_its_attribution_is_zero(bert):
-    plan, found = explained(marginalization(bert), ("two", "", "cat"))
-    assert found[1] == 0.0
-    assert found[0] != 0.0
-    assert found[2] != 0.0
+    plan, attributions = explained(marginalization(bert), ("two", "", "cat"))
+    assert attributions[1] == 0.0
+    assert attributions[0] != 0.0
+    assert attributions[2] != 0.0
     assert all("  " in text for text in plan.texts)
 
 
@@ -127,15 +127,15 @@ def test_the_masks_own_spelling_in_the_text_is_not_taken_for_the_mask(bert, word
     import torch
 
     lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
-    found = propose(lm, words, range(len(words)), 3, 8192)
+    proposals = propose(lm, words, range(len(words)), 3, 8192)
     for place in range(len(words)):
         text = " ".join([*words[:place], "[MASK]", *words[place + 1 :]])
         before = " ".join(words[:place]).count("[MASK]")
         encoded = lm.tokenizer(text, return_tensors="pt")
-        at = [i for i, token in enumerate(encoded["input_ids"][0].tolist()) if token == 4][before]
-        likely = lm.network(**encoded).logits[0, at].softmax(-1)
+        mask = [i for i, token in enumerate(encoded["input_ids"][0].tolist()) if token == 4][before]
+        likely = lm.network(**encoded).logits[0, mask].softmax(-1)
         expected = torch.topk(likely[5:], 3).values
-        assert found[1][place] == pytest.approx(expected.tolist(), abs=1e-6)
+        assert proposals[1][place] == pytest.approx(expected.tolist(), abs=1e-6)
 
 
 def test_equal_sides_are_read_once(bert, monkeypatch):
@@ -147,24 +147,24 @@ def test_equal_sides_are_read_once(bert, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("at", "kept", "then"),
+    ("mask", "kept", "then"),
     [
         pytest.param(1, [0, 1, 2, 3, 4, 9], 1, id="at the start"),
         pytest.param(5, [0, 3, 4, 5, 6, 9], 3, id="in the middle"),
         pytest.param(8, [0, 5, 6, 7, 8, 9], 4, id="at the end"),
     ],
 )
-def test_the_window_holds_the_mask_and_the_special_tokens(at, kept, then):
+def test_the_window_holds_the_mask_and_the_special_tokens(mask, kept, then):
     special = [True, *[False] * 8, True]
-    assert window(list(range(10)), special, at, 6) == (kept, then)
-    assert window(list(range(10)), special, at, 10) == (list(range(10)), at)
+    assert window(list(range(10)), special, mask, 6) == (kept, then)
+    assert window(list(range(10)), special, mask, 10) == (list(range(10)), mask)
 
 
 def test_sides_longer_than_the_model_are_read_in_windows_and_counted(bert, no_text_truncated):
     words = ("cat",) * (2 * MAX_LENGTH)
     with pytest.warns(UserWarning, match=f"128 words has more than {MAX_LENGTH} tokens"):
-        _, found = explained(marginalization(bert), words)
-    assert np.isfinite(found).all()
+        _, attributions = explained(marginalization(bert), words)
+    assert np.isfinite(attributions).all()
     lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
     assert truncated() == len(words)
     with warnings.catch_warnings():

@@ -29,9 +29,9 @@ def lime_itself(text, score, seed, width, alpha):
     explainer = LimeTextExplainer(**settings, random_state=np.random.RandomState(seed))
     n = len(split_words(text))
     asked_for = {"labels": (0,), "num_features": n, "num_samples": 100, "model_regressor": Ridge(alpha=alpha)}
-    found = explainer.explain_instance(text, predict, **asked_for)
+    explanation = explainer.explain_instance(text, predict, **asked_for)
     coefficients = np.zeros(n)
-    for word, coefficient in found.as_map()[0]:
+    for word, coefficient in explanation.as_map()[0]:
         coefficients[word] = coefficient
     return asked, coefficients
 
@@ -46,8 +46,8 @@ def test_lime_itself_on_its_own_random_stream(n, width, alpha):
     keep = np.array([[a == b for a, b in zip(words, split_words(text), strict=True)] for text in texts])
     plan = Plan(words, keep=keep, replacement="UNKWORDZ")
     assert plan.render() == texts
-    found = Lime(kernel_width=width, alpha=alpha).attribute(plan, hash_scores(texts))
-    assert np.abs(found - expected).max() <= 1e-12
+    coefficients = Lime(kernel_width=width, alpha=alpha).attribute(plan, hash_scores(texts))
+    assert np.abs(coefficients - expected).max() <= 1e-12
 
 
 @pytest.mark.parametrize("backend", ["lime", "shap"])
@@ -57,10 +57,10 @@ def test_the_libraries_explain_the_same_items_as_the_batched_engines(backend):
     batched, by_library = kind(), kind(backend="library")
     assert digest(batched.fingerprint()) != digest(by_library.fingerprint())
     expected = explain_items(HashMetric(), batched, items, seed=3)
-    found = explain_items(HashMetric(), by_library, items, seed=3)
-    for explanation, other in zip(found, expected, strict=True):
+    explanations = explain_items(HashMetric(), by_library, items, seed=3)
+    for explanation, of_engine in zip(explanations, expected, strict=True):
         for role, values in explanation.attributions.items():
-            assert np.abs(values - other.attributions[role]).max() <= 1e-12
+            assert np.abs(values - of_engine.attributions[role]).max() <= 1e-12
 
 
 def test_identities_are_those_of_older_caches():

@@ -10,13 +10,13 @@ from bmx_grid.words.perturbation import join_words
 
 def clusters(n, parts):
     """shap's table of clusters: two children, a distance (below 0 for a part that stays whole), a size."""
-    whole = {(part.start, part.stop) for part in parts}
+    kept_whole = {(part.start, part.stop) for part in parts}
     rows = []
 
     def add(start, stop, inside):
         if stop - start == 1:
             return start
-        inside = inside or (start, stop) in whole
+        inside = inside or (start, stop) in kept_whole
         middle = (start + stop) // 2
         children = add(start, middle, inside), add(middle, stop, inside)
         rows.append([*children, -1.0 if inside else 1.0, stop - start])

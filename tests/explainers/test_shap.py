@@ -30,11 +30,11 @@ def value(words, kept, mask="UNKWORDZ"):
 
 def mean_over_orders(words, orders):
     """By definition: the mean rise of the score when a word joins those before it."""
-    found = np.zeros(len(words))
+    rises = np.zeros(len(words))
     for order in orders:
         for place, word in enumerate(order):
-            found[word] += value(words, set(order[: place + 1])) - value(words, set(order[:place]))
-    return found / len(orders)
+            rises[word] += value(words, set(order[: place + 1])) - value(words, set(order[:place]))
+    return rises / len(orders)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])

@@ -53,13 +53,13 @@ def test_a_shuffled_metric_is_another_one_and_the_plain_one_stays_as_it_was(tiny
 def test_attributions_are_those_of_the_shuffled_metric_and_scores_those_of_the_plain_one(inner):
     metric, explainer = HashMetric(), ShuffledModel(explainer=inner, seed=5)
     assert (explainer.stochastic, explainer.count_texts(4)) == (inner.stochastic, inner.count_texts(4))
-    found = explain(metric, explainer, PAIRS, seed=2)
-    assert [one.base_score for one in found] == score(metric, PAIRS).tolist()
+    explanations = explain(metric, explainer, PAIRS, seed=2)
+    assert [explanation.base_score for explanation in explanations] == score(metric, PAIRS).tolist()
     if not inner.stochastic:  # else the draws are made from the explainer's identity as well
         expected = explain(metric.with_shuffled_weights(5), inner, PAIRS, seed=2)
-        for one, other in zip(found, expected, strict=True):
-            assert truth_of(one).tolist() == truth_of(other).tolist()
-            assert one.attributions["hypothesis"].tolist() == other.attributions["hypothesis"].tolist()
+        for explanation, of_inner in zip(explanations, expected, strict=True):
+            assert truth_of(explanation).tolist() == truth_of(of_inner).tolist()
+            assert explanation.attributions["hypothesis"].tolist() == of_inner.attributions["hypothesis"].tolist()
 
 
 def test_a_metric_without_a_model_is_refused():

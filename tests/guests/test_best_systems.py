@@ -17,25 +17,25 @@ def correlation(metric, size, statistic, value, fitted="as scored"):
 
 
 def rows():
-    found = []
+    table = []
     for size in range(3, 11):
         for statistic in ("pearson", "kendall", "spearman", "pairwise_accuracy"):
-            found.append(correlation("bleu", size, statistic, size / 20))
-            found.append(correlation("da", size, statistic, 0.1))
+            table.append(correlation("bleu", size, statistic, size / 20))
+            table.append(correlation("da", size, statistic, 0.1))
             if size < 10:
-                found.append(correlation("da", size, statistic, size / 15, "on these systems"))
-    return found
+                table.append(correlation("da", size, statistic, size / 15, "on these systems"))
+    return table
 
 
-def asked(**frames):
-    given = Given({name: completed(found, best_systems.ROW_TYPES[name]) for name, found in frames.items()})
-    return list(best_systems.tables(best_systems.compute(given)))
+def shown_tables(**rows_of):
+    frames = Given({name: completed(table, best_systems.ROW_TYPES[name]) for name, table in rows_of.items()})
+    return list(best_systems.tables(best_systems.compute(frames)))
 
 
 def test_all_systems_and_the_best_30_percent_with_intervals():
-    (whole,) = asked(top_systems=rows())
-    assert whole.header == ("metric", "systems", "r", "τ", "ρ")
-    assert [[cell.shown for cell in row] for row in whole.rows] == [
+    (table,) = shown_tables(top_systems=rows())
+    assert table.header == ("metric", "systems", "r", "τ", "ρ")
+    assert [[cell.shown for cell in row] for row in table.rows] == [
         ["bleu", "10", *["0.500 [0.400, 0.600]"] * 3],
         ["da", "10", *["0.100 [0.000, 0.200]"] * 3],
         ["bleu", "3", *["0.150 [0.050, 0.250]"] * 3],
@@ -45,11 +45,11 @@ def test_all_systems_and_the_best_30_percent_with_intervals():
 
 def test_the_best_30_percent_are_at_least_the_fewest_that_have_rows():
     sizes = {(3, 19): (19, 5), (3, 9): (9, 3), (4, 4): (4, 4)}
-    found = {ends: best_systems.shown_sizes([SimpleNamespace(systems=size) for size in ends]) for ends in sizes}
-    assert found == sizes
+    shown = {ends: best_systems.shown_sizes([SimpleNamespace(systems=size) for size in ends]) for ends in sizes}
+    assert shown == sizes
 
 
-def test_the_histogram_and_the_words():
+def test_the_histogram_and_the_words_are_shown_for_all_and_the_best_systems():
     names = {**PLACE, "metric": "da"}
     known = {**names, "tokens": 40, "references": 4}
     bins = [
@@ -62,7 +62,7 @@ def test_the_histogram_and_the_words():
         for size in (10, 3)
         for place, token in enumerate(("cat", "##s"))
     ]
-    histogram, listed = asked(difficulty=bins, difficult_words=words)
+    histogram, listed = shown_tables(difficulty=bins, difficult_words=words)
     assert [cell.shown for cell in histogram.rows[0]] == ["10", "0.00", "0.50", "0.750", "0.300", "40", "4", "1"]
     assert [len(group) for group in histogram.groups] == [2, 2]
     assert [[cell.shown for cell in row] for row in listed.rows] == [
@@ -79,14 +79,15 @@ def test_differences_of_the_metric_that_is_fitted_on_the_systems():
         ends = {"low": value - 0.5, "high": value + 0.5}
         return {**names, "fitted": fitted, "against_fitted": "as scored", "difference": value, **ends}
 
-    given = [
+    differences = [
         difference("da", against, size, statistic, size / 10)
         for against in ("bleu", "ter")
         for size in (3, 10)
         for statistic in ("pearson", "kendall", "pairwise_accuracy")
     ]
-    given.append(difference("bleu", "ter", 3, "pearson", 0.0, "as scored"))
-    (table,) = [one for one in asked(top_systems=rows(), top_differences=given) if "differences" in one.stem]
+    differences.append(difference("bleu", "ter", 3, "pearson", 0.0, "as scored"))
+    tables = {table.stem: table for table in shown_tables(top_systems=rows(), top_differences=differences)}
+    (table,) = [table for stem, table in tables.items() if "differences" in stem]
     assert table.header == ("metric", "against", "statistic", "systems", "difference")
     assert {row[0].value for row in table.rows} == {"da"} and len(table.rows) == 2 * 2 * 2
     shown = {row[3].value: row[4].shown for row in table.rows}

@@ -42,7 +42,7 @@ def columns_of(*metrics) -> np.ndarray:
     return np.column_stack([metric.score(ITEMS) * (1 if metric.higher_is_better else -1) for metric in metrics])
 
 
-def test_z_scores_weighted_by_agreement():
+def test_scores_are_z_scores_weighted_by_agreement():
     metrics = SentenceBleu(), Chrf(), Ter()
     raw = columns_of(*metrics)
     fitted = Combined(metrics=("sentence_bleu", "chrf", "ter")).fitted(SEGMENTS)
@@ -66,10 +66,10 @@ def test_raw_scores_with_weights_of_ones_own_need_no_set(weights, expected):
 
 def test_what_it_was_fitted_to_is_identity():
     metric = Combined(metrics=("sentence_bleu", "chrf"))
-    one, other = metric.fitted(SEGMENTS), metric.fitted(rated(ITEMS[:4]))
-    assert len({json.dumps(each.fingerprint()) for each in (metric, one, other)}) == 3
-    assert one.set in one.signature
-    assert metric.fitted(rated(ITEMS)).fingerprint() == one.fingerprint()
+    on_five, on_four = metric.fitted(SEGMENTS), metric.fitted(rated(ITEMS[:4]))
+    assert len({json.dumps(each.fingerprint()) for each in (metric, on_five, on_four)}) == 3
+    assert on_five.set in on_five.signature
+    assert metric.fitted(rated(ITEMS)).fingerprint() == on_five.fingerprint()
 
 
 def test_members_score_the_set_once_for_all_chunks_and_processes(tmp_path):
@@ -88,10 +88,11 @@ def test_members_score_the_set_once_for_all_chunks_and_processes(tmp_path):
 
 def test_explanations_of_a_sum_are_the_sum_of_explanations():
     metric = Combined(metrics=("sentence_bleu", "chrf"), weights=(0.25, 0.75), scale="raw")
-    (found,) = explain(metric, Erasure(), TEXTS[:1], 0)
-    (left,), (right,) = (explain(one, Erasure(), TEXTS[:1], 0) for one in (SentenceBleu(), Chrf()))
-    for role, values in found.attributions.items():
-        weighted = 0.25 * left.attributions[role] + 0.75 * right.attributions[role]
+    (explanation,) = explain(metric, Erasure(), TEXTS[:1], 0)
+    (bleu,) = explain(SentenceBleu(), Erasure(), TEXTS[:1], 0)
+    (chrf,) = explain(Chrf(), Erasure(), TEXTS[:1], 0)
+    for role, values in explanation.attributions.items():
+        weighted = 0.25 * bleu.attributions[role] + 0.75 * chrf.attributions[role]
         assert values.tolist() == pytest.approx(weighted.tolist())
 
 
@@ -106,25 +107,25 @@ def scores(tmp_path):
 def test_a_file_of_scores_is_a_member(scores):
     node = {"_target_": "bmx_grid.guests.datscore.combined.Combined", "weights": "equal", "scale": "raw"}
     node["metrics"] = ["chrf", {"imported": {"file": str(scores), "name": "mine", "language_pairs": ["de-en"]}}]
-    made = build(node, Metric, "metric.combined")
-    (metric,) = made.members("combined", [SEGMENTS]).values()
+    template = build(node, Metric, "metric.combined")
+    (metric,) = template.members("combined", [SEGMENTS]).values()
     fitted = metric.fitted(SEGMENTS)
     with pytest.warns(UserWarning, match="1 of 5 segments have no score"):
-        given = metric.fitted(SEGMENTS).given(SEGMENTS)
+        scored = metric.fitted(SEGMENTS).given(SEGMENTS)
     assert fitted.part_names == ("chrf", "mine")
     expected = (Chrf().score(ITEMS) + np.array([0.3, np.nan, 0.1, 0.9, 0.5])) / 2
-    assert given.segments.tolist() == pytest.approx(expected.tolist(), nan_ok=True, abs=1e-15)
+    assert scored.segments.tolist() == pytest.approx(expected.tolist(), nan_ok=True, abs=1e-15)
 
 
 @pytest.mark.parametrize("where", ["store", "folder"])
 def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(tmp_path, monkeypatch, where):
     monkeypatch.setattr(combined, "VALUES_OF_A_PART", 1)
     folder = str(tmp_path) if where == "folder" else f"memory://{uuid.uuid4().hex}"
-    made = []
+    asked = []
 
     def make(contents):
-        made.extend(contents)
-        if contents == ["c"] and made.count("c") == 1:
+        asked.extend(contents)
+        if contents == ["c"] and asked.count("c") == 1:
             raise KeyboardInterrupt
         return [[ord(text), math.nan] for text in contents]
 
@@ -134,15 +135,17 @@ def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(
 
     with pytest.raises(KeyboardInterrupt):
         values("abc")
-    found = values("cadab")
-    assert [first for first, _ in found] == [99, 97, 100, 97, 98] and made == list("abccd"), "d is not to be kept"
-    (one, *rest) = files_of(place(folder) / "parts" / digest({})[:24], ".json")
+    kept_values = values("cadab")
+    assert [first for first, _ in kept_values] == [99, 97, 100, 97, 98] and asked == list("abccd"), (
+        "d is not to be kept"
+    )
+    (damaged, *rest) = files_of(place(folder) / "parts" / digest({})[:24], ".json")
     assert len(rest) == 2
-    with replacing(one) as path:
+    with replacing(damaged) as path:
         path.write_text("[[")
     with pytest.warns(UserWarning, match="is damaged; what it held is made again"):
         assert [first for first, _ in values("abc")] == [97, 98, 99]
-    assert len(made) == 6
+    assert len(asked) == 6
 
 
 A = np.array([1.0, 2.0, 3.0, 4.0])
@@ -175,8 +178,8 @@ def test_weights_whose_sum_is_rounding_are_not_divided_by_it():
     """Two columns at right angles, and the one between the first and the opposite of the second: the sum is 0."""
     for seed in range(30):
         centred = stats.zscore(np.random.default_rng(seed).normal(size=(9, 2)))
-        one, other = np.linalg.qr(centred)[0].T
-        weights, notes = one_vs_rest(np.column_stack([one, other, one - other]), "abc")
+        first, second = np.linalg.qr(centred)[0].T
+        weights, notes = one_vs_rest(np.column_stack([first, second, first - second]), "abc")
         assert np.abs(weights).sum() == pytest.approx(1)
         assert any("would reverse the ranking" in note for note in notes)
 

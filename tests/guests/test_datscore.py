@@ -27,26 +27,26 @@ def test_term_weights_by_hand():
     likely, entropy = np.array([-1.0, -2.0, -3.0]), np.array([0.5, 0.0, 2.0])
     sums = np.array([3.0, likely.sum(), (entropy * likely).sum(), entropy.sum()])
     assert [score_of(sums, entropy=False, length=length) for length in ("sum", "mean")] == [-6.0, -2.0]
-    found = [score_of(sums, entropy=True, length=length) for length in ("sum", "mean")]
-    assert found == pytest.approx([-0.5 - 6.0, -6.5 / 3])
+    scores = [score_of(sums, entropy=True, length=length) for length in ("sum", "mean")]
+    assert scores == pytest.approx([-0.5 - 6.0, -6.5 / 3])
     assert score_of(np.zeros(4), entropy=True, length="mean") == 0.0
 
 
 def test_bartscore_of_directions(tiny_model):
-    def of(direction, **settings):
+    def of_direction(direction, **settings):
         return BartScore(model=tiny_model("m2m100"), direction=direction, **LANGUAGES, **settings)
 
     loaded = load_translator(tiny_model("m2m100"), None, "float32", "auto")
-    both = of("reference->hypothesis", language_code="scored").score(ITEMS), of("hypothesis->reference").score(ITEMS)
-    for item, score in zip(ITEMS, both[0], strict=True):
+    with_code = of_direction("reference->hypothesis", language_code="scored").score(ITEMS)
+    for item, score in zip(ITEMS, with_code, strict=True):
         likely, *_ = forced(loaded, [item.reference], [item.hypothesis], languages_of(loaded, "en", "en"))
         assert score == pytest.approx(likely.values.mean(), abs=1e-6)
-    both = of("reference->hypothesis").score(ITEMS), both[1]
-    assert of("f").score(ITEMS).tolist() == pytest.approx(np.mean(both, axis=0).tolist(), abs=1e-6)
-    assert of("f").reads == ("reference", "hypothesis")
-    assert of("source->hypothesis").reads == ("source", "hypothesis")
-    assert of("f").count_texts(ITEMS[0], 3) == 6
-    assert (of("f", length="sum").score(ITEMS) < of("f").score(ITEMS)).all()
+    both = of_direction("reference->hypothesis").score(ITEMS), of_direction("hypothesis->reference").score(ITEMS)
+    assert of_direction("f").score(ITEMS).tolist() == pytest.approx(np.mean(both, axis=0).tolist(), abs=1e-6)
+    assert of_direction("f").reads == ("reference", "hypothesis")
+    assert of_direction("source->hypothesis").reads == ("source", "hypothesis")
+    assert of_direction("f").count_texts(ITEMS[0], 3) == 6
+    assert (of_direction("f", length="sum").score(ITEMS) < of_direction("f").score(ITEMS)).all()
 
 
 def test_languages_come_from_the_pair(tiny_model):
@@ -55,28 +55,30 @@ def test_languages_come_from_the_pair(tiny_model):
         metric.score(ITEMS)
     fitted = metric.fitted(rated(ITEMS))
     assert fitted.fingerprint() != metric.fingerprint()
-    given = BartScore(model=tiny_model("m2m100"), direction="source->hypothesis", **LANGUAGES)
-    assert fitted.score(ITEMS).tolist() == given.score(ITEMS).tolist()
+    stated = BartScore(model=tiny_model("m2m100"), direction="source->hypothesis", **LANGUAGES)
+    assert fitted.score(ITEMS).tolist() == stated.score(ITEMS).tolist()
 
 
 def plain_datscore(folder: str, augment: str) -> tuple[np.ndarray, list[str]]:
     """Entropy-weighted means of every direction, each pair of texts on its own."""
     loaded = load_translator(folder, None, "float32", "auto")
     texts = {role: [getattr(item, role) for item in ITEMS] for role in ("source", "reference", "hypothesis")}
-    of = {"source": "de", "reference": "en", "hypothesis": "en"}
+    language_of = {"source": "de", "reference": "en", "hypothesis": "en"}
     for role in ("source", "reference"):
-        into = languages_of(loaded, of[role], augment)
+        into = languages_of(loaded, language_of[role], augment)
         name = f"{role}.{augment}"
         texts[name] = [translate(loaded, [text], into)[0] for text in texts[role]]
-        of[name] = augment
+        language_of[name] = augment
     columns, names = [], []
     for text in ("source", "reference", f"source.{augment}", f"reference.{augment}"):
-        for one, other in ((text, "hypothesis"), ("hypothesis", text)):
-            pair = languages_of(loaded, of[one], of[other])
-            found = [forced(loaded, [x], [y], pair) for x, y in zip(texts[one], texts[other], strict=True)]
-            used = [(likely.values[~is_code], entropy.values[~is_code]) for likely, entropy, is_code in found]
+        for given_text, forced_text in ((text, "hypothesis"), ("hypothesis", text)):
+            pair = languages_of(loaded, language_of[given_text], language_of[forced_text])
+            results = [
+                forced(loaded, [x], [y], pair) for x, y in zip(texts[given_text], texts[forced_text], strict=True)
+            ]
+            used = [(likely.values[~is_code], entropy.values[~is_code]) for likely, entropy, is_code in results]
             columns.append([(likely * entropy).sum() / len(likely) for likely, entropy in used])
-            names.append(f"{one}->{other}")
+            names.append(f"{given_text}->{forced_text}")
     return np.array(columns).T, names
 
 
@@ -86,10 +88,10 @@ def test_equal_to_a_plain_loop_over_directions(tiny_model, tmp_path):
     metric = DatScore(model=folder, augment=("fr",), cache_dir=str(tmp_path)).fitted(rated(ITEMS))
     assert list(metric.part_names) == names
     near = {"rel": 1e-6, "abs": 2e-6}  # of float32, whose last digit at -30 is 2e-6 already
-    own = metric.part_scores(ITEMS)
-    assert own.tolist() == [pytest.approx(row, **near) for row in columns.tolist()]
-    weights = one_vs_rest(own, names)[0]
-    assert metric.score(ITEMS).tolist() == pytest.approx((own @ weights).tolist(), rel=1e-12)
+    part_scores = metric.part_scores(ITEMS)
+    assert part_scores.tolist() == [pytest.approx(row, **near) for row in columns.tolist()]
+    weights = one_vs_rest(part_scores, names)[0]
+    assert metric.score(ITEMS).tolist() == pytest.approx((part_scores @ weights).tolist(), rel=1e-12)
 
 
 @pytest.mark.parametrize(

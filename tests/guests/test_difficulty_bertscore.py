@@ -64,10 +64,10 @@ def test_equals_plain_loops_over_the_equations(tiny_model, name, settings, plain
     fitted = metric(tiny_model(name), **settings).fitted(segment_set())
     plain = Plain(tiny_model(name), 2, SEGMENTS, **plainly)
     for system, expected in plain.of_systems(SYSTEMS, SYSTEMS).items():
-        found = fitted.statistics(items_of(system))
-        assert found[:, :2] == pytest.approx(np.array(expected), abs=1e-6)
-        assert fitted.score(items_of(system)).tolist() == pytest.approx([f_score(*one) for one in expected], abs=1e-6)
-        assert fitted.combine(found.sum(axis=0)) == pytest.approx(corpus(expected), abs=1e-6)
+        statistics = fitted.statistics(items_of(system))
+        assert statistics[:, :2] == pytest.approx(np.array(expected), abs=1e-6)
+        assert fitted.score(items_of(system)).tolist() == pytest.approx([f_score(*pair) for pair in expected], abs=1e-6)
+        assert fitted.combine(statistics.sum(axis=0)) == pytest.approx(corpus(expected), abs=1e-6)
 
 
 def test_scores_depend_neither_on_the_batch_nor_on_the_order_of_systems(tiny_model):
@@ -100,8 +100,8 @@ def test_what_it_was_fitted_on_is_its_identity(tiny_model):
         "two": alone.fitted(segment_set(systems=["A", "B"])),
         "other segments": alone.fitted(segment_set(SEGMENTS[:2])),
     }
-    signatures = {one.signature for one in fits.values()}
-    assert len(signatures) == len({str(one.fingerprint()) for one in fits.values()}) == len(fits)
+    signatures = {fit.signature for fit in fits.values()}
+    assert len(signatures) == len({str(fit.fingerprint()) for fit in fits.values()}) == len(fits)
     assert "fitted_on:nothing" in fits["unfitted"].signature
     assert "fitted_on:3 systems (A+B+C) on 4 segments, " in fits["all"].signature
     shuffled = segment_set()
@@ -112,8 +112,8 @@ def test_what_it_was_fitted_on_is_its_identity(tiny_model):
 def test_unfitted_it_is_bert_score_and_says_so(tiny_model):
     folder = tiny_model("bert")
     with pytest.warns(UserWarning, match="not fitted"):
-        found = metric(folder).score(items_of("C"))
-    assert found.tolist() == pytest.approx(
+        scores = metric(folder).score(items_of("C"))
+    assert scores.tolist() == pytest.approx(
         BertScore(model=folder, layer=2, ground_truth="reference").score(items_of("C")).tolist(), abs=1e-6
     )
 
@@ -122,8 +122,8 @@ def test_where_all_systems_say_the_same_as_the_reference_the_score_is_0_and_coun
     segments = [(REFERENCE, {"A": REFERENCE, "B": REFERENCE})]
     fitted = metric(tiny_model("bert")).fitted(segment_set(segments, ["A", "B"]))
     assert fitted.statistics(items_of("A", segments)).tolist() == [[0.0, 0.0, 1.0, 1.0]]
-    other = fitted.statistics([Item(reference=REFERENCE, hypothesis="A dog .")])
-    assert other[0, 1] == 0 and other[0, 3] == 1 and fitted.combine(other).tolist() == [0.0]
+    of_another = fitted.statistics([Item(reference=REFERENCE, hypothesis="A dog .")])
+    assert of_another[0, 1] == 0 and of_another[0, 3] == 1 and fitted.combine(of_another).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("hypothesis", [SEGMENTS[2][1]["A"], "unknown words"], ids=["known", "perturbed"])
@@ -146,11 +146,11 @@ def test_a_perturbed_reference_keeps_the_weights_of_its_segment(tiny_model, refe
     of_type = plain.weights([token for token, _ in similar], weights)
     precision_of = plain.best(hypothesis, reference)
     expected = [
-        np.mean([of_type.get(token, 1.0) * one for token, one in precision_of]),
-        np.mean([weight * one for weight, (_, one) in zip(weights, similar, strict=True)]),
+        np.mean([of_type.get(token, 1.0) * similarity for token, similarity in precision_of]),
+        np.mean([weight * similarity for weight, (_, similarity) in zip(weights, similar, strict=True)]),
     ]
-    found = fitted.statistics([Item(reference=reference, hypothesis=hypothesis)])[0, :2]
-    assert found.tolist() == pytest.approx(expected, abs=1e-6)
+    statistics = fitted.statistics([Item(reference=reference, hypothesis=hypothesis)])[0, :2]
+    assert statistics.tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_reference_of_two_segments_has_the_weights_of_the_segment_of_the_pair(tiny_model):
@@ -172,9 +172,9 @@ def test_statistics_as_fitted_on_the_best_systems(tiny_model):
     assert fitted.columns_of_best() == {2: (4, 5), 3: (6, 7)}
     for best, (precision, recall) in zip((["A", "C"], SYSTEMS), fitted.columns_of_best().values(), strict=True):
         alone = metric(folder).fitted(segment_set(systems=best))
-        found = fitted.statistics(items_of("B"))
+        statistics = fitted.statistics(items_of("B"))
         expected = alone.statistics(items_of("B"))[:, :2]
-        assert found[:, [precision, recall]] == pytest.approx(expected, abs=1e-6)
+        assert statistics[:, [precision, recall]] == pytest.approx(expected, abs=1e-6)
 
 
 def test_what_it_cannot_be_fitted_on_is_said():

@@ -90,7 +90,7 @@ def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "message"),
     [
         pytest.param(
             (401, {}, b'{"error": {"message": "bad key secret-key"}}'), "401.*set OPENAI_API_KEY", id="a wrong key"
@@ -100,14 +100,14 @@ def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
         pytest.param((400, {}, b'{"error": {"message": "\\u001b[31m"}}'), r"\\x1b\[31m", id="control characters"),
     ],
 )
-def test_a_fault_that_stays_is_named_without_the_key_and_keeps_what_was_answered(judge, monkeypatch, fault, said):
+def test_a_fault_that_stays_is_named_without_the_key_and_keeps_what_was_answered(judge, monkeypatch, fault, message):
     monkeypatch.setenv("OPENAI_API_KEY", " secret-key\n")  # spaces around a key are not part of it
 
     def answer(body, turn):
         return fault if "house 3" in body["messages"][-1]["content"] else plain(body)
 
     with ChatServer(answer).running() as server:
-        with pytest.raises(UnavailableError, match=said) as error:
+        with pytest.raises(UnavailableError, match=message) as error:
             judge(server, concurrency=1).score(ITEMS)
         assert "secret-key" not in str(error.value) and server.keys == {"Bearer secret-key"}
         n_before = len(server.seen)
@@ -128,21 +128,21 @@ def test_a_server_that_is_not_there_is_named(judge):
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("sent", "message"),
     [
         pytest.param([], "disconnected|not write|reset|not connect", id="a connection that is closed"),
         pytest.param([b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", *[b" "] * 20], "Timeout", id="byte by byte"),
     ],
 )
-def test_what_speaks_no_http_or_never_ends_is_named(judge, monkeypatch, sent, said):
+def test_what_speaks_no_http_or_never_ends_is_named(judge, monkeypatch, sent, message):
     monkeypatch.setattr(server_module, "MOST_PAUSE", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=send_slowly, args=(listening, sent), daemon=True).start()
         address = SimpleNamespace(url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
         metric = judge(address, retries=0, timeout=0.5)
-        with pytest.raises(UnavailableError, match=said):
+        with pytest.raises(UnavailableError, match=message):
             metric.score(ITEMS[:1])
-        with pytest.raises(UnavailableError, match=said):
+        with pytest.raises(UnavailableError, match=message):
             metric.check()
 
 
@@ -199,9 +199,13 @@ def test_an_item_with_a_text_that_got_no_score_is_not_explained(judge):
         return "no" if "Text: one  2" in body["messages"][0]["content"] else plain(body)
 
     with ChatServer(answer).running() as server, pytest.warns(UserWarning, match="can be read"):
-        found = explain_items(judge(server), Erasure(), ITEMS[:3], seed=0)
-    assert [bool(np.isnan(one.attributions["hypothesis"]).all()) for one in found] == [False, False, True]
-    assert np.isfinite([one.base_score for one in found]).all()
+        explanations = explain_items(judge(server), Erasure(), ITEMS[:3], seed=0)
+    assert [bool(np.isnan(explanation.attributions["hypothesis"]).all()) for explanation in explanations] == [
+        False,
+        False,
+        True,
+    ]
+    assert np.isfinite([explanation.base_score for explanation in explanations]).all()
 
 
 @pytest.mark.parametrize(
@@ -222,17 +226,17 @@ def test_any_text_is_read_kept_and_sent_back_with_the_reminder(judge, text, kept
 
 
 @pytest.mark.parametrize(
-    ("key", "models", "said"),
+    ("key", "models", "message"),
     [
         pytest.param("secret-key", (200, {}, b"<html>"), "does not list its models", id="another service"),
         pytest.param("secret-ключ", "{}", "OPENAI_API_KEY: the key holds", id="other letters in the key"),
         pytest.param("secret-key", listed("mm"), "unknown model 'm'. Did you mean 'mm'", id="a close match"),
     ],
 )
-def test_an_error_about_the_list_of_models_has_no_key(judge, monkeypatch, key, models, said):
+def test_an_error_about_the_list_of_models_has_no_key(judge, monkeypatch, key, models, message):
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with ChatServer(lambda body, turn: (404, {}, b"{}"), models=models).running() as server:
-        with pytest.raises(UnavailableError, match=said) as error:
+        with pytest.raises(UnavailableError, match=message) as error:
             judge(server, retries=0).check()
         assert "secret" not in str(error.value)
 
@@ -308,6 +312,7 @@ def test_an_answer_is_read_where_it_says_one_number_of_the_scale(judge, tmp_path
     assert len(server.seen) == (1 if math.isfinite(expected) else 2)  # with the reminder
 
 
+@pytest.mark.filterwarnings("ignore:.*can be read")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -320,8 +325,7 @@ def test_an_answer_is_read_where_it_says_one_number_of_the_scale(judge, tmp_path
     ],
 )
 def test_a_digit_is_read_where_it_is_no_piece_of_a_number(judge, text, expected):
-    with ChatServer(lambda body, turn: text).running() as server, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ChatServer(lambda body, turn: text).running() as server:
         assert judge(server).score(ITEMS[:1])[0] == pytest.approx(expected, nan_ok=True)
 
 
@@ -350,11 +354,12 @@ def test_a_digit_is_read_where_it_is_no_piece_of_a_number(judge, text, expected)
         pytest.param("expectation", "87", math.nan, id="no probabilities"),
     ],
 )
-def test_what_is_read_from_an_answer(score, text, expected):
-    found = Prompt("p", "{source}{hypothesis}", score=score).score_of(Answer(text))
-    assert found == pytest.approx(expected, nan_ok=True)
+def test_an_expression_or_a_field_finds_the_one_score_of_an_answer(score, text, expected):
+    read = Prompt("p", "{source}{hypothesis}", score=score).score_of(Answer(text))
+    assert read == pytest.approx(expected, nan_ok=True)
 
 
+@pytest.mark.filterwarnings("ignore:.*can be read")
 @pytest.mark.parametrize(
     ("tokens", "expected"),
     [
@@ -371,8 +376,7 @@ def test_what_is_read_from_an_answer(score, text, expected):
 def test_an_expectation_is_that_of_the_token_of_the_number(judge, tokens, expected):
     places = [[(token, 0.0), *((alternative, -900.0) for alternative in "15")] for token in tokens]
     reply = (200, {}, completion("".join(tokens), places))
-    with ChatServer(lambda body, turn: reply).running() as server, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ChatServer(lambda body, turn: reply).running() as server:
         scores = judge(server, score_from="expectation").score(ITEMS[:1])
     assert scores[0] == pytest.approx(expected, nan_ok=True)
 
@@ -385,9 +389,11 @@ def test_a_metric_stops_after_twenty_unread_answers_and_asks_again_when_the_serv
     with ChatServer(lambda body, turn: CUT).running() as server:
         with pytest.raises(UnavailableError, match="20 answers in a row") as error:
             judge(server, concurrency=4).score(MANY)
-        said = str(error.value)
-        assert all(word in said for word in ("max_tokens", "thinking", "logprobs", "llama.cpp", "'I\\x1b[31m would"))
-        assert said.isprintable() and len(said) < 700 and len(server.seen) <= 2 * (20 + 4)
+        sentence = str(error.value)
+        assert all(
+            word in sentence for word in ("max_tokens", "thinking", "logprobs", "llama.cpp", "'I\\x1b[31m would")
+        )
+        assert sentence.isprintable() and len(sentence) < 700 and len(server.seen) <= 2 * (20 + 4)
         n_before = len(server.seen)
         server.answer = plain
         assert np.isfinite(judge(server).score(MANY)).all() and len(server.seen) == n_before + 100
@@ -406,8 +412,10 @@ def test_unread_answers_in_a_row_are_counted_over_calls(judge):
 
 
 def test_an_expectation_without_log_probabilities_says_which_servers_send_them(judge):
-    said = "'4' .without token log probabilities: vLLM and llama.cpp's server send them, `transformers serve` does not"
-    with ChatServer(lambda body, turn: "4").running() as server, pytest.warns(UserWarning, match=said):
+    sentence = (
+        "'4' .without token log probabilities: vLLM and llama.cpp's server send them, `transformers serve` does not"
+    )
+    with ChatServer(lambda body, turn: "4").running() as server, pytest.warns(UserWarning, match=sentence):
         assert np.isnan(judge(server, score_from="expectation").score(ITEMS[:1])[0])
 
 
@@ -417,7 +425,7 @@ def endless(piece):
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         pytest.param(lambda: (200, {}, endless(b" " * 65536)), "longer than 8,000,000 bytes", id="endless"),
         pytest.param(lambda: (400, {}, endless(b"x" * 65536)), "longer than 8,000,000 bytes", id="an endless error"),
@@ -430,11 +438,11 @@ def endless(piece):
         ),
     ],
 )
-def test_an_answer_of_any_size_is_not_read(judge, reply, said):
+def test_an_answer_of_any_size_is_not_read(judge, reply, message):
     with ChatServer(lambda body, turn: reply(), models=reply()).running() as server:
-        with pytest.raises(UnavailableError, match=said):
+        with pytest.raises(UnavailableError, match=message):
             judge(server).score(ITEMS[:1])
-        with pytest.raises(UnavailableError, match=said):
+        with pytest.raises(UnavailableError, match=message):
             judge(server).check()
         assert server.n_bytes < 60_000_000 and len(server.seen) == 1
 
@@ -442,18 +450,18 @@ def test_an_answer_of_any_size_is_not_read(judge, reply, said):
 @pytest.mark.parametrize("status", [301, 307, 308])
 def test_a_redirect_to_another_server_is_refused_and_named(judge, monkeypatch, status):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
-    with ChatServer(plain).running() as other, ChatServer().running() as server:
-        to = (status, {"Location": f"{other.url}/chat/completions"}, b"")
-        server.answer, server.models = lambda body, turn: to, to
-        said = f"{server.url[:-3]} redirects to {other.url[:-3]}, which would get the texts"  # another port
-        with pytest.raises(UnavailableError, match=said):
+    with ChatServer(plain).running() as elsewhere, ChatServer().running() as server:
+        redirect = (status, {"Location": f"{elsewhere.url}/chat/completions"}, b"")
+        server.answer, server.models = lambda body, turn: redirect, redirect
+        sentence = f"{server.url[:-3]} redirects to {elsewhere.url[:-3]}, which would get the texts"  # another port
+        with pytest.raises(UnavailableError, match=sentence):
             judge(server).score(ITEMS[:1])
-        with pytest.raises(UnavailableError, match=said):
+        with pytest.raises(UnavailableError, match=sentence):
             judge(server).check()
         server.answer = lambda body, turn: (status, {"Location": f"https{server.url[4:]}/x"}, b"")
         with pytest.raises(UnavailableError, match="redirects to https://127.0.0.1"):  # another scheme
             judge(server).score(ITEMS[:1])
-    assert other.seen == [] and other.keys == set()
+    assert elsewhere.seen == [] and elsewhere.keys == set()
 
 
 def test_a_redirect_on_the_same_server_is_followed(judge):
@@ -463,15 +471,15 @@ def test_a_redirect_on_the_same_server_is_followed(judge):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-@pytest.mark.parametrize("said", ["secret, then -key", "c2VjcmV0LWtleQ=="], ids=["in pieces", "Base64"])
-def test_what_a_server_says_of_a_refused_key_is_not_shown(judge, monkeypatch, status, said):
+@pytest.mark.parametrize("message", ["secret, then -key", "c2VjcmV0LWtleQ=="], ids=["in pieces", "Base64"])
+def test_what_a_server_says_of_a_refused_key_is_not_shown(judge, monkeypatch, status, message):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
-    fault = (status, {}, json.dumps({"error": {"message": f"bad key: {said}"}}).encode())
+    fault = (status, {}, json.dumps({"error": {"message": f"bad key: {message}"}}).encode())
     with ChatServer(lambda body, turn: fault, models=fault).running() as server:
         for ask in (lambda: judge(server).score(ITEMS[:1]), judge(server, retries=0).check):
             with pytest.raises(UnavailableError, match=f"{status}.*set OPENAI_API_KEY") as error:
                 ask()
-            assert "bad key" not in str(error.value) and said not in str(error.value)
+            assert "bad key" not in str(error.value) and message not in str(error.value)
 
 
 def test_a_key_in_an_answer_is_not_shown(judge, monkeypatch):
@@ -496,7 +504,7 @@ def test_a_key_that_others_can_read_is_warned_of(monkeypatch, base_url, key, war
     with warnings.catch_warnings(record=True) as caught, contextlib.suppress(UnavailableError):
         warnings.simplefilter("always")
         Judge(model="m", base_url=base_url, prompt="plain", retries=0, timeout=5).check()
-    assert any("OPENAI_API_KEY are sent unencrypted" in str(one.message) for one in caught) == warned
+    assert any("OPENAI_API_KEY are sent unencrypted" in str(warning.message) for warning in caught) == warned
 
 
 def test_repeated_scores_are_kept_and_the_first_counts(judge):
@@ -508,15 +516,15 @@ def test_repeated_scores_are_kept_and_the_first_counts(judge):
 
 
 def test_the_identity_is_the_served_model_the_prompt_and_the_sampling(judge, tmp_path):
-    own = tmp_path / "mine.yaml"
-    own.write_text("user: 'Rate {hypothesis} for {source}'\n")
+    prompt = tmp_path / "mine.yaml"
+    prompt.write_text("user: 'Rate {hypothesis} for {source}'\n")
     with ChatServer().running() as server:
         base = judge(server).fitted(rated([], "none"))
         assert base.served == "m" and "model:m|prompt:plain" in base.signature
         same = {"concurrency": 1, "timeout": 1.0, "retries": 0, "max_requests": 9, "base_url": "http://x/v1"}
         assert dataclasses.replace(base, **same).fingerprint() == base.fingerprint()
-        changed = {"temperature": 1.0, "seed": 1, "max_tokens": 5, "prompt": str(own), "score_from": "([1-4])"}
-        prints = [str(dataclasses.replace(base, **{key: to}).fingerprint()) for key, to in changed.items()]
+        changed = {"temperature": 1.0, "seed": 1, "max_tokens": 5, "prompt": str(prompt), "score_from": "([1-4])"}
+        prints = [str(dataclasses.replace(base, **{key: value}).fingerprint()) for key, value in changed.items()]
         assert len({*prints, str(base.fingerprint())}) == 6
     assert judge(server, retries=0).named_by_the_server() == "m"  # as it said while it was there
 
@@ -562,7 +570,7 @@ def test_score_names_the_languages_of_its_texts(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         pytest.param({"base_url": "http://me:secret@host/v1"}, "without a user name", id="a password in the address"),
         pytest.param({"base_url": "localhost:8000"}, "base_url", id="no scheme"),
@@ -576,14 +584,14 @@ def test_score_names_the_languages_of_its_texts(tmp_path, capsys):
         pytest.param({"answers": "s3://bucket"}, "no folder", id="answers in an object store"),
     ],
 )
-def test_settings_that_cannot_be(settings, said):
-    with pytest.raises(BmxError, match=said) as error:
+def test_settings_that_cannot_be_are_refused_without_showing_secrets(settings, message):
+    with pytest.raises(BmxError, match=message) as error:
         Judge(**{"model": "m", **settings})
     assert "secret" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("user: '{hypothesis} {referense} {source}'", "referense", id="an unknown field"),
         pytest.param("user: '{source}'", "it must have", id="no hypothesis"),
@@ -593,10 +601,10 @@ def test_settings_that_cannot_be(settings, said):
         pytest.param("user: '{source}{hypothesis}'\nlowest: 9\nhighest: 3", "below highest", id="an empty scale"),
     ],
 )
-def test_prompts_that_cannot_be(tmp_path, text, said):
+def test_prompts_that_cannot_be_are_refused(tmp_path, text, message):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises((ConfigError, DataError), match=said):
+    with pytest.raises((ConfigError, DataError), match=message):
         Judge(model="m", prompt=str(path))
 
 

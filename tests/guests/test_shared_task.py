@@ -18,29 +18,29 @@ def test_systems_and_metrics_have_a_table_each():
         HumanRank("", "", "da", name, 1.0, 0, 0, low, high, low, name == "b", **PAIR)
         for name, low, high in (("a", 1, 1), ("b", 2, 2), ("c", 0, 0))
     ]
-    given = {
+    rows_of = {
         "human_ranking": systems,
         "outliers": [WithoutOutliers("none", "b", 3, 1, 0.9, 0.1, **PAIR, metric="x")],
         "task_ranking": [TaskRank("all", "all", "none", 0.5, 1, "one, two", 2, 1, metric=name) for name in "xy"],
     }
     values = {("x", "spa"): 0.9, ("y", "spa"): 0.7, ("x", "pearson"): 0.4}
-    given["task_scores"] = [
+    rows_of["task_scores"] = [
         TaskScore("d", "de-en", "none", statistic, value, 2.0, metric=metric)
         for (metric, statistic), value in values.items()
     ]
-    given = {name: as_table(rows) for name, rows in given.items()}
-    found = {table.stem: table for table in tables(compute(Given(given)))}
-    assert list(found) == ["task_ranking", "task_scores", "outliers", "people_d_de-en"]
-    of_tasks = found["task_scores"]
+    rows_of = {name: as_table(rows) for name, rows in rows_of.items()}
+    by_stem = {table.stem: table for table in tables(compute(Given(rows_of)))}
+    assert list(by_stem) == ["task_ranking", "task_scores", "outliers", "people_d_de-en"]
+    of_tasks = by_stem["task_scores"]
     assert of_tasks.header == ("metric", "mean", "de-en spa", "de-en pearson")
     assert [[cell.shown for cell in row] for row in of_tasks.rows] == [
         ["x", "0.500", "0.900", "0.400"],
         ["y", "0.500", "0.700", "n/a"],
     ]
     assert of_tasks.notes == ("Weights: de-en spa 2, de-en pearson 2.",)
-    assert [[cell.shown for cell in row[:3]] for row in found["people_d_de-en"].rows] == [
+    assert [[cell.shown for cell in row[:3]] for row in by_stem["people_d_de-en"].rows] == [
         ["a", "1-1", ""],
         ["b", "2-2", "outlier"],
     ]
-    assert [cell.shown for cell in found["outliers"].rows[0]][3:] == ["b", "3", "0.900", "0.100"]
-    assert "left out, as undefined or not of every metric: 1" in found["task_ranking"].notes[0]
+    assert [cell.shown for cell in by_stem["outliers"].rows[0]][3:] == ["b", "3", "0.900", "0.100"]
+    assert "left out, as undefined or not of every metric: 1" in by_stem["task_ranking"].notes[0]

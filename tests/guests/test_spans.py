@@ -28,8 +28,8 @@ def explained(tmp_path):
         server = ChatServer(lambda body, turn: answers[min(len(server.seen), len(answers)) - 1])
         with server.running():
             explainer = ErrorSpans(model="m", prompt="spans", base_url=server.url, answers=str(tmp_path / "answers"))
-            (found,) = explain_items(HashMetric(), explainer, [ITEM], 0)
-        return found.attributions, len(server.seen)
+            (explanation,) = explain_items(HashMetric(), explainer, [ITEM], 0)
+        return explanation.attributions, len(server.seen)
 
     return of
 
@@ -48,8 +48,8 @@ def explained(tmp_path):
     ],
 )
 def test_words_of_a_span_share_minus_its_weight(explained, answer, hypothesis, source):
-    found, n_requests = explained(answer)
-    assert (found["hypothesis"].tolist(), found["source"].tolist(), n_requests) == (hypothesis, source, 1)
+    attributions, n_requests = explained(answer)
+    assert (attributions["hypothesis"].tolist(), attributions["source"].tolist(), n_requests) == (hypothesis, source, 1)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_words_of_a_span_share_minus_its_weight(explained, answer, hypothesis, s
     ],
 )
 def test_an_answer_that_cannot_be_read_is_asked_for_again_then_nothing_is_explained(explained, answer):
-    found, n_requests = explained(answer, errors(("green", "minor")))
-    assert found["hypothesis"].tolist() == [0, -1, 0, 0, 0] and n_requests == 2
+    attributions, n_requests = explained(answer, errors(("green", "minor")))
+    assert attributions["hypothesis"].tolist() == [0, -1, 0, 0, 0] and n_requests == 2
 
 
 def test_without_an_answer_that_can_be_read_all_words_are_undefined(explained):
     with pytest.warns(UserWarning, match="1 of 1 answers hold nothing that can be read.*'I cannot'"):
-        found, n_requests = explained("I cannot")
-    assert n_requests == 2 and all(np.isnan(values).all() for values in found.values())
+        attributions, n_requests = explained("I cannot")
+    assert n_requests == 2 and all(np.isnan(values).all() for values in attributions.values())
 
 
 def test_a_prompt_that_does_not_fit_is_refused_by_name():

@@ -25,7 +25,7 @@ def spans_of(text, shift, severity):
 
 
 @pytest.fixture
-def made(tmp_path):
+def planted(tmp_path):
     """A setting, and files of spans: of two raters, and of an explainer who marks a character before theirs as well."""
     setting = translated(Chrf())
     texts = [(segment, segment.hypothesis) for segment in setting.segments.segments]
@@ -48,9 +48,9 @@ def made(tmp_path):
     return setting, SpansEvaluation(gold={"gold": str(tmp_path / "gold.jsonl")}, resamples=60)
 
 
-def test_agreement_of_explainers_and_people_is_what_was_planted(made):
+def test_agreement_of_explainers_and_people_is_what_was_planted(planted):
     """Of one rater a character gets the full credit, of the other half of it; of people among themselves half."""
-    setting, evaluation = made
+    setting, evaluation = planted
     (result,) = evaluation.evaluate([setting])
     rows = {(row.explainer, row.measure): row for row in result["spans"]}
     ours = rows["ours", "characters"]
@@ -65,8 +65,8 @@ def test_agreement_of_explainers_and_people_is_what_was_planted(made):
     assert rows["gold", "MPP"].f1.value == 1
 
 
-def test_error_free_segments_are_found_by_spans_and_by_scores_of_other_folds(made):
-    setting, evaluation = made
+def test_error_free_segments_are_found_by_spans_and_by_scores_of_other_folds(planted):
+    setting, evaluation = planted
     (result,) = evaluation.evaluate([setting])
     rows = {row.point: row for row in result["error_free"]}
     assert rows["no span"].mcc.value == 1, "marks just the segments that have an error"
@@ -75,29 +75,29 @@ def test_error_free_segments_are_found_by_spans_and_by_scores_of_other_folds(mad
     assert {(row.n_error_free, row.n_segments) for row in rows.values()} == {(none, len(setting.segments))}
 
 
-def test_a_pair_without_error_free_segments_is_undefined_and_counted(made):
-    setting, evaluation = made
+def test_a_pair_without_error_free_segments_is_undefined_and_counted(planted):
+    setting, evaluation = planted
     (result,) = dataclasses.replace(evaluation, error_free_least=101.0).evaluate([setting])
     assert [np.isnan(row.mcc.value) for row in result["error_free"]] == [True, True]
     rows = [dataclasses.replace(row, dataset="toy", language_pair="de-en") for row in result["error_free"]]
-    found = compute(Given({"error_free": as_table(rows)}))
-    assert found.undefined_pairs == 1
-    assert next(iter(tables(found))).notes[0] == "Undefined in 1 language pair."
+    answer = compute(Given({"error_free": as_table(rows)}))
+    assert answer.undefined_pairs == 1
+    assert next(iter(tables(answer))).notes[0] == "Undefined in 1 language pair."
 
 
-def test_the_sentence_names_the_best_explainer_and_the_ceiling(made):
-    setting, evaluation = made
+def test_the_sentence_names_the_best_explainer_and_the_ceiling(planted):
+    setting, evaluation = planted
     (result,) = evaluation.evaluate([setting])
     rows = [dataclasses.replace(row, dataset="toy", language_pair="de-en") for row in result["spans"]]
-    found = compute(Given({"spans": as_table(rows)}))
-    (sentence,) = [text for text in found.spans_in_words if "MPP against gold: the best F1 is" in text]
+    answer = compute(Given({"spans": as_table(rows)}))
+    (sentence,) = [text for text in answer.spans_in_words if "MPP against gold: the best F1 is" in text]
     assert "people reach 1.000" in sentence
-    (table,) = tables(found)
+    (table,) = tables(answer)
     assert len(table.rows) == 4
 
 
-def test_what_does_not_apply_or_is_not_there_is_said(made):
-    setting, evaluation = made
+def test_what_does_not_apply_or_is_not_there_is_said(planted):
+    setting, evaluation = planted
     assert "names no file" in dataclasses.replace(evaluation, gold={}).inapplicable(1, 1, [setting.segments])
     with pytest.raises(ConfigError, match="unknown human score 'esq'.*esa"):
         dataclasses.replace(evaluation, error_free_human="esq").evaluate([setting])

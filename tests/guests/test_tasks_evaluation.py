@@ -30,12 +30,12 @@ def settings():
 
 @pytest.mark.parametrize("weight", [1.0, 3.0], ids=["equal weights", "one statistic counts three times"])
 def test_the_mean_over_tasks_is_that_of_each_task(weight):
-    found = dataclasses.replace(TASKS, weights={"spa": weight, "de-en": 2.0}).evaluate(settings())
-    rows = [result["task_ranking"][0] for result in found]
-    scores = [of.scores.base_scores for of in settings()]
+    results = dataclasses.replace(TASKS, weights={"spa": weight, "de-en": 2.0}).evaluate(settings())
+    rows = [result["task_ranking"][0] for result in results]
+    scores = [setting.scores.base_scores for setting in settings()]
     segments = settings()[0].segments
-    item = np.unique([one.id for one in segments.segments], return_inverse=True)[1]
-    system = np.unique([one.system for one in segments.segments], return_inverse=True)[1]
+    item = np.unique([segment.id for segment in segments.segments], return_inverse=True)[1]
+    system = np.unique([segment.system for segment in segments.segments], return_inverse=True)[1]
     means = []
     for statistic in ("spa", "acc_eq"):
         both = Scores(*scores, segments.human_scores, item, system, item)
@@ -49,12 +49,12 @@ def test_the_mean_over_tasks_is_that_of_each_task(weight):
 
 def test_a_task_without_a_value_is_left_out_and_counted():
     human = np.full(120, np.nan)
-    found = TASKS.evaluate([named(translated(Chrf(), human=human), "a"), named(translated(Chrf(), human=human), "b")])
-    assert not any("task_ranking" in result for result in found)
-    assert {row.rank_high for row in found[0]["human_ranking"]} == {0}
+    results = TASKS.evaluate([named(translated(Chrf(), human=human), "a"), named(translated(Chrf(), human=human), "b")])
+    assert not any("task_ranking" in result for result in results)
+    assert {row.rank_high for row in results[0]["human_ranking"]} == {0}
     nothing = AttributionSet(np.full(120, np.nan), {})
-    found = TASKS.evaluate([settings()[0], named(dataclasses.replace(settings()[1], scores=nothing), "nothing")])
-    assert not any("task_ranking" in result for result in found)
+    results = TASKS.evaluate([settings()[0], named(dataclasses.replace(settings()[1], scores=nothing), "nothing")])
+    assert not any("task_ranking" in result for result in results)
 
 
 def test_wins_and_ranges_are_those_of_wilcoxons_tests():
@@ -62,17 +62,17 @@ def test_wins_and_ranges_are_those_of_wilcoxons_tests():
     scores = rng.normal(size=(40, 5)) + np.array([1.5, 1.4, 0.7, 0.0, np.nan])
     scores[3, 1] = np.nan
     wins, losses = np.zeros(5), np.zeros(5)
-    for one, other in itertools.permutations(range(4), 2):
-        both = np.isfinite(scores[:, [one, other]]).all(axis=1)
-        if stats.wilcoxon(scores[both, one], scores[both, other], alternative="greater").pvalue < 0.05:
-            wins[one] += 1
-            losses[other] += 1
-    found = ranges_by_wins(scores)
-    assert found[0].tolist() == wins.tolist()
-    assert found[1].tolist() == losses.tolist()
-    assert found[2].tolist() == [1 + loss for loss in losses[:4]] + [0]
-    assert found[3].tolist() == [4 - win for win in wins[:4]] + [0]
-    assert found[4].tolist() == [1, 1, 2, 3, 0]
+    for better, worse in itertools.permutations(range(4), 2):
+        both = np.isfinite(scores[:, [better, worse]]).all(axis=1)
+        if stats.wilcoxon(scores[both, better], scores[both, worse], alternative="greater").pvalue < 0.05:
+            wins[better] += 1
+            losses[worse] += 1
+    ranges = ranges_by_wins(scores)
+    assert ranges[0].tolist() == wins.tolist()
+    assert ranges[1].tolist() == losses.tolist()
+    assert ranges[2].tolist() == [1 + loss for loss in losses[:4]] + [0]
+    assert ranges[3].tolist() == [4 - win for win in wins[:4]] + [0]
+    assert ranges[4].tolist() == [1, 1, 2, 3, 0]
 
 
 def test_metrics_are_correlated_without_outliers_as_well():
@@ -109,28 +109,26 @@ def test_correlations_of_segments_systems_and_documents_are_those_of_scipy():
         documents = np.array([segment.document for segment in setting.segments.segments])
         of_systems = scores.reshape(4, 20).mean(axis=1), human.reshape(4, 20).mean(axis=1)
         within = [stats.kendalltau(scores[documents == name], human[documents == name])[0] for name in set(documents)]
-        agree = [
-            np.sign(of_systems[0][one] - of_systems[0][other]) == np.sign(of_systems[1][one] - of_systems[1][other])
-            for one, other in itertools.combinations(range(4), 2)
-        ]
+        orders = [[np.sign(x - y) for x, y in itertools.combinations(means, 2)] for means in of_systems]
+        agree = np.equal(*orders)
         expected = [stats.pearsonr(scores, human)[0], stats.pearsonr(*of_systems)[0], np.mean(within), np.mean(agree)]
-        found = {row.statistic: row.value for row in result["task_scores"]}
-        assert list(found) == list(statistics)
-        assert list(found.values()) == pytest.approx(expected, abs=1e-9)
+        values = {row.statistic: row.value for row in result["task_scores"]}
+        assert list(values) == list(statistics)
+        assert list(values.values()) == pytest.approx(expected, abs=1e-9)
         shares = [(1 + value) / 2 for value in expected[:3]] + expected[3:]
         assert result["task_ranking"][0].value == pytest.approx(np.mean(shares), abs=1e-9)
 
 
 def test_pooled_pairs_of_systems_count_once_in_all_language_pairs():
     """Six systems have 15 pairs, three have 3: the mean is that of 18 pairs, and weighs as two tasks."""
-    found = []
+    settings_of_pairs = []
     for metric in (Chrf(), RandomMetric(ground_truth="reference")):
         many = translated(metric)
         few = translated(metric, systems="abc")
         few = dataclasses.replace(few, segments=dataclasses.replace(few.segments, language_pair="fr-en"))
-        found += [named(many, type(metric).__name__), named(few, type(metric).__name__)]
+        settings_of_pairs += [named(many, type(metric).__name__), named(few, type(metric).__name__)]
     tasks = dataclasses.replace(TASKS, statistics=("pairwise_accuracy", "acc_eq"), pooled=("pairwise_accuracy",))
-    rows = [row for result in tasks.evaluate(found) for row in result.get("task_scores", [])]
+    rows = [row for result in tasks.evaluate(settings_of_pairs) for row in result.get("task_scores", [])]
     weights = {(row.language_pair, row.statistic): row.weight for row in rows}
     assert weights == pytest.approx(
         {("de-en", "pairwise_accuracy"): 2 * 15 / 18, ("fr-en", "pairwise_accuracy"): 2 * 3 / 18}

@@ -72,10 +72,11 @@ def test_logits_of_any_size_have_their_log_probabilities(tiny_model, shift, monk
     alone = [by_labels(loaded, languages, *pair)[:2] for pair in PAIRS]
     moved = loaded.network.final_logits_bias + shift  # changes no probability
     monkeypatch.setitem(loaded.network._buffers, "final_logits_bias", moved)
-    with_entropies, without = (forced(loaded, SOURCES, TARGETS, languages, with_entropies=e) for e in (True, False))
+    with_entropies = forced(loaded, SOURCES, TARGETS, languages, with_entropies=True)
+    without = forced(loaded, SOURCES, TARGETS, languages, with_entropies=False)
     for row, (likely, entropy) in enumerate(alone):
-        for found in (with_entropies, without):
-            assert found[0][row].tolist() == pytest.approx(likely.tolist(), abs=1e-4)
+        for result in (with_entropies, without):
+            assert result[0][row].tolist() == pytest.approx(likely.tolist(), abs=1e-4)
         assert with_entropies[1][row].tolist() == pytest.approx(entropy.tolist(), abs=1e-4)
         assert np.isnan(without[1][row]).all()
 
@@ -83,27 +84,27 @@ def test_logits_of_any_size_have_their_log_probabilities(tiny_model, shift, monk
 def test_a_common_beginning_goes_through_the_output_layer_once(tiny_model, monkeypatch):
     loaded = load_translator(tiny_model("m2m100"), None, "float32", "cpu")
     languages = languages_of(loaded, "de", "en")
-    asked, likelihoods = [], translation.likelihoods
+    states_asked, likelihoods = [], translation.likelihoods
 
     def counting(network, states, *rest, **options):
-        asked.append(len(states))
+        states_asked.append(len(states))
         return likelihoods(network, states, *rest, **options)
 
     monkeypatch.setattr(translation, "likelihoods", counting)
     targets = ["The cat sat on the mat .", "The cat sat on the road .", "The cat sat on the mat ."]
     use(loaded.tokenizer, languages)
     labels = [loaded.tokenizer(text_target=text)["input_ids"] for text in targets]
-    same = next(at for at, (one, other) in enumerate(zip(*labels[:2], strict=False)) if one != other) + 1
+    same = next(place for place, (first, second) in enumerate(zip(*labels[:2], strict=False)) if first != second) + 1
     assert same > 3
     alone = [forced(loaded, SOURCES[:1], [text], languages)[0][0] for text in targets]
-    asked.clear()
+    states_asked.clear()
     together, *_ = forced(loaded, SOURCES[:1] * 3, targets, languages)
-    assert sum(asked) == len(labels[0]) + len(labels[1]) - same
+    assert sum(states_asked) == len(labels[0]) + len(labels[1]) - same
     for row, likely in enumerate(alone):
         assert together[row].tolist() == pytest.approx(likely.tolist(), abs=1e-6)
-    asked.clear()
+    states_asked.clear()
     forced(loaded, SOURCES[:2], targets[:2], languages)
-    assert sum(asked) == len(labels[0]) + len(labels[1]), "another source, another question"
+    assert sum(states_asked) == len(labels[0]) + len(labels[1]), "another source, another question"
 
 
 def test_codes_are_the_familys_and_count_only_where_asked(model):
@@ -123,10 +124,10 @@ def test_a_translation_is_the_same_in_any_batch(model, monkeypatch):
     _, loaded, languages = model
     monkeypatch.setattr(translation, "_LONGER", 0.5)
     monkeypatch.setattr(translation, "_MORE", 3)
-    found = translate(loaded, SOURCES, languages)
-    assert found == [translate(loaded, [source], languages)[0] for source in SOURCES]
-    assert found[SOURCES.index("")] == ""
-    assert not any(code in text for text in found for code in ("__", "_Latn", "_XX"))
+    translations = translate(loaded, SOURCES, languages)
+    assert translations == [translate(loaded, [source], languages)[0] for source in SOURCES]
+    assert translations[SOURCES.index("")] == ""
+    assert not any(code in text for text in translations for code in ("__", "_Latn", "_XX"))
 
 
 def test_greedy_equals_generate_for_one_text(model):
@@ -135,10 +136,10 @@ def test_greedy_equals_generate_for_one_text(model):
     entered = loaded.tokenizer(SOURCES[1], return_tensors="pt")
     texts = {name: entered[name] for name in ("input_ids", "attention_mask")}
     first = "decoder_start_token_id" if name == "mbart" else "forced_bos_token_id"
-    made = loaded.network.generate(**texts, max_new_tokens=10, num_beams=1, **{first: languages.code})
-    (found,) = translate(loaded, SOURCES[1:2], languages)
-    expected = [token for token in made[0].tolist() if token != languages.code]
-    assert found.startswith(loaded.tokenizer.decode(expected, skip_special_tokens=True).strip()[:6])
+    generated = loaded.network.generate(**texts, max_new_tokens=10, num_beams=1, **{first: languages.code})
+    (translated,) = translate(loaded, SOURCES[1:2], languages)
+    expected = [token for token in generated[0].tolist() if token != languages.code]
+    assert translated.startswith(loaded.tokenizer.decode(expected, skip_special_tokens=True).strip()[:6])
 
 
 @pytest.mark.parametrize(

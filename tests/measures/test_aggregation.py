@@ -56,8 +56,8 @@ ROWS = [
 @pytest.mark.parametrize(("row", "p"), ROWS)
 def test_power_mean_against_mpmath(row, p):
     # All of the grid goes in, so that the tables of powers are those of real use.
-    whole = np.union1d(GRID, p) if np.isin(p, GRID).all() else p
-    got = PowerMean().aggregate(Ragged.from_rows([row, np.ones(4)]), whole)[0, np.isin(whole, p)]
+    grid = np.union1d(GRID, p) if np.isin(p, GRID).all() else p
+    got = PowerMean().aggregate(Ragged.from_rows([row, np.ones(4)]), grid)[0, np.isin(grid, p)]
     with mpmath.workdps(40):
         assert relative_errors(got, [exact_power_mean(row, x) for x in p]).max() <= 2e-14
 
@@ -65,9 +65,9 @@ def test_power_mean_against_mpmath(row, p):
 def test_known_means_of_2_4_8():
     """Minimum, harmonic, geometric, arithmetic and quadratic mean, maximum."""
     p = np.array([-np.inf, -1.0, 0.0, 1.0, 2.0, np.inf])
-    found = PowerMean().aggregate(Ragged.from_rows([[2.0, 4.0, 8.0], []]), p)
-    np.testing.assert_allclose(found[0], [2.0, 24 / 7, 4.0, 14 / 3, 28**0.5, 8.0], rtol=1e-15)
-    assert np.isnan(found[1]).all(), "a row without words"
+    means = PowerMean().aggregate(Ragged.from_rows([[2.0, 4.0, 8.0], []]), p)
+    np.testing.assert_allclose(means[0], [2.0, 24 / 7, 4.0, 14 / 3, 28**0.5, 8.0], rtol=1e-15)
+    assert np.isnan(means[1]).all(), "a row without words"
 
 
 @pytest.mark.parametrize("p", [[1.0, np.nan], [1.0, 0.0], [1.0, 1.0]], ids=["NaN", "descending", "repeated"])

@@ -13,11 +13,11 @@ def acc_eq(metric, human, groups, **options):
     pairs = SegmentPairs.of(human, groups, **options)
     epsilon, only_ties, agree = pairs.calibrated(metric)
     by_row, by_group = pairs.shares(agree)
-    found = SimpleNamespace(pairs=pairs, epsilon=epsilon, only_ties=only_ties, by_row=by_row, by_group=by_group)
-    found.accuracy = pairs.agreement(metric, epsilon)
+    result = SimpleNamespace(pairs=pairs, epsilon=epsilon, only_ties=only_ties, by_row=by_row, by_group=by_group)
+    result.accuracy = pairs.agreement(metric, epsilon)
     known = by_group[np.isfinite(by_group)]
-    assert found.accuracy == pytest.approx(known.mean() if len(known) else np.nan, nan_ok=True)
-    return found
+    assert result.accuracy == pytest.approx(known.mean() if len(known) else np.nan, nan_ok=True)
+    return result
 
 
 def one_group(values):
@@ -26,31 +26,33 @@ def one_group(values):
 
 def brute_force(metric, human, groups):
     """(best accuracy, smallest threshold that reaches it) of all thresholds that differ, by counting pairs."""
-    pairs = [
-        [(i, j) for i, j in itertools.combinations(np.flatnonzero(groups == group), 2)] for group in np.unique(groups)
-    ]
-    pairs = [own for own in pairs if own]
-    thresholds = sorted({0.0, *(abs(metric[i] - metric[j]) for own in pairs for i, j in own)})
-
-    apart = [np.array([metric[i] - metric[j] for i, j in own]) for own in pairs]
-    judged = [np.sign([human[i] - human[j] for i, j in own]) for own in pairs]
+    apart, judged = [], []  # of each group that has pairs
+    for group in np.unique(groups):
+        pairs = list(itertools.combinations(np.flatnonzero(groups == group), 2))
+        if pairs:
+            apart.append(np.array([metric[i] - metric[j] for i, j in pairs]))
+            judged.append(np.sign([human[i] - human[j] for i, j in pairs]))
+    thresholds = np.unique([0.0, *np.abs(np.concatenate(apart))]).tolist()
 
     def accuracy(epsilon):
-        said = [np.where(abs(own) <= epsilon, 0, np.sign(own)) for own in apart]
-        return np.mean([np.mean(own == of) for own, of in zip(said, judged, strict=True)])
+        shares = []
+        for differences, order in zip(apart, judged, strict=True):
+            ordered = np.where(abs(differences) <= epsilon, 0, np.sign(differences))
+            shares.append(np.mean(ordered == order))
+        return np.mean(shares)
 
-    found = [accuracy(epsilon) for epsilon in thresholds]
-    best = next(at for at, value in enumerate(found) if value >= max(found) - 1e-12)
-    return found[best], thresholds[best]
+    accuracies = [accuracy(epsilon) for epsilon in thresholds]
+    best = next(place for place, value in enumerate(accuracies) if value >= max(accuracies) - 1e-12)
+    return accuracies[best], thresholds[best]
 
 
-def test_the_example_of_the_definition():
+def test_the_example_of_the_definition_has_its_threshold_and_accuracy():
     metric, human = np.array([0.0, 2, 6, 8]), np.array([1.0, 1, 1, 4])
-    found = acc_eq(metric, human, one_group(metric))
-    assert (found.epsilon, found.accuracy) == (4.0, pytest.approx(4 / 6))
-    assert not found.only_ties
+    result = acc_eq(metric, human, one_group(metric))
+    assert (result.epsilon, result.accuracy) == (4.0, pytest.approx(4 / 6))
+    assert not result.only_ties
     # wrong are the first and third segment, which people tied, and the third and fourth, which they did not
-    assert found.by_row.tolist() == pytest.approx([2 / 3, 1.0, 1 / 3, 2 / 3])
+    assert result.by_row.tolist() == pytest.approx([2 / 3, 1.0, 1 / 3, 2 / 3])
 
 
 @pytest.mark.parametrize("n_groups", [1, 9])
@@ -61,11 +63,11 @@ def test_calibration_equals_the_search_over_all_thresholds(seed, n_groups):
     metric = rng.integers(0, 12, n).astype(float) if seed % 2 else rng.normal(size=n)
     human = rng.integers(0, 4, n) + (metric > np.median(metric))
     groups = rng.integers(0, n_groups, n)
-    found = acc_eq(metric, human.astype(float), groups)
+    result = acc_eq(metric, human.astype(float), groups)
     accuracy, epsilon = brute_force(metric, human, groups)
-    assert found.accuracy == pytest.approx(accuracy, abs=1e-12)
-    assert found.epsilon == epsilon
-    assert len(found.pairs.first) == found.pairs.n_pairs_of
+    assert result.accuracy == pytest.approx(accuracy, abs=1e-12)
+    assert result.epsilon == epsilon
+    assert len(result.pairs.first) == result.pairs.n_pairs_of
 
 
 def two_groups(larger, smaller):
@@ -95,15 +97,15 @@ def test_thresholds_that_are_equal_but_for_rounding_tie(arrays, epsilon):
 
 def test_where_ties_are_best_the_accuracy_is_the_share_of_human_ties():
     human = np.array([1.0, 1, 1, 2])
-    found = acc_eq(np.array([4.0, 2, 3, 1]), human, one_group(human))  # every untied pair is ordered the wrong way
-    assert found.accuracy == pytest.approx(0.5) and found.only_ties
-    assert found.epsilon == 2.0  # the smallest threshold that does as well as 3, which ties every pair
+    result = acc_eq(np.array([4.0, 2, 3, 1]), human, one_group(human))  # every untied pair is ordered the wrong way
+    assert result.accuracy == pytest.approx(0.5) and result.only_ties
+    assert result.epsilon == 2.0  # the smallest threshold that does as well as 3, which ties every pair
 
 
 def test_groups_of_one_are_undefined_and_counted():
-    found = acc_eq(np.array([1.0, 2, 3]), np.array([1.0, 2, 3]), np.array([0, 0, 7]))
-    assert np.isnan(found.by_group).tolist() == [False, True] and found.accuracy == 1.0
-    assert np.isnan(found.by_row).tolist() == [False, False, True]
+    result = acc_eq(np.array([1.0, 2, 3]), np.array([1.0, 2, 3]), np.array([0, 0, 7]))
+    assert np.isnan(result.by_group).tolist() == [False, True] and result.accuracy == 1.0
+    assert np.isnan(result.by_row).tolist() == [False, False, True]
     empty = acc_eq(np.array([1.0]), np.array([1.0]), np.array([0]))
     assert np.isnan(empty.by_group).tolist() == [True] and len(empty.pairs.first) == 0
     assert np.isnan([empty.accuracy, empty.epsilon]).all() and not empty.only_ties
@@ -123,8 +125,8 @@ def test_past_the_limit_pairs_are_drawn_and_come_close():
     of_group = np.bincount(few.group)
     assert of_group[[0, 1, 3, 4]].tolist() == [1, 0, 1, 0] and of_group[2] > of_group[5] > 10
     assert (groups[few.first] == groups[few.second]).all() and (few.first != few.second).all()
-    again, other = (acc_eq(metric, human, one_group(metric), seed=seed, max_pairs=50_000) for seed in (1, 2))
-    assert again.accuracy == drawn.accuracy != other.accuracy
+    again, other_seed = (acc_eq(metric, human, one_group(metric), seed=seed, max_pairs=50_000) for seed in (1, 2))
+    assert again.accuracy == drawn.accuracy != other_seed.accuracy
 
 
 def exact_p(differences):
@@ -150,14 +152,14 @@ def test_p_values_of_exchanges_count_those_that_equal_the_observed_but_for_round
 def test_spa_comes_to_the_exact_permutation_p_values():
     rng = np.random.default_rng(8)
     metric, human = rng.normal(size=(8, 3)), rng.normal(size=(8, 3))
-    found = spa(metric, human, resamples=4000, seed=1)
+    result = spa(metric, human, resamples=4000, seed=1)
     apart = [
         abs(exact_p(metric[:, i] - metric[:, j]) - exact_p(human[:, i] - human[:, j]))
         for i, j in itertools.combinations(range(3), 2)
     ]
     error = 4 * (2 * 0.25 / 4000) ** 0.5  # two p-values per pair
-    assert found[0] == pytest.approx(1 - np.mean(apart), abs=error)
-    assert found[2] == 3
+    assert result[0] == pytest.approx(1 - np.mean(apart), abs=error)
+    assert result[2] == 3
 
 
 def test_spa_of_equal_scores_is_one_and_draws_from_its_seed():

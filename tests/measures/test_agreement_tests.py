@@ -26,39 +26,57 @@ def scores(seed, missing=True):
     return x, y, human
 
 
+def acc_eq_by_loops(metric, human, item, times):
+    """The best accuracy of all thresholds."""
+    groups = []  # of each item that several systems have: how often it counts, and both gaps of every pair
+    for group in range(ITEMS):
+        rows = np.flatnonzero(item == group)
+        gaps = [(metric[i] - metric[j], human[i] - human[j]) for i, j in itertools.combinations(rows, 2)]
+        if gaps:
+            groups.append((times[group], gaps))
+    thresholds = {0.0, *(abs(gap) for _, gaps in groups for gap, _ in gaps)}
+    accuracies = []
+    for threshold in thresholds:
+        total = weight = 0.0
+        for count, gaps in groups:
+            right = [(0 if abs(gap) <= threshold else np.sign(gap)) == np.sign(judged) for gap, judged in gaps]
+            total += count * np.mean(right)
+            weight += count
+        accuracies.append(total / weight)
+    return max(accuracies)
+
+
+def p_of_the_first(first, second, times):
+    """How likely the first of two systems would be as good by chance: of a normal approximation over shared items."""
+    shared = sorted(set(first) & set(second))
+    gaps = [(times[item], first[item] - second[item]) for item in shared]
+    z = sum(t * gap for t, gap in gaps) / math.sqrt(sum(t * gap * gap for t, gap in gaps))
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+def order_of_means(first, second, times):
+    means = []
+    for of_items in (first, second):
+        total = sum(times[item] * score for item, score in of_items.items())
+        means.append(total / sum(times[item] for item in of_items))
+    return 0 if math.isclose(*means, abs_tol=1e-9) else np.sign(means[0] - means[1])
+
+
 def by_loops(statistic, metric, human, item, system, times):
     if statistic == "acc_eq":
-        groups = [
-            [
-                (abs(metric[i] - metric[j]), np.sign(metric[i] - metric[j]), np.sign(human[i] - human[j]))
-                for i, j in itertools.combinations(np.flatnonzero(item == group), 2)
-            ]
-            for group in range(ITEMS)
-        ]
-        thresholds = {0.0, *(gap for pairs in groups for gap, _, _ in pairs)}
-        found = []
-        for threshold in thresholds:
-            right = [[(0 if gap <= threshold else by) == of for gap, by, of in pairs] for pairs in groups]
-            weights = [times[group] if right[group] else 0 for group in range(ITEMS)]
-            found.append(sum(w * np.mean(own) for w, own in zip(weights, right, strict=True) if w) / sum(weights))
-        return max(found)
-    rows = [{item[k]: k for k in np.flatnonzero(system == of)} for of in range(SYSTEMS)]
+        return acc_eq_by_loops(metric, human, item, times)
+
+    def of_systems(values):
+        rows = [np.flatnonzero(system == number) for number in range(SYSTEMS)]
+        return [dict(zip(item[places].tolist(), values[places].tolist(), strict=True)) for places in rows]
+
     agree = []
-    for one, other in itertools.combinations(range(SYSTEMS), 2):
-        found = []
-        for values in (metric, human):
-            if statistic == "spa":
-                both = sorted(set(rows[one]) & set(rows[other]))
-                gaps = [(times[i], values[rows[one][i]] - values[rows[other][i]]) for i in both]
-                z = sum(t * gap for t, gap in gaps) / math.sqrt(sum(t * gap * gap for t, gap in gaps))
-                found.append(0.5 * math.erfc(z / math.sqrt(2)))
-            else:
-                means = [
-                    sum(times[i] * values[k] for i, k in rows[of].items()) / sum(times[i] for i in rows[of])
-                    for of in (one, other)
-                ]
-                found.append(0 if math.isclose(*means, abs_tol=1e-9) else np.sign(means[0] - means[1]))
-        agree.append(1 - abs(found[0] - found[1]) if statistic == "spa" else float(found[0] == found[1]))
+    pairs_of_metric = itertools.combinations(of_systems(metric), 2)
+    for by_metric, by_human in zip(pairs_of_metric, itertools.combinations(of_systems(human), 2), strict=True):
+        if statistic == "spa":
+            agree.append(1 - abs(p_of_the_first(*by_metric, times) - p_of_the_first(*by_human, times)))
+        else:
+            agree.append(float(order_of_means(*by_metric, times) == order_of_means(*by_human, times)))
     return np.mean(agree)
 
 
@@ -77,13 +95,14 @@ def test_means_of_systems_that_differ_by_rounding_tie(gap, agrees):
 @pytest.mark.parametrize("statistic", ["acc_eq", "spa", "pairwise_accuracy"])
 def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
     x, y, human = scores(1)
-    found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), unit=unit, resamples=40, seed=SEED)
+    result = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), unit=unit, resamples=40, seed=SEED)
     used = np.isfinite(x + y + human)
     item, system, judged = ITEM[used], SYSTEM[used], human[used]
     metrics, once = [unit_variance(x[used]), unit_variance(y[used])], np.ones(ITEMS)
 
     def difference(x, y, times=once):
-        return np.subtract(*(by_loops(statistic, metric, judged, item, system, times) for metric in (x, y)))
+        of_x = by_loops(statistic, x, judged, item, system, times)
+        return of_x - by_loops(statistic, y, judged, item, system, times)
 
     drawing = np.random.default_rng(SEED)
     swapping = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(1,)))
@@ -93,29 +112,29 @@ def test_values_interval_and_p_are_those_of_plain_loops(statistic, unit):
         swapped["inputs"] = swaps(of_items, ITEMS, 40)[:, item]
     if unit != "inputs":
         swapped["systems"] = swaps(of_systems, SYSTEMS, 40)[:, system]
+    x, y = metrics
     differences = [
-        difference(*(np.where(mask, other, own) for own, other in (metrics, metrics[::-1])))
-        for mask in (swapped["inputs"] + swapped["systems"]) % 2
+        difference(np.where(mask, y, x), np.where(mask, x, y)) for mask in (swapped["inputs"] + swapped["systems"]) % 2
     ]
-    observed = difference(*metrics)
+    observed = difference(x, y)
     reached = [by_loops(statistic, metric, judged, item, system, once) for metric in metrics]
-    assert (found.x, found.y) == pytest.approx(tuple(reached), abs=1e-9)
-    assert found.difference == pytest.approx(observed, abs=1e-9)
-    assert found.p == (sum(abs(value) >= abs(observed) - 1e-9 for value in differences) + 1) / 41
+    assert (result.x, result.y) == pytest.approx(tuple(reached), abs=1e-9)
+    assert result.difference == pytest.approx(observed, abs=1e-9)
+    assert result.p == (sum(abs(value) >= abs(observed) - 1e-9 for value in differences) + 1) / 41
     samples = [difference(*metrics, times) for times in draws(drawing, ITEMS, 40)]
-    assert found.p_bootstrap == pytest.approx(
+    assert result.p_bootstrap == pytest.approx(
         min(1, 2 * min((sum(sign * value <= 1e-9 for value in samples) + 1) / 41 for sign in (1, -1)))
     )
-    assert found.low <= observed <= found.high
-    assert (found.n, found.clusters) == (32, 9)
+    assert result.low <= observed <= result.high
+    assert (result.n, result.clusters) == (32, 9)
 
 
 def test_p_values_of_systems_are_those_that_many_permutations_tend_to():
     rng = np.random.default_rng(2)
     human, x, y = (rng.normal(size=(200, 5)) + 0.1 * np.arange(5) for _ in range(3))
     item, system = np.repeat(np.arange(200), 5), np.tile(np.arange(5), 200)
-    found = compare_agreement("spa", Scores(x.ravel(), y.ravel(), human.ravel(), item, system, item), resamples=1)
-    assert found.x == pytest.approx(spa(x, human, resamples=5000)[0], abs=0.01)
+    result = compare_agreement("spa", Scores(x.ravel(), y.ravel(), human.ravel(), item, system, item), resamples=1)
+    assert result.x == pytest.approx(spa(x, human, resamples=5000)[0], abs=0.01)
 
 
 @pytest.mark.parametrize("statistic", ["acc_eq", "spa", "pairwise_accuracy"])
@@ -126,8 +145,8 @@ def test_equal_metrics_do_not_differ_and_without_a_pair_everything_is_nan(statis
     x, y, judged = scores(5)
     equal = compare_agreement(statistic, Scores(x, x, judged, ITEM, SYSTEM, ITEM), resamples=40)
     assert (equal.difference, equal.p) == (0.0, 1.0)
-    found = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), resamples=40)
-    assert np.isnan([found.difference, found.low, found.p, found.p_bootstrap]).all()
+    result = compare_agreement(statistic, Scores(x, y, human, ITEM, SYSTEM, ITEM), resamples=40)
+    assert np.isnan([result.difference, result.low, result.p, result.p_bootstrap]).all()
 
 
 def test_human_scores_of_systems_take_the_place_of_means():
@@ -135,7 +154,6 @@ def test_human_scores_of_systems_take_the_place_of_means():
     means = np.array([human[system == SYSTEM].mean() for system in range(SYSTEMS)])
     of_segments = Scores(x, y, human, ITEM, SYSTEM, ITEM)
     published = Scores(x, y, np.full(len(x), np.nan), ITEM, SYSTEM, ITEM, means)
-    by_segments, by_systems = (
-        compare_agreement("pairwise_accuracy", given, resamples=40) for given in (of_segments, published)
-    )
+    by_segments = compare_agreement("pairwise_accuracy", of_segments, resamples=40)
+    by_systems = compare_agreement("pairwise_accuracy", published, resamples=40)
     assert (by_segments.difference, by_segments.p) == (by_systems.difference, by_systems.p)

@@ -31,7 +31,7 @@ def ones(count):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         pytest.param(lambda: rank_words(GOLD, OTHER), "the same numbers of words", id="words of others"),
         pytest.param(lambda: williams(1.25, 0.5, 0.5, 9), "between -1 and 1, not 1.25, 0.5", id="no correlation"),
@@ -49,13 +49,13 @@ def ones(count):
         pytest.param(lambda: holm([[0.5]]), "p value", id="p in rows"),
     ],
 )
-def test_what_cannot_be_is_refused(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         pytest.param(lambda: krippendorff_alpha([[1, 2]], "ratio"), "unknown level 'ratio'", id="level"),
         pytest.param(lambda: rank_words(GOLD, VALUES, "expectd"), "Did you mean 'expected'", id="ties"),
@@ -66,6 +66,6 @@ def test_what_cannot_be_is_refused(call, said):
         ),
     ],
 )
-def test_unknown_names_and_weights_are_refused(call, said):
-    with pytest.raises(ConfigError, match=said):
+def test_unknown_names_and_weights_are_refused(call, message):
+    with pytest.raises(ConfigError, match=message):
         call()

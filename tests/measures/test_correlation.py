@@ -152,9 +152,9 @@ def test_means_within_their_precision_tie(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounding_takes_no_point_beyond_1(kind, sign):
     human = np.random.default_rng(7).normal(size=40)
-    found = correlate_grid(kind, np.linspace(0.1, 3, 50) * human[:, None] + 0.1, 7 * human + 0.3, sign * human, W)
-    assert np.abs(found).max() <= 1
-    np.testing.assert_allclose(found, sign)
+    grid = correlate_grid(kind, np.linspace(0.1, 3, 50) * human[:, None] + 0.1, 7 * human + 0.3, sign * human, W)
+    assert np.abs(grid).max() <= 1
+    np.testing.assert_allclose(grid, sign)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,10 +171,10 @@ def test_segments_with_anything_missing_are_left_out_of_every_point(kind):
 
 def test_without_a_folder_for_compiled_code_the_ranks_still_come(monkeypatch):
     """numba raises RuntimeError where it may write to no folder; here it also compiles nothing, to be quick."""
-    asked = []
+    cache_settings = []
 
     def njit(cache=False, nogil=False):
-        asked.append(cache)
+        cache_settings.append(cache)
         if cache:
             raise RuntimeError("cannot cache function '_grid': no locator available")
         return lambda function: function
@@ -187,7 +187,7 @@ def test_without_a_folder_for_compiled_code_the_ranks_still_come(monkeypatch):
         assert np.array_equal(correlate_grid("kendall", means[:, :4], base, human, W), expected)
     finally:
         ordered.compiled.cache_clear()
-    assert asked == [True, False] * 2  # two kernels
+    assert cache_settings == [True, False] * 2  # two kernels
 
 
 def test_pearson_loads_neither_numba_nor_scipy():
@@ -241,7 +241,7 @@ def test_best_is_the_first_within_rounding(changes, expected):
         pytest.param({(0, 0.5): 0.6, (2, 0.5): 0.6 - 1.1e-5}, 1, id="beyond 1e-5"),
     ],
 )
-def test_plateau(changes, size):
+def test_the_plateau_is_all_points_within_1e_minus_5_of_the_best(changes, size):
     _, plateau = plateau_within_no_change(surface(changes, alone=0.9), BEST_W)
     assert plateau.sum() == size
     assert not plateau[:, :, BEST_W == 1].any()

@@ -36,7 +36,7 @@ def setting(n: int, seed: int = 0) -> tuple[np.ndarray, Ragged, Ragged, np.ndarr
     return base, sides[0], sides[1], human
 
 
-def test_the_papers_p_grid():
+def test_the_default_powers_are_the_papers():
     assert GridSpec().p == tuple((np.arange(-300, 300) / 10).tolist())
     assert {0.0, 1.0, -1.4} <= set(GridSpec().p)
 
@@ -63,7 +63,7 @@ def test_powers_are_the_decimals_as_written(numbers, expected):
         pytest.param((-1e308, 1e308, 1e-300), "choose a larger step", id="too many"),
     ],
 )
-def test_p_grids_that_cannot_be(numbers, message):
+def test_ranges_of_powers_that_cannot_be_are_refused(numbers, message):
     with pytest.raises(ConfigError, match=message):
         PowerRange(*numbers).values()
 
@@ -86,7 +86,7 @@ def test_a_range_of_as_many_powers_as_are_allowed_is_taken():
         pytest.param({"correlation": "kendal"}, "Did you mean 'kendall'", id="unknown correlation"),
     ],
 )
-def test_specs_that_cannot_be(wrong, message):
+def test_grids_that_cannot_be_are_refused(wrong, message):
     with pytest.raises(ConfigError, match=message):
         GridSpec(**wrong)
 
@@ -158,12 +158,12 @@ def test_the_rounding_of_means_is_no_order(correlation):
     """Rows whose words differ by less than the precision of a mean, and by more."""
     words = Ragged.from_rows([np.full(8, 0.5) * (1 + 1e-15 * n) for n in range(8)])
     p = (-30.0, -2.0, 0.5, 3.0)
-    found = compute_grid(GridSpec(p, correlation=correlation), np.ones(8), words, words, np.arange(8.0))
-    assert np.isnan(found.correlation).all()
-    assert found.n_undefined == found.correlation.size
+    tied = compute_grid(GridSpec(p, correlation=correlation), np.ones(8), words, words, np.arange(8.0))
+    assert np.isnan(tied.correlation).all()
+    assert tied.n_undefined == tied.correlation.size
     apart = Ragged.from_rows([np.full(8, 0.5) * (1 + 1e-12 * n) for n in range(8)])
-    real = compute_grid(GridSpec(p, (0.0,), correlation=correlation), np.ones(8), apart, apart, np.arange(8.0))
-    assert real.correlation[:, 0] == pytest.approx(np.ones(4), abs=1e-3)
+    ordered = compute_grid(GridSpec(p, (0.0,), correlation=correlation), np.ones(8), apart, apart, np.arange(8.0))
+    assert ordered.correlation[:, 0] == pytest.approx(np.ones(4), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_the_rounding_of_means_is_no_order(correlation):
 )
 def test_the_nearest_grid_point(p, w, used):
     p_grid, w_grid = np.arange(-20, 20) / 10, np.array([0.0, 0.5, 1.0])
-    found = nearest_point(p_grid, w_grid, p, w)
-    assert (None if found is None else (p_grid[found[0]], w_grid[found[1]])) == used
+    place = nearest_point(p_grid, w_grid, p, w)
+    assert (None if place is None else (p_grid[place[0]], w_grid[place[1]])) == used
     assert nearest_point(np.empty(0), w_grid, p, w) is None
 
 

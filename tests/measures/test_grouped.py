@@ -36,45 +36,40 @@ def some(n_items=40, n_systems=6, seed=0):
 def test_the_value_is_the_mean_over_groups(kind, grouping):
     scores, human, items, systems = some()
     groups = {"none": np.zeros_like(items), "item": items, "system": systems}[grouping]
-    found = grouped_correlation(kind, scores, human, groups, items)
+    result = grouped_correlation(kind, scores, human, groups, items)
     expected = [SCIPY[kind](scores[groups == g], human[groups == g]).statistic for g in np.unique(groups)]
-    assert found[0] == pytest.approx(np.mean(expected), abs=1e-12)
-    assert found[3:] == (len(expected), 0, len(scores))
-    assert np.isnan(found[1:3]).all()  # no resamples, no interval
+    assert result[0] == pytest.approx(np.mean(expected), abs=1e-12)
+    assert result[3:] == (len(expected), 0, len(scores))
+    assert np.isnan(result[1:3]).all()  # no resamples, no interval
 
 
 def test_groups_of_any_size_are_correlated():
     """Small ones together by size, large ones one by one."""
-    sizes = [
-        3,
-        grouped.TOGETHER_UP_TO,
-        grouped.TOGETHER_UP_TO + 1,
-        grouped.TOGETHER_UP_TO + 2,
-        grouped.TOGETHER_UP_TO + 2,
-    ]
+    most = grouped.TOGETHER_UP_TO
+    sizes = [3, most, most + 1, most + 2, most + 2]
     groups = np.repeat(np.arange(len(sizes)), sizes)
     x, human = np.random.default_rng(4).normal(size=(2, len(groups)))
-    found = grouped.within_groups("kendall", x[:, None], human, groups)
-    expected = [stats.kendalltau(x[groups == at], human[groups == at]).statistic for at in range(len(sizes))]
-    np.testing.assert_allclose(found, [expected], atol=1e-12)
+    correlations = grouped.within_groups("kendall", x[:, None], human, groups)
+    expected = [stats.kendalltau(x[groups == group], human[groups == group]).statistic for group in range(len(sizes))]
+    np.testing.assert_allclose(correlations, [expected], atol=1e-12)
 
 
 def test_undefined_groups_are_counted_and_never_zero():
     scores = np.array([1.0, 2, 3, 1, 2, 3, 1, 2, 5, 5, 5, np.nan, 1, 2])
     human = np.array([1.0, 2, 3, 4, 4, 4, 1, 2, 1, 2, 3, 1, np.nan, 3])
     groups = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4])
-    found = grouped_correlation("pearson", scores, human, groups, groups)
+    result = grouped_correlation("pearson", scores, human, groups, groups)
     # 0 is defined; 1 has equal judgements, 2 two segments, 3 equal scores, 4 one segment with both
-    assert (found[0], *found[3:]) == (pytest.approx(1.0), 5, 4, 12)
+    assert (result[0], *result[3:]) == (pytest.approx(1.0), 5, 4, 12)
 
 
 @pytest.mark.parametrize("human", [np.ones(30), np.full(30, np.nan), np.empty(0)], ids=["equal", "none", "no segments"])
 @pytest.mark.parametrize("kind", SCIPY)
 def test_what_is_undefined_has_no_interval_either(kind, human):
     rows = np.arange(len(human))
-    found = grouped_correlation(kind, rows.astype(float), human, rows % 3, rows, 50)
-    assert np.isnan(found[:3]).all()
-    assert found[3] == found[4]
+    result = grouped_correlation(kind, rows.astype(float), human, rows % 3, rows, 50)
+    assert np.isnan(result[:3]).all()
+    assert result[3] == result[4]
 
 
 def test_intervals_are_those_of_drawn_clusters_written_out():
@@ -97,8 +92,8 @@ def test_intervals_are_those_of_drawn_clusters_written_out():
         rows = np.concatenate(drawn)
         by_system.append(np.nanmean([tau(rows[systems[rows] == system]) for system in range(6)]))
     for groups, expected in ((items, by_item), (systems, by_system)):
-        found = grouped_correlation("kendall", scores, human, groups, items, 60, 7)
-        assert found[1:3] == pytest.approx(tuple(np.quantile(expected, interval_levels(12))))
+        result = grouped_correlation("kendall", scores, human, groups, items, 60, 7)
+        assert result[1:3] == pytest.approx(tuple(np.quantile(expected, interval_levels(12))))
 
 
 @pytest.mark.parametrize("grouping", ["none", "item"])
@@ -117,11 +112,11 @@ def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
         by = {"none": np.zeros(150, dtype=int), "item": copy}[grouping]
         shares = []
         for group in np.unique(by):
-            own = rows[by == group]
-            i, j = np.triu_indices(len(own), 1)
-            apart = own[i] != own[j]  # copies of a segment are no pair
-            gap = scores[own[i]] - scores[own[j]]
-            right = np.where(np.abs(gap) <= epsilon, 0, np.sign(gap)) == np.sign(human[own[i]] - human[own[j]])
+            members = rows[by == group]
+            i, j = np.triu_indices(len(members), 1)
+            apart = members[i] != members[j]  # copies of a segment are no pair
+            gap = scores[members[i]] - scores[members[j]]
+            right = np.where(np.abs(gap) <= epsilon, 0, np.sign(gap)) == np.sign(human[members[i]] - human[members[j]])
             shares.append(right[apart].mean())
         full.append(np.mean(shares))
     low, high = np.quantile(full, [0.025, 0.975])
@@ -138,8 +133,8 @@ def test_columns_are_as_if_alone_and_draws_do_not_depend_on_blocks(grouping, mon
     agreed = grouped.grouped_acc_eq(columns, *arrays)
     monkeypatch.setattr(resampling, "CELLS", 7 * len(human))
     for column, by_kind, (agreement, *_) in zip(columns.T, together, agreed, strict=True):
-        for kind, found in by_kind.items():
-            assert grouped_correlation(kind, column, *arrays) == pytest.approx(found, abs=1e-14)
+        for kind, result in by_kind.items():
+            assert grouped_correlation(kind, column, *arrays) == pytest.approx(result, abs=1e-14)
         assert grouped_acc_eq(column, *arrays)[0] == pytest.approx(agreement, abs=1e-14)
 
 
@@ -148,9 +143,9 @@ def test_clusters_without_a_defined_group_are_not_counted_for_the_interval():
     items = np.array([0, 0, 0, 1, 1, 1, *range(2, 40)])
     rng = np.random.default_rng(0)
     scores, human = rng.normal(size=(2, len(items)))
-    found = grouped_correlation("pearson", scores, human, items, items, 200)
-    assert found[3] - found[4] == 2
-    assert np.isfinite(found[0]) and np.isnan(found[1:3]).all()
+    result = grouped_correlation("pearson", scores, human, items, items, 200)
+    assert result[3] - result[4] == 2
+    assert np.isfinite(result[0]) and np.isnan(result[1:3]).all()
 
 
 @pytest.mark.parametrize("n_groups", [1, 12])
@@ -163,10 +158,13 @@ def test_the_threshold_of_one_half_is_judged_on_the_other(n_groups):
     def accuracy(part, threshold):
         shares = []
         for group in np.unique(groups):
-            rows = np.flatnonzero((half == part) & (groups == group))
-            gaps = [(scores[i] - scores[j], human[i] - human[j]) for i, j in itertools.combinations(rows, 2)]
-            right = [(0 if abs(by) <= threshold else np.sign(by)) == np.sign(of) for by, of in gaps]
-            shares += [np.mean(right)] if right else []
+            right = []
+            for i, j in itertools.combinations(np.flatnonzero((half == part) & (groups == group)), 2):
+                gap = scores[i] - scores[j]
+                order = 0 if abs(gap) <= threshold else np.sign(gap)
+                right.append(order == np.sign(human[i] - human[j]))
+            if right:
+                shares.append(np.mean(right))
         return np.mean(shares)
 
     thresholds = sorted({0.0, *(abs(i - j) for i in scores for j in scores)})

@@ -46,10 +46,10 @@ def plain_predictions(kernel, penalty, target):
 def test_predictions_are_those_of_a_solve_for_each_part(distance, width, monkeypatch):
     target = 2 * (VALUES[:, 0] > 0) * VALUES[:, 1] + 0.1 * RNG.normal(size=N)
     monkeypatch.setattr(kernel_ridge, "KERNELS", ((distance, width),))
-    (found,) = out_of_part(VALUES, target[:, None], [PARTS])
+    (predictions,) = out_of_part(VALUES, target[:, None], [PARTS])
     every = [plain_predictions(plain_kernel(distance, width), penalty, target) for penalty in RIDGES]
     errors = [np.sum((target - predicted) ** 2) for predicted in every]
-    np.testing.assert_allclose(found[:, 0], every[int(np.argmin(errors))], atol=1e-9)
+    np.testing.assert_allclose(predictions[:, 0], every[int(np.argmin(errors))], atol=1e-9)
 
 
 def test_no_prediction_knows_the_target_of_its_own_part(monkeypatch):
@@ -57,17 +57,18 @@ def test_no_prediction_knows_the_target_of_its_own_part(monkeypatch):
     monkeypatch.setattr(kernel_ridge, "RIDGES", RIDGES[1:2])
     target, judged = RNG.normal(size=(N, 1)), PARTS == 2
     changed = np.where(judged[:, None], 100.0, target)
-    once, again = (out_of_part(VALUES, of, [PARTS])[0] for of in (target, changed))
-    np.testing.assert_allclose(once[judged], again[judged], atol=1e-8)
-    assert np.abs(once[~judged] - again[~judged]).max() > 1
+    (before,) = out_of_part(VALUES, target, [PARTS])
+    (after,) = out_of_part(VALUES, changed, [PARTS])
+    np.testing.assert_allclose(before[judged], after[judged], atol=1e-8)
+    assert np.abs(before[~judged] - after[~judged]).max() > 1
 
 
 def test_a_step_of_one_of_four_inputs_is_found_in_few_segments():
     rng = np.random.default_rng(0)
     values, parts = rng.normal(size=(200, 4)), np.arange(200) % 5
     step = np.where(values[:, 0] > 0, 1.0, -1.0)
-    (found,) = out_of_part(values, (step + rng.normal(size=200))[:, None], [parts])
-    assert np.mean((found[:, 0] - step) ** 2) < 0.2, "kernels of all inputs together leave .24"
+    (predictions,) = out_of_part(values, (step + rng.normal(size=200))[:, None], [parts])
+    assert np.mean((predictions[:, 0] - step) ** 2) < 0.2, "kernels of all inputs together leave .24"
 
 
 def test_each_target_has_its_own_kernel_and_penalty():
@@ -93,8 +94,8 @@ def test_many_segments_are_fitted_in_shares_spread_over_any_period(monkeypatch):
     rng = np.random.default_rng(0)
     values = rng.normal(size=(200, 1))
     target = np.sin(2 * values) + 0.1 * rng.normal(size=(200, 1))
-    (found,) = out_of_part(values, target, [np.arange(200) % 5])
-    assert np.corrcoef(found[:, 0], target[:, 0])[0, 1] > 0.9
+    (predictions,) = out_of_part(values, target, [np.arange(200) % 5])
+    assert np.corrcoef(predictions[:, 0], target[:, 0])[0, 1] > 0.9
     for period in (2, 5, 10, 13):
         share = kernel_ridge.scattered(1300)[:130] % period
         counts = np.bincount(share, minlength=period)
@@ -112,9 +113,9 @@ def test_the_number_of_threads_changes_no_bit():
     values = np.random.default_rng(4).normal(size=(700, 3))
     targets = np.sin(values[:, :2]) + values[:, 2:]
     division = np.arange(700) % 2
-    found = []
+    predictions = []
     for threads in (1, 2, 3):
         with threadpool_limits(threads, "blas"):
-            found.append(out_of_part(values, targets, [division])[0])
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+            predictions.append(out_of_part(values, targets, [division])[0])
+    assert np.array_equal(predictions[0], predictions[1])
+    assert np.array_equal(predictions[0], predictions[2])

@@ -42,9 +42,9 @@ def test_the_sign_test_tosses_each_cluster_once(values, cluster, p):
 
 
 def test_mean_of_settings_not_of_clusters():
-    found = cluster_mean([1.0, 1.0, 4.0, NAN, 3.0], list("aabbc"))
-    assert found.mean == pytest.approx(9 / 4)
-    assert [found.n, found.clusters, found.positive] == [4, 3, 3]
+    result = cluster_mean([1.0, 1.0, 4.0, NAN, 3.0], list("aabbc"))
+    assert result.mean == pytest.approx(9 / 4)
+    assert [result.n, result.clusters, result.positive] == [4, 3, 3]
 
 
 def test_few_clusters_have_the_t_interval_of_their_means():
@@ -52,15 +52,15 @@ def test_few_clusters_have_the_t_interval_of_their_means():
     means = np.array([1.0, 2.0, 6.0])
     expected = stats.ttest_1samp(means, 0).confidence_interval(0.95)
     for spread in (0.0, 0.7):
-        found = cluster_mean(np.concatenate([means - spread, means + spread]), list("abcabc"))
-        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+        result = cluster_mean(np.concatenate([means - spread, means + spread]), list("abcabc"))
+        assert (result.low, result.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_the_interval_of_many_clusters_is_that_of_all_resamples():
     """Half of the clusters are 0, half are 1: a resample's mean is binomial."""
-    found = cluster_mean(np.arange(BOOTSTRAPPED) % 2, np.arange(BOOTSTRAPPED), resamples=40_000)
+    result = cluster_mean(np.arange(BOOTSTRAPPED) % 2, np.arange(BOOTSTRAPPED), resamples=40_000)
     ends = stats.binom.ppf(interval_levels(BOOTSTRAPPED), BOOTSTRAPPED, 0.5) / BOOTSTRAPPED
-    assert (found.low, found.high) == pytest.approx(tuple(ends))
+    assert (result.low, result.high) == pytest.approx(tuple(ends))
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,6 @@ def test_the_interval_of_many_clusters_is_that_of_all_resamples():
 )
 def test_the_kind_of_interval_is_named(clusters, kind):
     assert interval_kind(clusters) == kind
-    found = [cluster_mean(np.arange(clusters) ** 2, np.arange(clusters), seed=seed) for seed in (1, 2)]
-    assert np.isnan(found[0].low) == (kind == "")
-    assert (found[0].low != found[1].low) == (kind in ("bootstrap", "")), "Student's t draws nothing"
+    of_seeds = [cluster_mean(np.arange(clusters) ** 2, np.arange(clusters), seed=seed) for seed in (1, 2)]
+    assert np.isnan(of_seeds[0].low) == (kind == "")
+    assert (of_seeds[0].low != of_seeds[1].low) == (kind in ("bootstrap", "")), "Student's t draws nothing"

@@ -43,26 +43,26 @@ def columns(clusters, score=SCORE, log_words=LOG_WORDS):
     ],
 )
 def test_there_is_a_term_for_every_ten_clusters_and_linear_ones_come_first(clusters, score, count):
-    found = columns(clusters, score)
-    assert found.shape == (N, count)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found[:, 1:3], standard(LOG_WORDS), atol=1e-12)
+    terms = columns(clusters, score)
+    assert terms.shape == (N, count)
+    assert np.isfinite(terms).all()
+    np.testing.assert_allclose(terms[:, 1:3], standard(LOG_WORDS), atol=1e-12)
     if np.ptp(score):
-        np.testing.assert_allclose(found[:, 0], standard(score), atol=1e-12)
-        np.testing.assert_array_equal(found, columns(5000, score)[:, :count])
+        np.testing.assert_allclose(terms[:, 0], standard(score), atol=1e-12)
+        np.testing.assert_array_equal(terms, columns(5000, score)[:, :count])
 
 
 def test_the_spline_is_the_natural_cubic_spline_of_patsy():
     curve = CurveTerms.of(SCORE, LOG_WORDS, 5000)
     everywhere = np.linspace(SCORE.min() - 20, SCORE.max() + 20, 400)  # far beyond the outer knots too
-    made = curve.columns(everywhere, np.zeros((400, 2)))
-    own = np.column_stack([np.ones(400), made[:, 0], made[:, FULL - 5 :]])
+    columns = curve.columns(everywhere, np.zeros((400, 2)))
+    spline = np.column_stack([np.ones(400), columns[:, 0], columns[:, FULL - 5 :]])
     first, *inner, last = np.quantile(standard(SCORE), np.linspace(0.05, 0.95, 7))
-    given = {"x": (everywhere - SCORE.mean()) / SCORE.std(), "first": first, "inner": inner, "last": last}
-    theirs = np.asarray(patsy.dmatrix("cr(x, knots=inner, lower_bound=first, upper_bound=last) - 1", given))
-    for one, other in ((own, theirs), (theirs, own)):
-        fitted = other @ np.linalg.lstsq(other, one)[0]
-        np.testing.assert_allclose(fitted, one, atol=1e-8 * np.abs(one).max())
+    variables = {"x": (everywhere - SCORE.mean()) / SCORE.std(), "first": first, "inner": inner, "last": last}
+    theirs = np.asarray(patsy.dmatrix("cr(x, knots=inner, lower_bound=first, upper_bound=last) - 1", variables))
+    for target, basis in ((spline, theirs), (theirs, spline)):
+        fitted = basis @ np.linalg.lstsq(basis, target)[0]
+        np.testing.assert_allclose(fitted, target, atol=1e-8 * np.abs(target).max())
 
 
 def plain(terms, human, scores):
@@ -159,8 +159,9 @@ def test_no_prediction_knows_the_human_scores_of_its_own_fold(monkeypatch):
     human, boost, terms = rng.normal(size=N), rng.normal(size=(N, 1)), columns(100)
     judged = FOLD_OF == 0
     changed = np.where(judged, 9.0 * (SCORE > 3), human)
-    once, again = (predictions("pearson", terms, of, FOLD_OF, boost, monkeypatch)[0] for of in (human, changed))
-    np.testing.assert_allclose(once[judged], again[judged], rtol=1e-9)
+    before, _ = predictions("pearson", terms, human, FOLD_OF, boost, monkeypatch)
+    after, _ = predictions("pearson", terms, changed, FOLD_OF, boost, monkeypatch)
+    np.testing.assert_allclose(before[judged], after[judged], rtol=1e-9)
 
 
 @pytest.mark.parametrize("inputs", [2, 3])
@@ -204,8 +205,8 @@ def test_each_system_of_ten_segments_has_a_level(systems, expected):
 def test_attributions_come_from_another_cluster_with_as_many_words(n_words, clusters, allowed):
     seen = [set() for _ in n_words]
     for seed in range(20):
-        for place, found in enumerate(donors(n_words, clusters, np.random.default_rng(seed)).tolist()):
-            seen[place].add(found)
+        for place, donor in enumerate(donors(n_words, clusters, np.random.default_rng(seed)).tolist()):
+            seen[place].add(donor)
     assert seen == allowed
     assert len(donors(ints(), ints(), np.random.default_rng(0))) == 0
 
@@ -220,19 +221,19 @@ def selected(base_weight=1.0, weight=0.5, noise=0.1, n=200, seed=3):
 def test_weights_are_those_of_least_squares_and_keep_the_spread_of_the_metric():
     base, term, human = selected()
     expected = np.linalg.lstsq(np.column_stack([base, term, np.ones(len(base))]), human)[0]
-    own, weights = fit_term("pearson", [(base, term, human)])
-    assert own > 0
-    np.testing.assert_allclose(weights / own, expected[1:3] / expected[0], rtol=1e-10)
-    assert (own * base + term @ weights).std() == pytest.approx(base.std(), rel=1e-12)
+    metric_weight, weights = fit_term("pearson", [(base, term, human)])
+    assert metric_weight > 0
+    np.testing.assert_allclose(weights / metric_weight, expected[1:3] / expected[0], rtol=1e-10)
+    assert (metric_weight * base + term @ weights).std() == pytest.approx(base.std(), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["spearman", "kendall"])
 def test_a_rank_correlation_takes_ranks_of_human_scores(kind):
     base, term, human = selected(noise=0.0)
     skewed = base, term, np.exp(3 * human)
-    own, weights = fit_term(kind, [(base, term, human)])
+    metric_weight, weights = fit_term(kind, [(base, term, human)])
     np.testing.assert_allclose(fit_term(kind, [skewed])[1], weights)
-    assert abs(weights[0] / own - 0.5) < 0.05
+    assert abs(weights[0] / metric_weight - 0.5) < 0.05
     assert abs(fit_term("pearson", [skewed])[1][0] - weights[0]) > 0.05  # the case can tell
 
 
@@ -241,16 +242,16 @@ def test_a_term_that_gains_by_ranks_squared_and_not_by_the_correlation_asked_for
     abstained = 0
     for seed in range(60):
         base, term, human = part = selected(n=8, weight=0.1, noise=1.0, seed=seed)
-        own, weights = fit_term(kind, [part])
-        gain = correlate(kind, own * base + term @ weights, human) - correlate(kind, base, human)
+        metric_weight, weights = fit_term(kind, [part])
+        gain = correlate(kind, metric_weight * base + term @ weights, human) - correlate(kind, base, human)
         abstained += not weights.any()
-        assert gain > 0 or (own == 1 and not weights.any())
+        assert gain > 0 or (metric_weight == 1 and not weights.any())
     assert 0 < abstained < 60, "the cases can tell"
 
 
 def test_a_metric_that_would_get_a_negative_weight_is_left_out():
-    own, weights = fit_term("pearson", [selected(base_weight=-1.0)])
-    assert own == 0
+    metric_weight, weights = fit_term("pearson", [selected(base_weight=-1.0)])
+    assert metric_weight == 0
     assert weights[0] > 0 > weights[1]
 
 
@@ -267,5 +268,5 @@ NOTHING = {
 
 @pytest.mark.parametrize("parts", NOTHING.values(), ids=NOTHING)
 def test_where_nothing_can_be_gained_nothing_is_added(parts):
-    own, weights = fit_term("pearson", parts)
-    assert own == 1 and not weights.any()
+    metric_weight, weights = fit_term("pearson", parts)
+    assert metric_weight == 1 and not weights.any()

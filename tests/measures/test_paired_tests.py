@@ -20,11 +20,11 @@ def published(seed, skip=0):
 def test_williams_gives_nlpstats_published_values():
     """nlpstats, tests/correlations/williams_test.py: made with psych's r.test."""
     x, y, human = (matrix.ravel() for matrix in published(12))
-    found = [abs(stats.pearsonr(a, b)[0]) for a, b in ((x, human), (y, human), (x, y))]
-    assert williams(*found, 45) == pytest.approx(0.5433956, abs=1e-6)
+    correlations = [abs(stats.pearsonr(a, b)[0]) for a, b in ((x, human), (y, human), (x, y))]
+    assert williams(*correlations, 45) == pytest.approx(0.5433956, abs=1e-6)
     x, y, human = (matrix.mean(axis=1) for matrix in published(12, skip=3))
-    found = [abs(stats.spearmanr(a, b)[0]) for a, b in ((x, human), (y, human), (x, y))]
-    assert williams(*found, 9) == pytest.approx(0.9317423, abs=1e-6)
+    correlations = [abs(stats.spearmanr(a, b)[0]) for a, b in ((x, human), (y, human), (x, y))]
+    assert williams(*correlations, 9) == pytest.approx(0.9317423, abs=1e-6)
 
 
 def test_williams_of_high_correlations_is_its_equation():
@@ -59,18 +59,20 @@ def in_a_loop(unit, statistic, x, y, human, item, system, resamples):
     (_, system_draws), swapping = (part.spawn(2) for part in np.random.SeedSequence(0).spawn(2))
     for draw, seeds in ((draws, (0, system_draws)), (swaps, swapping)):
         generators = [np.random.default_rng(seed) for seed in seeds]
-        parts = [draw(own, codes.max() + 1, resamples) for own, codes in zip(generators, (item, system), strict=True)]
+        parts = [
+            draw(systems, codes.max() + 1, resamples) for systems, codes in zip(generators, (item, system), strict=True)
+        ]
         differences = []
         for of_item, of_system in zip(parts[0].astype(int), parts[1].astype(int), strict=True):
             drawn = {"systems": of_item[item], "inputs": of_system[system]}
             used = [times for left_alone, times in drawn.items() if unit != left_alone]
             if draw is draws:
                 rows = np.repeat(np.arange(len(x)), np.prod(used, axis=0))
-                a, b, judged, own = x[rows], y[rows], human[rows], system[rows]
+                a, b, judged, systems = x[rows], y[rows], human[rows], system[rows]
             else:
                 swap = np.sum(used, axis=0) % 2 == 1
-                a, b, judged, own = np.where(swap, y, x), np.where(swap, x, y), human, system
-            differences.append(statistic(a, judged, own) - statistic(b, judged, own))
+                a, b, judged, systems = np.where(swap, y, x), np.where(swap, x, y), human, system
+            differences.append(statistic(a, judged, systems) - statistic(b, judged, systems))
         samples.append(np.array(differences))
     return samples
 
@@ -110,21 +112,21 @@ def test_matrix_products_give_the_numbers_of_lists_in_a_loop(unit, grouped, kind
     statistic = within_systems if grouped else ORACLES[kind]
     samples, swapped = in_a_loop(unit, statistic, x, y, human, item, system, 100)
     labels = {"group": system} if grouped else {"system": system, "unit": unit}
-    found = compare(x, y, human, item, **labels, statistic=kind, resamples=100)
+    comparison = compare(x, y, human, item, **labels, statistic=kind, resamples=100)
     levels = interval_levels({"inputs": 6}.get(unit, 4))
-    assert (found.low, found.high) == pytest.approx(tuple(np.nanquantile(samples, levels)), abs=1e-9)
+    assert (comparison.low, comparison.high) == pytest.approx(tuple(np.nanquantile(samples, levels)), abs=1e-9)
     observed = statistic(x, human, system) - statistic(y, human, system)
-    assert found.difference == pytest.approx(observed, abs=1e-9)
+    assert comparison.difference == pytest.approx(observed, abs=1e-9)
     extreme = np.isnan(swapped) | (np.abs(swapped) >= abs(observed) - 1e-9)
-    assert found.p == (extreme.sum() + 1) / 101
+    assert comparison.p == (extreme.sum() + 1) / 101
 
 
 def test_perm_both_is_nlpstats_published_value():
     """Its regression test, of 9,999 resamples."""
     x, y, human = (matrix.ravel() for matrix in published(1234))
     item, system = np.tile(np.arange(5), 9), np.repeat(np.arange(9), 5)
-    found = compare(x, y, human, item, system=system, unit="both", resamples=10_000).p
-    assert abs(found - 0.5361536) < 4 * np.sqrt(0.25 * (1 / 9999 + 1 / 10_000))
+    p = compare(x, y, human, item, system=system, unit="both", resamples=10_000).p
+    assert abs(p - 0.5361536) < 4 * np.sqrt(0.25 * (1 / 9999 + 1 / 10_000))
 
 
 @pytest.mark.parametrize(
@@ -139,8 +141,8 @@ def test_perm_both_is_nlpstats_published_value():
 @pytest.mark.parametrize("statistic", ["pearson", "kendall"])
 def test_nothing_to_test_is_nan(change, statistic):
     rng = np.random.default_rng(8)
-    found = compare(*change(*rng.normal(size=(3, 30))), statistic=statistic, resamples=20)
-    assert np.isnan([found.difference, found.p, found.low, found.high])[1:].all()
+    comparison = compare(*change(*rng.normal(size=(3, 30))), statistic=statistic, resamples=20)
+    assert np.isnan([comparison.difference, comparison.p, comparison.low, comparison.high])[1:].all()
 
 
 def test_unrated_rows_are_left_out():
@@ -157,27 +159,30 @@ def test_a_comparison_of_means_is_that_of_lists_written_out():
     x, cluster = rng.normal(0.4, 0.3, 30), rng.integers(0, 9, 30)
     y = x - 0.1 + rng.normal(0, 0.2, 30)
     x[3], y[7] = NAN, np.inf
-    found = compare_sums(by_mean(x), by_mean(y), mean, cluster, resamples=200, seed=3)
+    comparison = compare_sums(by_mean(x), by_mean(y), mean, cluster, resamples=200, seed=3)
     used = np.isfinite(x) & np.isfinite(y)
     x, y, names = x[used], y[used], np.unique(cluster[used])
-    own = [np.flatnonzero(cluster[used] == name) for name in names]
-    assert (found.n, found.clusters) == (28, len(names))
-    assert (found.x, found.y) == (pytest.approx(x.mean()), pytest.approx(y.mean()))
+    rows_of_cluster = [np.flatnonzero(cluster[used] == name) for name in names]
+    assert (comparison.n, comparison.clusters) == (28, len(names))
+    assert (comparison.x, comparison.y) == (pytest.approx(x.mean()), pytest.approx(y.mean()))
     drawing = np.random.default_rng(3)
     swapping = np.random.default_rng(np.random.SeedSequence(3, spawn_key=(1,)))
-    drawn = []
+    resampled = []
     for times in draws(drawing, len(names), 200).astype(int):
-        rows = np.concatenate([np.tile(own[at], times[at]) for at in range(len(names))])
-        drawn.append(x[rows].mean() - y[rows].mean())
+        rows = np.concatenate([np.tile(rows_of_cluster[number], times[number]) for number in range(len(names))])
+        resampled.append(x[rows].mean() - y[rows].mean())
     levels = interval_levels(len(names))
-    np.testing.assert_allclose([found.low, found.high], np.quantile(drawn, levels), atol=1e-12)
-    apart = []
+    np.testing.assert_allclose([comparison.low, comparison.high], np.quantile(resampled, levels), atol=1e-12)
+    exchanged = []
     for swapped in swaps(swapping, len(names), 200).astype(bool):
-        one, other = x.copy(), y.copy()
-        for at in np.flatnonzero(swapped):
-            one[own[at]], other[own[at]] = y[own[at]], x[own[at]]
-        apart.append(one.mean() - other.mean())
-    extreme = sum(abs(one) >= abs(found.difference) - 1e-12 for one in apart)
-    assert found.p == (extreme + 1) / 201
-    below, above = sum(one <= 0 for one in drawn), sum(one >= 0 for one in drawn)
-    assert found.p_bootstrap == pytest.approx(2 * (min(below, above) + 1) / 201)
+        first, second = x.copy(), y.copy()
+        for number in np.flatnonzero(swapped):
+            first[rows_of_cluster[number]], second[rows_of_cluster[number]] = (
+                y[rows_of_cluster[number]],
+                x[rows_of_cluster[number]],
+            )
+        exchanged.append(first.mean() - second.mean())
+    extreme = sum(abs(difference) >= abs(comparison.difference) - 1e-12 for difference in exchanged)
+    assert comparison.p == (extreme + 1) / 201
+    below, above = sum(difference <= 0 for difference in resampled), sum(difference >= 0 for difference in resampled)
+    assert comparison.p_bootstrap == pytest.approx(2 * (min(below, above) + 1) / 201)

@@ -31,11 +31,11 @@ def test_it_is_pearsons_r_of_all_differences_of_outputs_for_one_source(kind):
     assert len(sources.first) == 10, "two sources have one output"
     times = RNG.integers(0, 3, size=12)
     drawn = np.column_stack([np.ones(len(ITEMS)), times[ITEMS]]).astype(float)
-    found = sources.correlations(SCORES, drawn[sources.first])
-    of = (lambda values: values) if kind == "pearson" else rankdata
+    correlations = sources.correlations(SCORES, drawn[sources.first])
+    transform = (lambda values: values) if kind == "pearson" else rankdata
     for place, scores in enumerate(SCORES.T):
-        expected = [by_pairs(of(scores), of(HUMAN), counts) for counts in (np.ones(12, dtype=int), times)]
-        np.testing.assert_allclose(found[place], expected, atol=1e-12)
+        expected = [by_pairs(transform(scores), transform(HUMAN), counts) for counts in (np.ones(12, dtype=int), times)]
+        np.testing.assert_allclose(correlations[place], expected, atol=1e-12)
 
 
 def test_what_a_source_has_in_common_cancels():

@@ -65,9 +65,9 @@ def test_projected_intervals_hold_the_truth_about_19_times_in_20(monkeypatch):
         parts = rng.normal(size=(2, 2000))[:, clusters] + rng.normal(size=(2, 4000))
         human = parts[0]
         scores = parts[0] / 2 + parts[1] * np.sqrt(0.75)
-        found = grouped.grouped_correlations(KINDS, scores[:, None], human, one_group, clusters, 500, number)[0]
+        results = grouped.grouped_correlations(KINDS, scores[:, None], human, one_group, clusters, 500, number)[0]
         for kind in KINDS:
-            _, low, high, *_ = found[kind]
+            _, low, high, *_ = results[kind]
             held[kind] += low < truth[kind] < high
     for kind in KINDS:
         assert 0.93 <= held[kind] / 200 <= 0.97, (kind, held)

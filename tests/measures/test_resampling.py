@@ -63,11 +63,11 @@ def test_weights_are_repetitions(kind, values, monkeypatch):
     columns, human = rng.integers(0, values, (30, 3)).astype(float), rng.integers(0, values, 30).astype(float)
     columns[3, 2], weights = np.nan, draws(rng, 30, 40)
     monkeypatch.setattr(resampling, "CACHED_CELLS", 7 * 30)
-    found = weighted_correlations(kind, columns, human, weights.T)
-    for column, of_column in zip(columns.T[:2], found, strict=False):
+    correlations = weighted_correlations(kind, columns, human, weights.T)
+    for column, of_column in zip(columns.T[:2], correlations, strict=False):
         expected = [SCIPY[kind](np.repeat(column, row), np.repeat(human, row)) for row in weights.astype(int)]
         np.testing.assert_allclose(of_column, expected, atol=1e-12)
-    assert np.isnan(found[2]).all(), "a column that is not finite"
+    assert np.isnan(correlations[2]).all(), "a column that is not finite"
 
 
 def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
@@ -91,8 +91,8 @@ def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
     ],
 )
 def test_undefined_resamples_are_nan(kind, x, weights):
-    found = weighted_correlation(kind, np.array(x), np.array([3.0, 1, 2, 5]), np.array([weights], dtype=float))
-    assert np.isnan(found).all()
+    correlations = weighted_correlation(kind, np.array(x), np.array([3.0, 1, 2, 5]), np.array([weights], dtype=float))
+    assert np.isnan(correlations).all()
 
 
 def test_a_resample_that_missed_nearly_all_variance_keeps_its_digits():
@@ -110,9 +110,9 @@ def test_sums_whose_product_has_no_number_are_left_to_the_pairs(scale):
     """The product of both variances is 0 or infinite: no digit of such a quotient is right."""
     x, human = np.array([-1.0, 0.0, 1.0]), np.array([-1.0, 1.0, 0.0])
     sums = [pair_columns(factor * x, factor * human).sum(axis=0) for factor in (1.0, scale)]
-    one, other = pearson_of_sums(np.stack(sums))
-    assert one == pytest.approx(0.5)
-    assert np.isnan(other)
+    correlation, undefined = pearson_of_sums(np.stack(sums))
+    assert correlation == pytest.approx(0.5)
+    assert np.isnan(undefined)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -123,12 +123,14 @@ def test_rounding_takes_no_correlation_beyond_1(way, sign):
         x, times = rng.normal(size=n), draws(rng, n, 400).T
         y = sign * (0.3 * x + 0.1)
         if way == "sums":
-            found = pearson_of_sums(times.T @ pair_columns(x - x.mean(), y - y.mean()))
+            correlations = pearson_of_sums(times.T @ pair_columns(x - x.mean(), y - y.mean()))
         elif way == "two passes":
-            found = pearson_two_pass(*(np.broadcast_to(one[:, None], times.shape) for one in (x, y)), times)
+            x_of_resamples = np.broadcast_to(x[:, None], times.shape)
+            y_of_resamples = np.broadcast_to(y[:, None], times.shape)
+            correlations = pearson_two_pass(x_of_resamples, y_of_resamples, times)
         else:
-            found = weighted_correlations(way, x[:, None], y, times)
-        defined = found[~np.isnan(found)]
+            correlations = weighted_correlations(way, x[:, None], y, times)
+        defined = correlations[~np.isnan(correlations)]
         assert np.abs(defined).max() <= 1
         np.testing.assert_allclose(defined, sign)
 

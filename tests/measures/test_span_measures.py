@@ -82,8 +82,8 @@ TOYS = {
 @pytest.mark.parametrize("case", TOYS)
 def test_characters_of_toy_cases(case):
     length, predicted, gold, expected = TOYS[case]
-    found = agreement(character_sums(length, spans(*predicted), spans(*gold)))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
+    shares = agreement(character_sums(length, spans(*predicted), spans(*gold)))
+    np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-15)
 
 
 def test_mpp_matches_one_to_one_and_counts_each_span_once_however_long():

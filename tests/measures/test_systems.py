@@ -43,8 +43,8 @@ def test_equals_the_statistic_of_the_drawn_list(statistic, ties):
     for row in range(40):
         names = np.repeat(np.arange(9), times[row].astype(int))
         expected.append(ORACLES[statistic](metric[row][names], human[row][names], names))
-    found = weighted_statistics([statistic], metric, human, times)[statistic]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    values = weighted_statistics([statistic], metric, human, times)[statistic]
+    np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("statistic", ORACLES)
@@ -90,20 +90,21 @@ def test_the_slope_of_agreement_has_the_highest_likelihood_of_the_drawn_pairs(se
     rng = np.random.default_rng(seed)
     metric = rng.normal(size=8)
     human, times = np.round(human_of(metric, rng.normal(size=8)), 1), draws(rng, 8, 1)
-    pairs = [
-        (abs(metric[i] - metric[j]), (1 + np.sign(metric[i] - metric[j]) * np.sign(human[i] - human[j])) / 2)
-        for i, j in itertools.combinations(np.repeat(np.arange(8), times[0].astype(int)), 2)
-        if i != j
-    ]
+    pairs = []
+    for i, j in itertools.combinations(np.repeat(np.arange(8), times[0].astype(int)), 2):
+        if i != j:
+            gap = metric[i] - metric[j]
+            agreement = (1 + np.sign(gap) * np.sign(human[i] - human[j])) / 2
+            pairs.append((abs(gap), agreement))
     size = np.sqrt(np.mean([gap**2 for gap, _ in pairs]))
 
-    def lost(slope):
+    def lost(tried):
         more = [*pairs, (size, 0.5)]
-        return -sum(y * stats.logistic.logcdf(slope * x) + (1 - y) * stats.logistic.logsf(slope * x) for x, y in more)
+        return -sum(y * stats.logistic.logcdf(tried * x) + (1 - y) * stats.logistic.logsf(tried * x) for x, y in more)
 
-    found = weighted_statistics(["agreement_slope"], metric[None], human[None], times)["agreement_slope"][0]
+    slope = weighted_statistics(["agreement_slope"], metric[None], human[None], times)["agreement_slope"][0]
     best = optimize.minimize_scalar(lost, bracket=(-1, 1), tol=1e-12).x
-    assert found == pytest.approx(best, rel=1e-5)
+    assert slope == pytest.approx(best, rel=1e-5)
 
 
 NAN = float("nan")
@@ -138,8 +139,8 @@ NAN = float("nan")
     ],
 )
 def test_rank_ranges_by_hand(scores, samples, expected):
-    found = rank_ranges(np.array(scores, dtype=float), np.array(samples, dtype=float))
-    assert found.tolist() == expected
+    ranges = rank_ranges(np.array(scores, dtype=float), np.array(samples, dtype=float))
+    assert ranges.tolist() == expected
 
 
 def test_25_of_1000_are_left_out_at_each_end():

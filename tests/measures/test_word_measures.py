@@ -36,13 +36,13 @@ def labels(*rows):
 
 def spans_of(row, bad):
     """Plain loop: start and end of the runs of one label."""
-    found, start = [], 0
+    spans, start = [], 0
     for place in range(1, len(row) + 1):
         if place == len(row) or row[place] != row[start]:
             if row[start] == bad:
-                found.append((start, place))
+                spans.append((start, place))
             start = place
-    return found
+    return spans
 
 
 def slow_seqcor(gold, predicted):
@@ -57,22 +57,28 @@ def slow_seqcor(gold, predicted):
             words += overlap[row, column]
             overlap[row, :] = 0
             overlap[:, column] = 0
-        count = sum(one == bad for one in gold)
+        count = sum(label == bad for label in gold)
         total += words * (len(gold) / (2 * count) if count else 0)
     numbers = [len(spans_of(row, False)) + len(spans_of(row, True)) for row in (gold, predicted)]
     return total / len(gold) * min(numbers) / max(numbers)
 
 
 def slow_phrase_f1(gold, predicted, bad):
-    right = [[], []]
-    for mine, other in zip(gold, predicted, strict=True):
-        for place, (own, against) in enumerate(((other, mine), (mine, other))):
-            for start, end in spans_of(own, bad):
-                right[place].append(np.mean([against[i] == bad for i in range(start, end)]))
-    if not right[0] + right[1]:
+    """Harmonic mean of how much of the predicted spans is right and of how much of the true spans is predicted."""
+
+    def shares_right(spans_in, against):
+        return [
+            np.mean([labels[place] == bad for place in range(start, end)])
+            for row, labels in zip(spans_in, against, strict=True)
+            for start, end in spans_of(row, bad)
+        ]
+
+    of_predicted, of_true = shares_right(predicted, gold), shares_right(gold, predicted)
+    if not of_predicted + of_true:
         return NAN
-    precision, recall = (np.mean(one) if one else 0.0 for one in right)
-    return 0.0 if precision + recall == 0 else 2 * precision * recall / (precision + recall)
+    precision = np.mean(of_predicted) if of_predicted else 0.0
+    recall = np.mean(of_true) if of_true else 0.0
+    return 0.0 if precision + recall == 0 else harmonic(precision, recall)
 
 
 def random_labels(rng, texts=60):
@@ -106,10 +112,10 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("gold", "predicted", "expected"), BY_HAND)
-def test_values_by_hand(gold, predicted, expected):
-    found = measures_of(labels(*gold), labels(*predicted))
-    assert list(found) == list(MEASURES)
-    for value, wanted in zip(found.values(), expected, strict=True):
+def test_measures_of_labels_are_those_by_hand(gold, predicted, expected):
+    values = measures_of(labels(*gold), labels(*predicted))
+    assert list(values) == list(MEASURES)
+    for value, wanted in zip(values.values(), expected, strict=True):
         if wanted is not None:
             assert value == pytest.approx(wanted, nan_ok=True, abs=1e-15)
 
@@ -119,21 +125,21 @@ def test_like_plain_loops_and_sklearn(seed):
     rng = np.random.default_rng(seed)
     gold = random_labels(rng)
     predicted = Labels(gold.bad ^ (rng.random(len(gold.bad)) < 0.3), gold.offsets)
-    found = measures_of(gold, predicted)
-    assert found["f1_bad"] == pytest.approx(f1_score(gold.bad, predicted.bad))
-    assert found["f1_ok"] == pytest.approx(f1_score(~gold.bad, ~predicted.bad))
-    assert found["f1_mult"] == pytest.approx(found["f1_bad"] * found["f1_ok"])
-    assert found["mcc"] == pytest.approx(matthews_corrcoef(gold.bad, predicted.bad))
-    rows = [[row.tolist() for row in one.rows()] for one in (gold, predicted)]
+    values = measures_of(gold, predicted)
+    assert values["f1_bad"] == pytest.approx(f1_score(gold.bad, predicted.bad))
+    assert values["f1_ok"] == pytest.approx(f1_score(~gold.bad, ~predicted.bad))
+    assert values["f1_mult"] == pytest.approx(values["f1_bad"] * values["f1_ok"])
+    assert values["mcc"] == pytest.approx(matthews_corrcoef(gold.bad, predicted.bad))
+    rows = [[row.tolist() for row in labelling.rows()] for labelling in (gold, predicted)]
     for name, bad in (("ok", False), ("bad", True)):
-        assert found[f"phrase_f1_{name}"] == pytest.approx(slow_phrase_f1(*rows, bad))
-    assert found["phrase_f1_mult"] == pytest.approx(found["phrase_f1_ok"] * found["phrase_f1_bad"])
+        assert values[f"phrase_f1_{name}"] == pytest.approx(slow_phrase_f1(*rows, bad))
+    assert values["phrase_f1_mult"] == pytest.approx(values["phrase_f1_ok"] * values["phrase_f1_bad"])
     each = [slow_seqcor(*pair) for pair in zip(*rows, strict=True)]
     assert statistics(gold, predicted)[:, -4] == pytest.approx(each)
-    assert found["seqcor"] == pytest.approx(np.mean(each))
-    assert found["seqcor_max"] == pytest.approx(measures_of(gold, gold)["seqcor"])
+    assert values["seqcor"] == pytest.approx(np.mean(each))
+    assert values["seqcor_max"] == pytest.approx(measures_of(gold, gold)["seqcor"])
     of_many = measures(1e80 * statistics(gold, predicted).sum(axis=0))
-    assert of_many == pytest.approx(list(found.values())), "large corpora keep their digits"
+    assert of_many == pytest.approx(list(values.values())), "large corpora keep their digits"
 
 
 def words(tags, attributions):
@@ -149,13 +155,13 @@ def some_segments(rng, decimals):
 @pytest.mark.parametrize("decimals", [0, 8], ids=["ties", "distinct"])
 def test_auc_and_average_precision_like_sklearn(decimals):
     gold, attributions = some_segments(np.random.default_rng(0), decimals)
-    found = rank_words(gold, attributions)
+    measured = rank_words(gold, attributions)
     for row, bad in enumerate(gold.rows()):
         if bad.all() or not bad.any():
-            assert np.isnan([of[row] for of in found.values()]).all()
+            assert np.isnan([per_segment[row] for per_segment in measured.values()]).all()
             continue
-        assert found["auc"][row] == pytest.approx(roc_auc_score(bad, -attributions[row]))
-        assert found["ap"][row] == pytest.approx(average_precision_score(bad, -attributions[row]))
+        assert measured["auc"][row] == pytest.approx(roc_auc_score(bad, -attributions[row]))
+        assert measured["ap"][row] == pytest.approx(average_precision_score(bad, -attributions[row]))
 
 
 def test_the_expected_recall_is_the_mean_over_all_orders_of_tied_words():
@@ -174,8 +180,8 @@ def test_what_cannot_be_ranked_is_left_out():
         [[0, 0], [1, 1], [], [1, 0], [0, 1], [0, 0]],
         [[1, 2], [1, 2], [], [np.nan, 1], [2, 1], [np.nan, 1]],
     )
-    found = rank_words(gold, attributions)
-    for values in found.values():
+    measured = rank_words(gold, attributions)
+    for values in measured.values():
         np.testing.assert_array_equal(values, [np.nan] * 4 + [1, np.nan])  # a low attribution is a suspected error
     assert len(rank_words(*words([], []))["auc"]) == 0
 
@@ -185,16 +191,17 @@ def test_the_bootstrap_of_labels_equals_a_plain_loop():
     gold = random_labels(rng)
     predicted = Labels(gold.bad ^ (rng.random(len(gold.bad)) < 0.2), gold.offsets)
     cluster = np.arange(len(gold)) // 3
-    found = label_measures(statistics(gold, predicted), cluster, resamples=20, seed=2)
+    intervals = label_measures(statistics(gold, predicted), cluster, resamples=20, seed=2)
     (times,) = seeded_draws(cluster.max() + 1, 20, 2)
     drawn = []
     for column in times.T:
-        rows = [row for row in range(len(gold)) for _ in range(int(column[cluster[row]]))]
-        drawn.append(measures_of(*(Labels.from_rows(one[row] for row in rows) for one in (gold, predicted))))
+        rows = np.repeat(np.arange(len(gold)), column[cluster].astype(int)).tolist()
+        drawn_gold = Labels.from_rows(gold[row] for row in rows)
+        drawn.append(measures_of(drawn_gold, Labels.from_rows(predicted[row] for row in rows)))
     for name in MEASURES:
-        ends = np.quantile([one[name] for one in drawn], interval_levels(int(cluster.max()) + 1))
+        ends = np.quantile([values[name] for values in drawn], interval_levels(int(cluster.max()) + 1))
         expected = (measures_of(gold, predicted)[name], *ends, len(gold), 0)
-        assert found[name] == pytest.approx(expected)
+        assert intervals[name] == pytest.approx(expected)
 
 
 def test_the_bootstrap_of_means():

@@ -42,8 +42,8 @@ def with_a_blank_first(folder: str, copy: Path) -> str:
 def test_equals_bert_score(tiny_model, tmp_path, name, layer):
     model, folder = (MINILM, MINILM_FOLDER) if name == MINILM else (tiny_model(name), tiny_model(name))
     oracle = with_a_blank_first(folder, tmp_path / "copy") if name == "roberta" else folder
-    found = score(BertScore(model=model, layer=layer, device="cpu"), [*PAIRS, *EMPTY])
-    assert found.tolist() == pytest.approx([*library_scores(oracle, layer, PAIRS), *[0.0] * len(EMPTY)], abs=1e-5)
+    scores = score(BertScore(model=model, layer=layer, device="cpu"), [*PAIRS, *EMPTY])
+    assert scores.tolist() == pytest.approx([*library_scores(oracle, layer, PAIRS), *[0.0] * len(EMPTY)], abs=1e-5)
 
 
 def test_each_text_is_embedded_once(tiny_model, monkeypatch):
@@ -120,5 +120,5 @@ def test_the_budget_does_not_change_scores(tiny_model, kind):
     settings = {name: tiny_model(value) if value == "gpt2" else value for name, value in METRICS[kind].items()}
     expected = [score(kind(model=tiny_model("bert"), **settings), [pair])[0] for pair in SOME]
     for batch_tokens in (1, 40, 100_000):
-        found = score(kind(model=tiny_model("bert"), batch_tokens=batch_tokens, **settings), SOME)
-        assert found.tolist() == pytest.approx(expected, abs=1e-5)
+        scores = score(kind(model=tiny_model("bert"), batch_tokens=batch_tokens, **settings), SOME)
+        assert scores.tolist() == pytest.approx(expected, abs=1e-5)

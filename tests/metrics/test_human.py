@@ -35,11 +35,11 @@ def test_it_stands_for_every_further_human_score_of_any_set():
 
 def test_its_scores_are_what_people_said_and_are_its_identity():
     esa = HUMAN.members("human", SETS)["human_esa"].fitted(SETS[0])
-    given = esa.given(SETS[0])
-    np.testing.assert_array_equal(given.segments, ESA)
-    assert given.systems == {"A": 80.0}
-    other = HUMAN.members("human", SETS)["human_esa"].fitted(set_of("de-en", esa=ESA + 1))
-    assert esa.fingerprint() != other.fingerprint() and esa.signature != other.signature
+    scores = esa.given(SETS[0])
+    np.testing.assert_array_equal(scores.segments, ESA)
+    assert scores.systems == {"A": 80.0}
+    of_other_scores = HUMAN.members("human", SETS)["human_esa"].fitted(set_of("de-en", esa=ESA + 1))
+    assert esa.fingerprint() != of_other_scores.fingerprint() and esa.signature != of_other_scores.signature
 
 
 def test_a_set_without_it_is_left_out_and_texts_are_not_scored():

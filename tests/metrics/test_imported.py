@@ -40,9 +40,9 @@ def files(tmp_path, monkeypatch):
     return put
 
 
-def test_the_option_names_no_file():
-    made = build(load_option("metric", "imported"), Metric, "metric.imported")
-    for ask in (made.check, lambda: made.members("imported", []), lambda: made.given(segments_of())):
+def test_an_option_without_a_file_says_how_to_name_one():
+    metric = build(load_option("metric", "imported"), Metric, "metric.imported")
+    for ask in (metric.check, lambda: metric.members("imported", []), lambda: metric.given(segments_of())):
         with pytest.raises(ConfigError, match=r"metric\.imported: no file is named; write metric\.imported\.file="):
             ask()
 
@@ -50,9 +50,9 @@ def test_the_option_names_no_file():
 def test_several_files_are_metrics_of_their_own(files):
     files({"comet.txt": lines(1, 2), "wide.tsv": "id\tlp\tgemba\tkiwi\n0\ten-de\t4\t7\n1\ten-de\t5\t8\n"})
     named = {"comet": "comet.txt", "gemba": "wide.tsv", "kiwi": "wide.tsv"}
-    made = Imported(files=named, columns={"language_pair": "lp"}, language_pairs=("en-de",))
-    members = made.members("imported", SETS)
-    scores = {name: one.given(segments_of(count=2)).segments.tolist() for name, one in members.items()}
+    imported = Imported(files=named, columns={"language_pair": "lp"}, language_pairs=("en-de",))
+    members = imported.members("imported", SETS)
+    scores = {name: member.given(segments_of(count=2)).segments.tolist() for name, member in members.items()}
     assert scores == {"comet": [1, 2], "gemba": [4, 5], "kiwi": [7, 8]}
 
 
@@ -82,18 +82,18 @@ def test_each_pair_and_data_set_has_its_file(files):
     files({"scores[1].txt": lines(1, 2, 3)})  # a file may be called like a pattern
     assert Imported(file="scores[1].txt", language_pairs=("en-de",)).given(segments_of()).segments.tolist() == [1, 2, 3]
     files({"one/en-de.txt": lines(1, 2, 3), "one/en-cs.txt": lines(4, 5, 6), "two/en-de.txt": lines(7, 8, 9)})
-    made = Imported(file="{dataset}/{language_pair}.txt")
+    imported = Imported(file="{dataset}/{language_pair}.txt")
     asked = [("one", "en-de"), ("one", "en-cs"), ("two", "en-de")]
-    assert [made.given(segments_of(pair, name)).segments[0] for name, pair in asked] == [1, 4, 7]
+    assert [imported.given(segments_of(pair, name)).segments[0] for name, pair in asked] == [1, 4, 7]
     with pytest.raises(DataMissingError, match=r"there is no file \{dataset\}/\{language_pair\}\.txt"):
-        made.given(segments_of("en-cs", "two"))
+        imported.given(segments_of("en-cs", "two"))
 
 
 def test_two_files_that_fit_are_named(files):
     files({"T - 1 submission/x.txt": lines(1, 2, 3), "T - 2 submission/x.txt": lines(1, 2, 3)})
-    made = Imported(file="{metric} - * submission/x.txt", language_pairs=("en-de",))
+    imported = Imported(file="{metric} - * submission/x.txt", language_pairs=("en-de",))
     with pytest.raises(ConfigError, match=r"both T - 1 submission/x\.txt and T - 2 submission/x\.txt fit"):
-        made.members("imported", SETS)["T"].given(segments_of())
+        imported.members("imported", SETS)["T"].given(segments_of())
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_two_files_that_fit_are_named(files):
         pytest.param({"file": "a/{metric}.txt"}, r"no file fits 'a/\{metric\}\.txt'", id="no-metric-there"),
     ],
 )
-def test_settings_that_cannot_be(files, settings, reason):
+def test_settings_that_cannot_be_are_refused(files, settings, reason):
     with pytest.raises((ConfigError, DataMissingError), match=reason):
         Imported(**settings).members("imported", SETS)
 
@@ -122,9 +122,9 @@ def test_a_file_must_say_its_language_pair(files):
 def test_segments_and_systems_of_one_metric(files):
     blocks = "".join(f"{system} {row}\n" for system in "AB" for row in range(3))
     files({"m.seg.score": blocks, "m.sys.score": "A 10\nB None\n", "m.doc.score": "not read"})
-    given = Imported(file="m.{level}.score", language_pairs=("en-de",)).given(segments_of(systems=("A", "B")))
-    assert given.segments.tolist() == [0, 1, 2, 0, 1, 2]
-    np.testing.assert_equal(dict(given.systems), {"A": 10.0, "B": math.nan})
+    scores = Imported(file="m.{level}.score", language_pairs=("en-de",)).given(segments_of(systems=("A", "B")))
+    assert scores.segments.tolist() == [0, 1, 2, 0, 1, 2]
+    np.testing.assert_equal(dict(scores.systems), {"A": 10.0, "B": math.nan})
 
 
 def test_the_identity_is_the_scores_wherever_they_lie(files):

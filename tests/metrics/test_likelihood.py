@@ -32,13 +32,13 @@ def plain_score(loaded, prompt: str, hypothesis: str) -> float:
 @pytest.mark.parametrize("prompt", ["Source: {text}\nTranslation: ", "{text} =", "{text}\n"])
 def test_equals_the_loss_of_the_network(tiny_model, name, prompt):
     model = load_model("causal_lm", tiny_model(name), device="cpu")
-    given = [plain_score(model, prompt.replace("{text}", source), hypothesis) for source, hypothesis in SHORT]
+    beside_source = [plain_score(model, prompt.replace("{text}", source), hypothesis) for source, hypothesis in SHORT]
     blank = " " if prompt.endswith(" ") else ""
     alone = [plain_score(model, blank, hypothesis) for _, hypothesis in SHORT]
     metric = Likelihood(model=tiny_model(name), prompt=prompt, device="cpu", batch_tokens=300)
-    assert score(metric, SHORT).tolist() == pytest.approx(given, abs=1e-5)
+    assert score(metric, SHORT).tolist() == pytest.approx(beside_source, abs=1e-5)
     without = Likelihood(model=tiny_model(name), prompt=prompt, minus_prior=True, device="cpu")
-    assert score(without, SHORT).tolist() == pytest.approx((np.array(given) - alone).tolist(), abs=1e-5)
+    assert score(without, SHORT).tolist() == pytest.approx((np.array(beside_source) - alone).tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize(("minus_prior", "nothing"), [(False, lambda size: -np.log(size)), (True, lambda size: 0.0)])
@@ -68,7 +68,7 @@ def test_a_model_has_to_be_named_and_to_predict_the_next_token(tiny_model):
     for ask in (Likelihood().check, lambda: score(Likelihood(), PAIRS)):
         with pytest.raises(UnavailableError, match=r"has no model: .*metric\.likelihood\.model=gpt2"):
             ask()
-    with pytest.raises(UnavailableError, match="does not predict a token from those before it"):
+    with pytest.raises(UnavailableError, match="a BertForMaskedLM does not predict a token from those before it"):
         score(Likelihood(model=tiny_model("bert")), PAIRS[:1])
 
 

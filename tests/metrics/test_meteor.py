@@ -56,7 +56,7 @@ COUNTS = "6 6 4 3 2 2 3 3 0 0 0 0 0 0 0 0 0 0 0 0 2 5 5"  # as the program answe
 
 
 def test_score_of_counts_by_hand():
-    row = np.array([float(one) for one in COUNTS.split()])
+    row = np.array([float(count) for count in COUNTS.split()])
     precision = (0.75 * 2 + 0.25 * 3) / (0.75 * 2 + 0.25 * 4)
     recall = (0.75 * 2 + 0.25 * 3) / (0.75 * 3 + 0.25 * 3)
     mean = 1 / (0.15 / precision + 0.85 / recall)

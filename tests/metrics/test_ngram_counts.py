@@ -41,8 +41,8 @@ def test_the_way_of_counting_changes_no_bit(metric, limit, value, monkeypatch):
     requests = long_requests()
     expected = metric.score_masked(requests)
     monkeypatch.setattr(_ngrams, limit, value)
-    for found, wanted in zip(metric.score_masked(requests), expected, strict=True):
-        assert found.tobytes() == wanted.tobytes()
+    for scores, wanted in zip(metric.score_masked(requests), expected, strict=True):
+        assert scores.tobytes() == wanted.tobytes()
 
 
 def test_counting_takes_memory_for_a_part_of_the_texts_only(monkeypatch):

@@ -18,15 +18,15 @@ def test_scores_are_uniform_and_uncorrelated_with_their_neighbours():
 
 
 def test_scores_are_a_function_of_seed_and_texts_alone():
-    whole = score(RandomMetric(seed=3), PAIRS)
-    assert whole[5000:5010].tolist() == score(RandomMetric(seed=3), PAIRS[5000:5010]).tolist()
-    assert whole[::-1].tolist() == score(RandomMetric(seed=3), PAIRS[::-1]).tolist()
+    scores = score(RandomMetric(seed=3), PAIRS)
+    assert scores[5000:5010].tolist() == score(RandomMetric(seed=3), PAIRS[5000:5010]).tolist()
+    assert scores[::-1].tolist() == score(RandomMetric(seed=3), PAIRS[::-1]).tolist()
     # written down once: another number means that cached results no longer hold, so VERSION must be raised
     assert score(RandomMetric(seed=0), [("a", "b"), ("", "")]).tolist() == [0.09285070057450806, 0.03714038269645281]
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("case", "other_case"),
     [
         pytest.param((0, "ab", "c"), (0, "a", "bc"), id="where-the-texts-part"),
         pytest.param((0, "a", "b"), (0, "b", "a"), id="which-is-which"),
@@ -36,6 +36,6 @@ def test_scores_are_a_function_of_seed_and_texts_alone():
         pytest.param((0, "", ""), (0, "", "\ud800"), id="half-a-character"),
     ],
 )
-def test_anything_that_differs_draws_anew(one, other):
-    first, second = (score(RandomMetric(seed), [(truth, hypothesis)]) for seed, truth, hypothesis in (one, other))
+def test_anything_that_differs_draws_anew(case, other_case):
+    first, second = (score(RandomMetric(seed), [(truth, hypothesis)]) for seed, truth, hypothesis in (case, other_case))
     assert first.tolist() != second.tolist()

@@ -36,14 +36,14 @@ def drawn(seed: int, count: int) -> list[Item]:
     def text() -> str:
         return " ".join(rng.choice(WORDS, size=rng.integers(1, 12)))
 
-    found = []
+    items = []
     for row in range(40):
         references = [text() for _ in range(count)]
         hypothesis = " ".join([*references[-1].split()[:3], text()])
         if count > 1 and row % 8 == 0:
             references[1] = ""
-        found.append(Item(reference=references[0], hypothesis=hypothesis, further_references=tuple(references[1:])))
-    return found
+        items.append(Item(reference=references[0], hypothesis=hypothesis, further_references=tuple(references[1:])))
+    return items
 
 
 PAPER = sacrebleu.BLEU(effective_order=True, smooth_method="add-k", smooth_value=1)
@@ -63,13 +63,16 @@ EXP = {"smooth_method": "exp", "tokenize": "intl", "effective_order": False}
 )
 def test_equal_to_sacrebleu_for_sentences_and_corpora(metric, library, count):
     metric, items = dataclasses.replace(metric, references="all"), drawn(count, count)
-    given = [[item.reference, *item.further_references] for item in items]
+    references = [[item.reference, *item.further_references] for item in items]
     expected = [
-        library.sentence_score(item.hypothesis, own).score / 100 for item, own in zip(items, given, strict=True)
+        library.sentence_score(item.hypothesis, of_item).score / 100
+        for item, of_item in zip(items, references, strict=True)
     ]
     assert metric.score(items).tolist() == expected
-    whole = library.corpus_score([item.hypothesis for item in items], [list(one) for one in zip(*given, strict=True)])
-    assert metric.combine(metric.statistics(items).sum(axis=0)) == pytest.approx(whole.score / 100, abs=1e-14)
+    corpus = library.corpus_score(
+        [item.hypothesis for item in items], [list(column) for column in zip(*references, strict=True)]
+    )
+    assert metric.combine(metric.statistics(items).sum(axis=0)) == pytest.approx(corpus.score / 100, abs=1e-14)
 
 
 @pytest.mark.parametrize("metric", LIGHT, ids=lambda metric: metric.signature.partition("|")[0])
@@ -98,7 +101,7 @@ def test_alone_in_any_batch_and_in_any_order_of_references(metric):
         pytest.param(Rouge(), "a dog", ("the cat", "no"), "the cat", 1.0, id="rouge-of-the-best"),
     ],
 )
-def test_by_hand(metric, reference, further, hypothesis, expected):
+def test_scores_with_several_references_are_those_by_hand(metric, reference, further, hypothesis, expected):
     item = Item(reference=reference, hypothesis=hypothesis, further_references=further)
     assert dataclasses.replace(metric, references="all").score([item])[0] == pytest.approx(expected, abs=1e-15)
 
@@ -107,14 +110,14 @@ def test_by_hand(metric, reference, further, hypothesis, expected):
 def test_explainers_perturb_the_first_reference_and_the_hypothesis_against_all(explained):
     metric = explained(references="all")
     item = Item(reference="the cat sat", hypothesis="a cat sat here", further_references=("a cat is here", "b c"))
-    (found,) = explain_items(metric, Erasure(), [item], 0)
-    assert found.base_score == metric.score([item])[0]
+    (explanation,) = explain_items(metric, Erasure(), [item], 0)
+    assert explanation.base_score == metric.score([item])[0]
     for role in ("hypothesis", "reference"):
         plan = Erasure().plan(tuple(item.text(role).split()), np.random.default_rng(0))
         scores = metric.score([item.with_text(role, text) for text in plan.render()])
-        assert found.attributions[role].tolist() == Erasure().attribute(plan, scores).tolist()
+        assert explanation.attributions[role].tolist() == Erasure().attribute(plan, scores).tolist()
     (single,) = explain_items(explained(), Erasure(), [item._replace(further_references=())], 0)
-    assert found.attributions["hypothesis"].tolist() != single.attributions["hypothesis"].tolist()
+    assert explanation.attributions["hypothesis"].tolist() != single.attributions["hypothesis"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -128,9 +131,9 @@ def test_explainers_perturb_the_first_reference_and_the_hypothesis_against_all(e
 )
 def test_the_signature_says_how_many(further, nrefs):
     segments = rated([Item("s", "a cat", "the cat", texts) for texts in further])
-    found = SentenceBleu(references="all").fitted(segments)
-    assert f"|nrefs:{nrefs}|" in found.signature
-    assert (found.fingerprint() == SentenceBleu().fingerprint()) == (nrefs == "1")
+    fitted = SentenceBleu(references="all").fitted(segments)
+    assert f"|nrefs:{nrefs}|" in fitted.signature
+    assert (fitted.fingerprint() == SentenceBleu().fingerprint()) == (nrefs == "1")
     assert SentenceBleu().fitted(segments) == SentenceBleu()
 
 
@@ -141,15 +144,15 @@ def test_metrics_on_embeddings_take_the_best_reference():
         Item(reference="The mat", hypothesis="a mat", further_references=("one mat", "a dog")),
         Item(reference="He paid", hypothesis="a dog"),
     ]
-    given = [[item.reference, *item.further_references] for item in items]
+    references = [[item.reference, *item.further_references] for item in items]
     options = {"model_type": MINILM_FOLDER, "num_layers": 6, "batch_size": 1}
-    (_, _, expected) = bert_score.score([item.hypothesis for item in items], given, **options)
+    (_, _, expected) = bert_score.score([item.hypothesis for item in items], references, **options)
     settings = {"model": MINILM, "ground_truth": "reference", "references": "all"}
     assert BertScore(layer=6, **settings).score(items).tolist() == pytest.approx(expected.tolist(), abs=1e-5)
     embedded = SentenceEmbedding(**settings)
     each = [
         [embedded.score([item._replace(reference=text, further_references=())])[0] for text in texts]
-        for item, texts in zip(items, given, strict=True)
+        for item, texts in zip(items, references, strict=True)
     ]
     assert embedded.score(items).tolist() == pytest.approx([max(scores) for scores in each], abs=1e-6)
     assert embedded.fitted(rated(items[:1])).signature.endswith("|nrefs:3")

@@ -81,8 +81,8 @@ def library(metric):
 
 
 def oracle(metric, pairs) -> list[float]:
-    made = library(metric)
-    return [made.sentence_score(hypothesis, [reference]).score / 100 for reference, hypothesis in pairs]
+    scorer = library(metric)
+    return [scorer.sentence_score(hypothesis, [reference]).score / 100 for reference, hypothesis in pairs]
 
 
 def assert_as_the_oracle(requests, metric=PAPER):
@@ -115,8 +115,8 @@ def test_texts_and_systems_score_as_sacrebleu_scores_them(metric):
     assert score(metric, pairs).tolist() == oracle(metric, pairs)
     references, hypotheses = zip(*pairs, strict=True)
     expected = library(metric).corpus_score(list(hypotheses), [list(references)]).score / 100
-    found = metric.combine(metric.statistics(items(pairs)).sum(axis=0))
-    assert float(found) == pytest.approx(expected, abs=1e-15)
+    corpus = metric.combine(metric.statistics(items(pairs)).sum(axis=0))
+    assert float(corpus) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("metric", MASKED)

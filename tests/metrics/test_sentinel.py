@@ -34,8 +34,8 @@ def test_weights_and_penalty_are_those_of_plain_loops():
                 error += np.square(fitted(rows, penalty).predict(standard[left]) - human[left]).sum()
             errors.append(error)
         oracle = fitted(np.isfinite(human) & (fold != number), PENALTIES[int(np.argmin(errors))])
-        own = fold == number
-        assert weights[0] + columns[own] @ weights[1:] == pytest.approx(oracle.predict(standard[own]), abs=1e-9)
+        judged = fold == number
+        assert weights[0] + columns[judged] @ weights[1:] == pytest.approx(oracle.predict(standard[judged]), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_too_few_rated_folds_predict_nothing(human):
 def test_a_sweep_has_a_sentinel_of_each_kind(tmp_path):
     sets = [Sample(name="sample").read(tmp_path, "de-en")]
     members = SENTINEL.members("sentinel", sets)
-    assert {name: one.sees for name, one in members.items()} == {
+    assert {name: member.sees for name, member in members.items()} == {
         "sentinel_source": "truth",
         "sentinel_hypothesis": "hypothesis",
         "sentinel_lengths": "lengths",
@@ -69,11 +69,11 @@ def test_a_sweep_has_a_sentinel_of_each_kind(tmp_path):
 def test_a_segment_is_not_predicted_from_its_own_human_score(tmp_path):
     segments = Sample(name="sample").read(tmp_path, "de-en")
     items = segments.items(SENTINEL.reads)
-    other = segments.judgements.scores[segments.judgements.primary].copy()
-    other[0] += 1000
-    judgements = dataclasses.replace(segments.judgements, scores={segments.judgements.primary: other})
+    other_scores = segments.judgements.scores[segments.judgements.primary].copy()
+    other_scores[0] += 1000
+    judgements = dataclasses.replace(segments.judgements, scores={segments.judgements.primary: other_scores})
     changed = dataclasses.replace(segments, judgements=judgements)
-    first, second = (SENTINEL.fitted(of).score(items) for of in (segments, changed))
+    first, second = (SENTINEL.fitted(segment_set).score(items) for segment_set in (segments, changed))
     assert first[0] == second[0]
     assert (first != second).any()
 

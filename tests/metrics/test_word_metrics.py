@@ -49,9 +49,9 @@ def test_the_examples_of_the_lecture(metric, a, b):
     ],
 )
 def test_empty_repeated_and_reordered_words(hypothesis, reference, wer, per, f1):
-    one = [item(hypothesis, reference)]
-    found = [metric.score(one)[0] for metric in (Wer(), Wer(ordered=False), WordMatch())]
-    assert found == pytest.approx([wer, per, f1])
+    pair = [item(hypothesis, reference)]
+    scores = [metric.score(pair)[0] for metric in (Wer(), Wer(ordered=False), WordMatch())]
+    assert scores == pytest.approx([wer, per, f1])
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_empty_repeated_and_reordered_words(hypothesis, reference, wer, per, f1)
 )
 def test_word_match_and_word_overlap_differ_in_punctuation_and_empty_texts(hypothesis, reference, match, overlap):
     metrics = [build(load_option("metric", name), Metric, name) for name in ("word_match", "word_overlap")]
-    found = [metric.score([item(hypothesis, reference)])[0] for metric in metrics]
-    assert found == pytest.approx([match, overlap], abs=1e-15)
+    scores = [metric.score([item(hypothesis, reference)])[0] for metric in metrics]
+    assert scores == pytest.approx([match, overlap], abs=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_word_match_and_word_overlap_differ_in_punctuation_and_empty_texts(hypot
     ],
 )
 def test_rouge_is_f1_as_by_hand(variant, hypothesis, expected):
-    one = Item(reference="the cat lay down", hypothesis=hypothesis, further_references=(hypothesis,))  # not read
-    assert Rouge(variant=variant).score([one])[0] == pytest.approx(expected, abs=1e-12)
+    pair = Item(reference="the cat lay down", hypothesis=hypothesis, further_references=(hypothesis,))  # not read
+    assert Rouge(variant=variant).score([pair])[0] == pytest.approx(expected, abs=1e-12)
 
 
 def hard_pairs(count):
@@ -105,7 +105,7 @@ def test_edits_with_shifts_are_sacrebleus():
     from sacrebleu.metrics.lib_ter import translation_edit_rate
 
     pairs = [*hard_pairs(240), ([], []), (["a"], []), ([], ["a", "b"]), (["a"] * 60, ["a"] * 3)]
-    found = edits(*zip(*pairs, strict=True))
-    assert found.tolist() == [translation_edit_rate(text, truth)[0] for text, truth in pairs]
-    assert found.tolist() == [int(edits([text], [truth])[0]) for text, truth in pairs], "alone as in a batch"
+    distances = edits(*zip(*pairs, strict=True))
+    assert distances.tolist() == [translation_edit_rate(text, truth)[0] for text, truth in pairs]
+    assert distances.tolist() == [int(edits([text], [truth])[0]) for text, truth in pairs], "alone as in a batch"
     assert len(edits([], [])) == 0

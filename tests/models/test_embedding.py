@@ -58,19 +58,19 @@ def test_long_texts_are_truncated_counted_and_warned_of_once(tiny_model, no_text
     texts = ["cat " * 500, "The cat", "dog " * 500]
     with pytest.warns(UserWarning, match="2 of 3 texts have more than 64 tokens"):
         ids = tokenize(model, texts, None)
-    assert [len(one) for one in ids][::2] == [64, 64]
+    assert [len(tokens) for tokens in ids][::2] == [64, 64]
     assert ids[0][-1] == model.tokenizer.sep_token_id
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tokenize(model, texts, 1_000)
         (just_the_limit,) = tokenize(model, ["." + " ." * 61], None)
     assert (len(just_the_limit), truncated()) == (64, 4)
-    assert max(len(one) for one in tokenize(model, texts, 5)) == 5
+    assert max(len(tokens) for tokens in tokenize(model, texts, 5)) == 5
 
 
 def test_counts_add_up_over_models_and_threads_whose_first_texts_are_known(no_text_truncated):
-    told = [note_truncated(count, model) for count, model in ((0, "a"), (2, "a"), (2, "a"), (1, "b"), (0, "b"))]
-    assert (told, truncated()) == ([False, True, False, True, False], 5)
+    are_first = [note_truncated(count, model) for count, model in ((0, "a"), (2, "a"), (2, "a"), (1, "b"), (0, "b"))]
+    assert (are_first, truncated()) == ([False, True, False, True, False], 5)
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(lambda _: note_truncated(1, "c"), range(2000))) == 1
     assert truncated() == 2005

@@ -47,7 +47,7 @@ def change_config(folder: Path, **values) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [
         pytest.param("./not/there", ["./not/there", "no folder"], id="no-such-folder"),
         pytest.param("package:no_such_thing/model", ["pip install --no-deps no-such-thing"], id="no-such-package"),
@@ -56,10 +56,10 @@ def change_config(folder: Path, **values) -> None:
         pytest.param("a/b", ["a/b", "0" * 40, "HF_HUB_OFFLINE", "hf download a/b", "{cache}"], id="not-cached"),
     ],
 )
-def test_a_model_that_is_nowhere_is_refused_before_loading(hub_cache, model, said):
+def test_a_model_that_is_nowhere_is_refused_before_loading(hub_cache, model, message):
     with pytest.raises(UnavailableError) as caught:
         check_model(model, "0" * 40)
-    assert all(part.replace("{cache}", str(hub_cache)) in str(caught.value) for part in said)
+    assert all(part.replace("{cache}", str(hub_cache)) in str(caught.value) for part in message)
 
 
 def test_a_hub_that_does_not_answer_is_noticed_at_once():
@@ -108,11 +108,11 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), BROKEN)
-def test_a_broken_folder_says_what_is_wrong(copied, change, said):
+@pytest.mark.parametrize(("change", "message"), BROKEN)
+def test_a_broken_folder_says_what_is_wrong(copied, change, message):
     shutil.copy(copied / "model.safetensors", copied / "pytorch_model.bin")
     change(copied)
-    with pytest.raises(UnavailableError, match=said.replace("{folder}", str(copied))):
+    with pytest.raises(UnavailableError, match=message.replace("{folder}", str(copied))):
         load_model("encoder", str(copied))
 
 
@@ -150,14 +150,14 @@ NOT_READ = [
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), NOT_READ)
-def test_only_safetensors_of_the_folder_are_read(copied, monkeypatch, change, said):
+@pytest.mark.parametrize(("change", "message"), NOT_READ)
+def test_only_safetensors_of_the_folder_are_read(copied, monkeypatch, change, message):
     import torch
 
     monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("a pickle is read"))
     change(copied)
     content_digest(copied)
-    with pytest.raises(UnavailableError, match=said):
+    with pytest.raises(UnavailableError, match=message):
         load_model("encoder", str(copied))
 
 
@@ -229,12 +229,12 @@ def test_a_model_is_loaded_once(tiny_model):
 def test_a_layer_is_the_hidden_state_of_that_number(tiny_model, name):
     import torch
 
-    whole, part = (load_model("encoder", tiny_model(name), layers=layers, device="cpu") for layers in (None, 2))
+    full, part = (load_model("encoder", tiny_model(name), layers=layers, device="cpu") for layers in (None, 2))
     ids = torch.tensor([[0, 7, 8, 9, 2]])
     with torch.inference_mode():
-        states = whole.network(ids, output_hidden_states=True).hidden_states
-        found = part.network(ids).last_hidden_state
-    assert torch.equal(states[2], found)
+        states = full.network(ids, output_hidden_states=True).hidden_states
+        last = part.network(ids).last_hidden_state
+    assert torch.equal(states[2], last)
 
 
 def test_a_folder_written_again_is_another_model(copied):
@@ -304,8 +304,10 @@ def test_a_revision_that_an_option_names_for_another_model_is_not_looked_for(hub
     option = load_option("metric", "xbertscore")
     with pytest.raises(UnavailableError) as caught:
         check_model("acme/tiny", option["revision"])
-    said = f"revision {option['revision']} is a commit of {option['model']}. A revision belongs to the model beside it"
-    assert said in str(caught.value)
+    sentence = (
+        f"revision {option['revision']} is a commit of {option['model']}. A revision belongs to the model beside it"
+    )
+    assert sentence in str(caught.value)
     for model in (option["model"], "moved/" + option["model"].rpartition("/")[2]):
         with pytest.raises(UnavailableError, match="not in the cache"):
             check_model(model, option["revision"])
@@ -317,8 +319,8 @@ def test_the_architectures_are_those_that_transformers_lower_cases():
     from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES, tokenizer_class_from_name
 
     classes = {name: tokenizer_class_from_name(TOKENIZER_MAPPING_NAMES[name]) for name in LOWER_CASED_BY_DEFAULT}
-    makers = [next(one for one in made.__mro__ if "__init__" in vars(one)) for made in classes.values()]
-    assert all(inspect.signature(made).parameters["do_lower_case"].default is True for made in makers)
+    makers = [next(base for base in tokenizer.__mro__ if "__init__" in vars(base)) for tokenizer in classes.values()]
+    assert all(inspect.signature(tokenizer).parameters["do_lower_case"].default is True for tokenizer in makers)
 
 
 def test_a_layer_or_special_token_that_a_model_does_not_have(tiny_model):

@@ -27,10 +27,10 @@ def test_annotators_are_known_by_their_scales(make):
     raw = rng.integers(0, 101, size=people.shape).astype(float)
     mean, deviation = rng.uniform(40, 60, size=7), rng.uniform(10, 30, size=7)
     z = (raw - mean[people]) / deviation[people]
-    found = make.by_their_scales(raw, z)
-    numbers = {(int(a), int(b)) for a, b in zip(people.ravel(), found.ravel(), strict=True)}
+    numbered = make.by_their_scales(raw, z)
+    numbers = {(int(a), int(b)) for a, b in zip(people.ravel(), numbered.ravel(), strict=True)}
     assert len(numbers) == 7 and {b for _, b in numbers} == set(range(7)), "each is one number, and all are found"
-    wide = make.of_annotators(raw, found)
+    wide = make.of_annotators(raw, numbered)
     assert np.isfinite(wide).sum() == raw.size and (np.isfinite(wide).sum(axis=1) == 4).all()
 
 
@@ -53,7 +53,7 @@ def test_published_z_scores_of_mlqe_pe(make, data_dir, pair, annotators, reprodu
 
 def test_published_agreement_of_mlqe_pe(data_dir):
     raw, z = ratings(data_dir, "en-zh")
-    values = [krippendorff_alpha(own, "interval", resamples=0).value for own in (raw, z, raw[:, :3], raw[:, 3:])]
+    values = [krippendorff_alpha(scores, "interval", resamples=0).value for scores in (raw, z, raw[:, :3], raw[:, 3:])]
     assert values == pytest.approx([0.244, 0.350, 0.067, 0.823], abs=5e-4)
 
 

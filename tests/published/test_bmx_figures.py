@@ -111,15 +111,15 @@ def test_other_numbers_on_the_papers_settings_get_none_either(make, undrawn, tmp
 def test_the_papers_data_have_its_figures_table_and_numbers(make, tmp_path, capsys, monkeypatch):
     write_all(make, tmp_path, [*make.authors_folder.MAIN, *make.authors_folder.HELD_OUT])
     monkeypatch.setattr(make, "_why_not_the_papers", lambda table, expected: None)  # its numbers are made up here
-    made = tmp_path / "made"
-    assert make.main([str(tmp_path), str(made)]) == 1  # they differ
-    assert stems(made) == sorted([*NUMBERED, *HELD_OUT])
-    assert {file.name for file in made.iterdir() if file.suffix != ".svg"} == {
+    out = tmp_path / "made"
+    assert make.main([str(tmp_path), str(out)]) == 1  # they differ
+    assert stems(out) == sorted([*NUMBERED, *HELD_OUT])
+    assert {file.name for file in out.iterdir() if file.suffix != ".svg"} == {
         *("captions.txt", "numbers.txt", "table1_datasets.txt", "table1_datasets.tex")
     }
-    drawn = [file.read_text(encoding="utf-8") for file in made.glob("*.svg")]
+    drawn = [file.read_text(encoding="utf-8") for file in out.glob("*.svg")]
     assert sum("|select.from:" in text for text in drawn) == len(HELD_OUT)  # their points are those of the main table
-    assert "|" not in (made / "captions.txt").read_text(encoding="utf-8")
+    assert "|" not in (out / "captions.txt").read_text(encoding="utf-8")
     printed = capsys.readouterr().out
     assert "13 figures" in printed
     assert "not here" not in printed
@@ -153,7 +153,7 @@ def test_a_run_has_figures_of_its_own_beside_it(make, undrawn, tmp_path, capsys)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         pytest.param(
             "wmt17__LimeExplainer__XLMRSBERT__cs-en", "\tw\tp\n0\t1\t2\n", "columns corr, w and p", id="column"
@@ -162,12 +162,12 @@ def test_a_run_has_figures_of_its_own_beside_it(make, undrawn, tmp_path, capsys)
         pytest.param("wmt18__LimeExplainer__XLMRSBERT__cs-en", "\tcorr\tw\tp\n", "none of its 1 files", id="names"),
     ],
 )
-def test_damaged_files_have_status_2_and_one_sentence(make, tmp_path, capsys, name, text, told):
+def test_damaged_files_have_status_2_and_one_sentence(make, tmp_path, capsys, name, text, message):
     (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")
     assert make.main([str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: {tmp_path}")
-    assert told in said
+    sentence = capsys.readouterr().err
+    assert sentence.startswith(f"error: {tmp_path}")
+    assert message in sentence
 
 
 def test_mistakes_in_the_command_have_status_2(make, tmp_path, capsys):

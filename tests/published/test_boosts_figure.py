@@ -45,12 +45,12 @@ def test_numbers_are_read_with_their_minus_and_sorted_by_gain(figure, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cells", "told"),
+    ("cells", "message"),
     [
         pytest.param("+0.01 | −0.5 [−1, 0] | no gain shown", "'\\+0.01' is no number", id="no-interval"),
         pytest.param("0 [0, 0] | 0 [0, 0] | helpz", "helpz", id="verdict"),
     ],
 )
-def test_what_cannot_be_drawn_is_named(figure, tmp_path, cells, told):
-    with pytest.raises(DataError, match=told):
+def test_what_cannot_be_drawn_is_named(figure, tmp_path, cells, message):
+    with pytest.raises(DataError, match=message):
         figure.draw(list(figure.read(page(tmp_path, f"| a | erasure | learned | {cells} |"))))

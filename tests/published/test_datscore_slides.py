@@ -23,17 +23,17 @@ def test_every_average_is_that_of_its_row_but_for_the_two_errata():
     expected = yaml.safe_load((FOLDER / "expected.yaml").read_text())
     with script(FOLDER / "quantities.py") as quantities:
         checks = list(quantities.paper([], expected))
-    means = [one for one in checks if " mean of " in one.name]
+    means = [check for check in checks if " mean of " in check.name]
     assert len(means) == 32
-    assert {one.verdict for one in means} == {"agree"}
-    errata = {one.name: (one.published, round(one.ours, 2)) for one in means if "printed" in one.name}
+    assert {check.verdict for check in means} == {"agree"}
+    errata = {check.name: (check.published, round(check.ours, 2)) for check in means if "printed" in check.name}
     assert errata == {
         "wmt17 mean of BLEU, into English (printed 37.8)": (39.6, 39.56),
         "wmt17 mean of BLEU, from English (printed 27.3)": (28.6, 28.56),
     }
-    absent = [one for one in checks if one not in means]
+    absent = [check for check in checks if check not in means]
     assert len(absent) == 8 * (7 + 5) + 8 * (7 + 7) + 8
-    assert all(one.verdict == "not here" and one.reason.startswith("needs ") for one in absent)
+    assert all(check.verdict == "not here" and check.reason.startswith("needs ") for check in absent)
 
 
 def test_ablations_of_a_run_with_a_combination(swept, tmp_path, blank_figures, capsys):
@@ -64,37 +64,37 @@ NAMES = ["a", "b", "c"]
 
 @pytest.mark.parametrize("kind", ["pearson", "kendall"])
 def test_every_variant_by_hand(kind):
-    of = functools.partial(correlate, kind)
+    correlation_of = functools.partial(correlate, kind)
     rows = ablations({"entropy": PARTS, "uniform": OTHER}, NAMES, HUMAN, kind)
-    found = {(one.kind, one.name): one for one in rows}
+    by_name = {(row.kind, row.name): row for row in rows}
     weights = one_vs_rest(PARTS, NAMES)[0]
-    whole = of(weighted(PARTS, weights), HUMAN)
-    assert found["whole", "all"].correlation == whole
+    of_all = correlation_of(weighted(PARTS, weights), HUMAN)
+    assert by_name["whole", "all"].correlation == of_all
     for column, name in enumerate(NAMES):
-        assert found["alone", name].correlation == of(PARTS[:, column], HUMAN)
-        assert found["alone", name].weight == weights[column]
-        rest = [other for other in range(3) if other != column]
+        assert by_name["alone", name].correlation == correlation_of(PARTS[:, column], HUMAN)
+        assert by_name["alone", name].weight == weights[column]
+        rest = [kept for kept in range(3) if kept != column]
         again = one_vs_rest(PARTS[:, rest], ["x", "y"])[0]
-        assert found["left out", name].correlation == of(weighted(PARTS[:, rest], again), HUMAN)
-    assert found["weighting", "entropy, one_vs_rest"].correlation == whole
-    assert found["weighting", "entropy, equal"].correlation == of(PARTS.mean(axis=1), HUMAN)
-    other = one_vs_rest(OTHER, NAMES)[0]
-    assert found["weighting", "uniform, one_vs_rest"].correlation == of(weighted(OTHER, other), HUMAN)
-    assert len(found) == 1 + 3 + 3 + 4
-    assert all(one.difference == one.correlation - whole for one in found.values())
+        assert by_name["left out", name].correlation == correlation_of(weighted(PARTS[:, rest], again), HUMAN)
+    assert by_name["weighting", "entropy, one_vs_rest"].correlation == of_all
+    assert by_name["weighting", "entropy, equal"].correlation == correlation_of(PARTS.mean(axis=1), HUMAN)
+    uniform = one_vs_rest(OTHER, NAMES)[0]
+    assert by_name["weighting", "uniform, one_vs_rest"].correlation == correlation_of(weighted(OTHER, uniform), HUMAN)
+    assert len(by_name) == 1 + 3 + 3 + 4
+    assert all(row.difference == row.correlation - of_all for row in by_name.values())
 
 
 def test_a_run_of_another_model_is_named_and_not_held_against_the_slides(tmp_path):
     expected = yaml.safe_load((FOLDER / "expected.yaml").read_text())
     names = {"dataset": "wmt17", "language_pair": "cs-en", "metric": "bertscore"}
-    made = table({(*names.values(), "lime"): peaked(0.5)})
-    for model, verdict, said in (
+    grid = table({(*names.values(), "lime"): peaked(0.5)})
+    for model, verdict, reason in (
         ("roberta-large", "DIFFERS", "needs"),
         ("tiny", "not here", "this run's model is tiny"),
     ):
         settings = pd.DataFrame([{**names, "signature": f"bertscore|version:1|model:{model}|layer:17 || lime"}])
         settings.to_parquet(tmp_path / "settings.parquet")
         with script(FOLDER / "quantities.py") as quantities, script(ROOT / "experiments" / "compare.py") as compare:
-            checks = quantities.paper([replace(made, origin=str(tmp_path / "grid.parquet"))], expected)
+            checks = quantities.paper([replace(grid, origin=str(tmp_path / "grid.parquet"))], expected)
             (line,) = [line for line in compare.lines(checks) if line.startswith("wmt17 BERTScore, cs-en")]
-        assert verdict in line and said in line
+        assert verdict in line and reason in line

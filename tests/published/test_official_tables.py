@@ -36,8 +36,8 @@ def test_wmt23_is_ranked_by_one_key(data_dir, tmp_path):
     scores = pd.read_parquet(tmp_path / "out" / "tables" / "task_scores.parquet")
     table = scores.pivot_table(index="metric", columns="statistic", values="value")
     for metric, published in PUBLISHED.items():
-        found = table.loc[metric, ["system_pearson", "pearson", "acc_eq"]].round(3).tolist()
-        assert found == pytest.approx(published, abs=1e-9), metric
+        computed = table.loc[metric, ["system_pearson", "pearson", "acc_eq"]].round(3).tolist()
+        assert computed == pytest.approx(published, abs=1e-9), metric
     assert "synthetic_ref" not in set(pd.read_parquet(tmp_path / "out" / "tables" / "human_ranking.parquet").system)
 
 

@@ -42,9 +42,9 @@ def levels(segments, metric, statistics):
     """The rows of the metric alone by level, grouping and statistic."""
     scores = AttributionSet(metric.combine(statistics), {}, statistics)
     labels = clusters([segments])[0].tolist()
-    made = Finished(segments, "m", "none", metric, None, segments.items(metric.reads), scores, labels)
+    finished = Finished(segments, "m", "none", metric, None, segments.items(metric.reads), scores, labels)
     evaluation = LevelsEvaluation(resamples=0)
-    rows = table_rows(evaluation, evaluation.evaluate([made])[0], "correlations")
+    rows = table_rows(evaluation, evaluation.evaluate([finished])[0], "correlations")
     return {(row.level, row.grouping, row.statistic): row for row in rows}
 
 
@@ -54,21 +54,21 @@ def bleu_statistics(data_dir):
     bleu = metric_of("sentence_bleu", tokenize="intl")
 
     @functools.cache
-    def of(pair):
+    def of_pair(pair):
         segments = read(data_dir, "wmt19", pair)
         statistics = bleu.statistics(segments.items(bleu.reads))
         return statistics.reshape(len(segments.systems), -1, statistics.shape[1])
 
-    return of
+    return of_pair
 
 
 def ter_statistics(pair, lines):
     """Statistics with the known sums: all edits of a system in its first line, its words spread over the lines."""
     edits = np.array(TER_EDITS[pair].split(), dtype=float)
-    found = np.zeros((len(edits), lines, 2))
-    found[:, 0, 0] = edits
-    found[:, :, 1] = TER_WORDS[pair] / lines
-    return found
+    sums = np.zeros((len(edits), lines, 2))
+    sums[:, 0, 0] = edits
+    sums[:, :, 1] = TER_WORDS[pair] / lines
+    return sums
 
 
 @pytest.mark.parametrize("cell", WMT19, ids=" ".join)
@@ -79,20 +79,20 @@ def test_wmt19_systems(data_dir, bleu_statistics, cell):
     lines = len(segments) // len(segments.systems)
     statistics = bleu_statistics(pair) if name == "sentence_bleu" else ter_statistics(pair, lines)
     kept = statistics[: len(segments.systems)].reshape(len(segments), -1)
-    found = levels(segments, metric, kept)
-    assert {key[0] for key in found} == {"system"}
-    values = [abs(found["system", "none", kind].value) for kind in ("pearson", "kendall", "spearman")]
+    rows = levels(segments, metric, kept)
+    assert {key[0] for key in rows} == {"system"}
+    values = [abs(rows["system", "none", kind].value) for kind in ("pearson", "kendall", "spearman")]
     assert tuple(round(value, 3) for value in values) == WMT19[cell]
     if systems == "all":
-        assert np.sign(found["system", "none", "pearson"].value) == (-1 if name == "ter" else 1)
-    assert found["system", "none", "pearson"].system_score == "corpus"
+        assert np.sign(rows["system", "none", "pearson"].value) == (-1 if name == "ter" else 1)
+    assert rows["system", "none", "pearson"].system_score == "corpus"
 
 
 def summed_edits(data_dir, pair, systems):
     ter, segments = metric_of("ter"), read(data_dir, "wmt19", pair, systems=systems)
-    found = ter.statistics(segments.items(ter.reads)).reshape(len(segments.systems), -1, 2).sum(axis=1)
-    assert set(found[:, 1]) == {TER_WORDS[pair]}
-    return found[:, 0].tolist()
+    sums = ter.statistics(segments.items(ter.reads)).reshape(len(segments.systems), -1, 2).sum(axis=1)
+    assert set(sums[:, 1]) == {TER_WORDS[pair]}
+    return sums[:, 0].tolist()
 
 
 def test_ter_sums_of_the_best_system(data_dir):
@@ -110,10 +110,10 @@ def test_ter_sums_of_all_systems(data_dir, pair):
 )
 def test_mqm_levels_of_chrf(data_dir, pair, alone, by_item, system):
     segments, chrf = read(data_dir, "mqm21", pair), metric_of("chrf")
-    found = levels(segments, chrf, chrf.statistics(segments.items(chrf.reads)))
+    rows = levels(segments, chrf, chrf.statistics(segments.items(chrf.reads)))
     for grouping, expected in (("none", alone), ("item", by_item)):
-        row = found["segment", grouping, "kendall"]
+        row = rows["segment", grouping, "kendall"]
         assert row.value == pytest.approx(expected, abs=0.0015)
-    assert round(found["system", "none", "pearson"].value, 2) == system
-    assert found["system", "none", "pearson"].system_score == "mean"
-    assert found["segment", "item", "kendall"].n_undefined == {"zh-en": 7, "en-de": 16}[pair]  # never scored 0
+    assert round(rows["system", "none", "pearson"].value, 2) == system
+    assert rows["system", "none", "pearson"].system_score == "mean"
+    assert rows["segment", "item", "kendall"].n_undefined == {"zh-en": 7, "en-de": 16}[pair]  # never scored 0

@@ -20,13 +20,17 @@ def test_zh_en_has_two_clusters_of_systems_only_where_segments_of_a_document_are
     unit, first, last, data_dir
 ):
     """Ranges of rank and cluster of the best of 13 systems, and of the last."""
-    found = read(data_dir, "mqm21", "zh-en")
-    systems = codes([segment.system for segment in found.segments])
-    names = sorted(found.systems)
-    of = codes(clusters([found])[0]) if unit == "document" else codes([segment.source for segment in found.segments])
-    count = number_of(of)
-    scores = system_scores(by_mean(found.human_scores), mean, systems, of, len(names), count)
+    segments = read(data_dir, "mqm21", "zh-en")
+    systems = codes([segment.system for segment in segments.segments])
+    names = sorted(segments.systems)
+    units = (
+        codes(clusters([segments])[0])
+        if unit == "document"
+        else codes([segment.source for segment in segments.segments])
+    )
+    count = number_of(units)
+    scores = system_scores(by_mean(segments.human_scores), mean, systems, units, len(names), count)
     drawn = seeded_draws(count, 1000, 0)
-    ranks = rank_ranges(scores(np.ones((len(set(of)), 1)))[0], np.concatenate([scores(times) for times in drawn]))
+    ranks = rank_ranges(scores(np.ones((len(set(units)), 1)))[0], np.concatenate([scores(times) for times in drawn]))
     by_name = {name: tuple(ranks[1:, place].tolist()) for place, name in enumerate(names)}
     assert (by_name["metricsystem1"], by_name["metricsystem5"]) == (first, last)

@@ -39,15 +39,15 @@ def test_eval4nlp_has_the_published_numbers_of_errors(data_dir, pair):
 @pytest.mark.parametrize("pair", MLQE_PE)
 def test_probabilities_of_words_rank_their_errors(data_dir, pair):
     """How they correlate with human scores is in tests/commands/test_imported_sweep.py."""
-    words, errors, auc, other = MLQE_PE[pair]
+    words, errors, auc, n_others = MLQE_PE[pair]
     folder = data_dir / "mlqe-pe" / "data"
     target = mlqe_pe_test20_tags(folder / "post-editing" / "test" / f"{pair}-test.tar.gz")["hypothesis"]
     assert (len(target.labels.bad), target.labels.bad.sum()) == (words, errors)
     archive = folder / "direct-assessments" / "test" / f"{pair}-test.tar.gz"
-    found, other_text = word_probabilities(*read_sub_words(archive, pair), target.words)
-    assert np.nanmean(rank_words(target.labels, found)["auc"]) == pytest.approx(auc, abs=0.00005)
-    assert len(other_text) == other
-    assert np.flatnonzero([np.isnan(row).any() for row in found.rows()]).tolist() == other_text
+    probabilities, other_text = word_probabilities(*read_sub_words(archive, pair), target.words)
+    assert np.nanmean(rank_words(target.labels, probabilities)["auc"]) == pytest.approx(auc, abs=0.00005)
+    assert len(other_text) == n_others
+    assert np.flatnonzero([np.isnan(row).any() for row in probabilities.rows()]).tolist() == other_text
 
 
 # annotated translations; spans in target and in source
@@ -66,12 +66,12 @@ def test_mqm_spans_are_words(data_dir, name):
         train = data_dir / "wmt-qe-2022-data" / "train-dev_data" / "task1_word-level" / "train"
         member = f"mqm-newstest2021_{name.replace('-', '')}.tsv"
         lines = read_archive(train / f"{name}_mqm" / f"{name}-train-2021-news.tar.gz", [member])[member]
-    found = annotated(lines)
-    spans = {side: [marked[side] for marked in found.spans] for side in ("target", "source")}
+    segments = annotated(lines)
+    spans = {side: [marked[side] for marked in segments.spans] for side in ("target", "source")}
     counts = tuple(sum(map(len, spans[side])) for side in spans)
-    assert (len(found), *counts) == MQM[name]
-    tags, _ = tags_of_spans(found.target, spans["target"], [target.split(" ") for target in found.target])
-    for row, own in enumerate(spans["target"]):
-        assert tags.labels[row].any() == bool(own)
+    assert (len(segments), *counts) == MQM[name]
+    tags, _ = tags_of_spans(segments.target, spans["target"], [target.split(" ") for target in segments.target])
+    for row, of_segment in enumerate(spans["target"]):
+        assert tags.labels[row].any() == bool(of_segment)
     assert tags.severity is not None
     assert {sign for row in tags.severity for sign in row} == {"", "minor", "major"}

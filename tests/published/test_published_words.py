@@ -52,10 +52,10 @@ def submitted(data_dir):
 def test_every_word_level_submission_has_its_official_numbers(gold, official, submitted, pair):
     truth, checked = gold(pair), 0
     for name, path in submitted("task1_word-level", pair, "predictions.txt").items():
-        found = measures_of(truth.tags.labels, read_word_predictions(path, truth))
-        for printed, own in LABEL_MEASURES.items():
+        computed = measures_of(truth.tags.labels, read_word_predictions(path, truth))
+        for printed, measure in LABEL_MEASURES.items():
             wanted = official["task1_word-level", pair, name, printed]
-            assert f"{found[own]:.4f}" == f"{float(wanted):.4f}", f"{name} {printed}"
+            assert f"{computed[measure]:.4f}" == f"{float(wanted):.4f}", f"{name} {printed}"
             checked += 1
     assert checked == 3 * len({name for task, lp, name, _ in official if (task, lp) == ("task1_word-level", pair)})
 
@@ -69,10 +69,10 @@ def test_every_explanation_has_its_official_numbers(gold, official, submitted, p
         scores = read_target_scores(path, truth)
         for ties in ("expected", "argsort"):
             ranking = rank_words(truth.tags.labels, scores, ties)
-            for printed, own in RANKINGS.items():
+            for printed, measure in RANKINGS.items():
                 wanted = float(official["task2_explainQE", pair, name, printed])
-                value = float(np.nanmean(ranking[own]))
-                loose = TIED.get(pair, 0) if name == RANDOM and own == "recall_at_k" else 0
+                value = float(np.nanmean(ranking[measure]))
+                loose = TIED.get(pair, 0) if name == RANDOM and measure == "recall_at_k" else 0
                 assert value == pytest.approx(wanted, abs=0.00005 + loose), f"{name} {printed} {ties}"
 
 
@@ -90,13 +90,13 @@ def test_a_sweep_of_submissions_has_their_official_numbers(
     swept(*chosen, "evaluation=[words]", "evaluation.words.resamples=0")
     rows = pq.read_table(tmp_path / "out" / "tables" / "words.parquet").to_pylist()
     keys = ("language_pair", "metric", "explainer", "side", "measure")
-    found = {tuple(row[key] for key in keys): row for row in rows}
+    rows_by_key = {tuple(row[key] for key in keys): row for row in rows}
     wanted = {
         (pair, name, name, "target", measures[printed]): pytest.approx(float(value), abs=0.000051)
-        for (of, pair, name, printed), value in official.items()
-        if of == task and pair in pairs and printed in measures
+        for (official_task, pair, name, printed), value in official.items()
+        if official_task == task and pair in pairs and printed in measures
     }
-    assert wanted and {key: found[key]["value"] for key in wanted} == wanted
+    assert wanted and {key: rows_by_key[key]["value"] for key in wanted} == wanted
     if task == "task1_word-level":
-        labelled = {key: row["n_left_out"] for key, row in found.items() if key[-1] == "mcc"}
+        labelled = {key: row["n_left_out"] for key, row in rows_by_key.items() if key[-1] == "mcc"}
         assert labelled == dict.fromkeys(wanted, 0)

@@ -22,6 +22,6 @@ def test_cells_are_those_of_the_table(data_dir, way, ours, furthest):
     summaries, expected = read(data_dir, "summeval", "en"), yaml.safe_load((FOLDER / "expected.yaml").read_text())
     with script(FOLDER / "quantities.py") as quantities:
         checks = list(quantities.PARTS[way]([summaries], expected))
-    assert [one.published for one in checks] == [11.8, 6.3, 7.7, 18.6]
-    assert [round(one.ours, 1) for one in checks] == ours
-    assert round(max(abs(one.ours - one.published) for one in checks), 1) == furthest
+    assert [check.published for check in checks] == [11.8, 6.3, 7.7, 18.6]
+    assert [round(check.ours, 1) for check in checks] == ours
+    assert round(max(abs(check.ours - check.published) for check in checks), 1) == furthest

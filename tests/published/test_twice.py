@@ -16,7 +16,7 @@ def test_iterations_of_a_setting_stand_in_one_row(tmp_path, capsys):
         assert twice.main([str(tmp_path / "nowhere.parquet")]) == 2
         capsys.readouterr()
         assert twice.main([str(tmp_path / "grid.parquet")]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == 3, "the third metric has no second iteration"
-    assert told[2].startswith("| eval4nlp21 et-en | m |")
-    assert told[2].endswith(" | 0.0000 | 1.0000 |")
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 3, "the third metric has no second iteration"
+    assert printed[2].startswith("| eval4nlp21 et-en | m |")
+    assert printed[2].endswith(" | 0.0000 | 1.0000 |")

@@ -34,17 +34,17 @@ def data(tmp_path_factory):
         gold.mkdir(parents=True)
         words = [[*(f"w{place}" for place in range(n)), "<EOS>"] for n in rng.integers(3, 12, 40)]
         bad = [np.append(rng.random(len(line) - 1) < 0.3, False) for line in words]
-        tags = [" ".join("BAD" if one else "OK" for one in line) for line in bad]
+        tags = [" ".join("BAD" if is_bad else "OK" for is_bad in line) for line in bad]
         for name, lines in (("mt", words), ("mt_tok", words), (f"{pair}.tags", [line.split() for line in tags])):
             (gold / f"test.2022.{name}").write_text("".join(" ".join(line) + "\n" for line in lines))
         for number, team in enumerate(teams):
             path = folder / WMT22 / "official_submissions" / "task1_word-level" / pair / f"{team} - 1 submission"
             path.mkdir(parents=True)
             rows = ["1", "1", "1"]
-            for sentence, (line, own) in enumerate(zip(words, bad, strict=True)):
-                turned = own ^ (rng.random(len(own)) < 0.42 + 0.03 * number)
-                for place, (word, one) in enumerate(zip(line, turned, strict=True)):
-                    rows.append(f"{pair}\t{team}\tMT\t{sentence}\t{place}\t{word}\t{'BAD' if one else 'OK'}")
+            for sentence, (line, true) in enumerate(zip(words, bad, strict=True)):
+                turned = true ^ (rng.random(len(true)) < 0.42 + 0.03 * number)
+                for place, (word, is_bad) in enumerate(zip(line, turned, strict=True)):
+                    rows.append(f"{pair}\t{team}\tMT\t{sentence}\t{place}\t{word}\t{'BAD' if is_bad else 'OK'}")
             (path / "predictions.txt").write_text("\n".join(rows) + "\n")
     return folder
 
@@ -77,27 +77,29 @@ def test_every_table_has_its_rows(small):
 def test_distinction_counts_significant_pairs(small):
     pairs = read(small, "pairs")
     for row in read(small, "distinction"):
-        p = [float(one["p"]) for one in pairs if all(one[name] == row[name] for name in ("language_pair", "measure"))]
+        p = [
+            float(pair["p"]) for pair in pairs if all(pair[name] == row[name] for name in ("language_pair", "measure"))
+        ]
         tests = {"bonferroni": len(p), "bonferroni_of_17": 136}.get(row["correction"])
         if tests is not None:
-            assert int(row["d_different"]) == sum(one * tests <= 0.05 for one in p)
+            assert int(row["d_different"]) == sum(value * tests <= 0.05 for value in p)
             assert int(row["d_pairs"]) == len(p) and int(row["d_low"]) <= int(row["d_different"]) <= int(row["d_high"])
     split = {(row["language_pair"], row["n_top"], row["n_bottom"]) for row in read(small, "distinction")}
     assert {("en-de", "2", "2"), ("en-ja", "3", "2")} <= split
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         pytest.param(["--pairs", "en-dd"], "Did you mean 'en-de'", id="pair"),
         pytest.param(["--sizes", "100,50"], "not ascending whole numbers from 2 on", id="sizes"),
         pytest.param(["--data", "nowhere"], "not found", id="no-data"),
     ],
 )
-def test_mistakes_are_one_sentence(make, tmp_path, capsys, arguments, told):
+def test_mistakes_are_one_sentence(make, tmp_path, capsys, arguments, message):
     assert make.main(["--out", str(tmp_path / "out"), *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ") and told in said and said.count("\n") == 1
+    sentence = capsys.readouterr().err
+    assert sentence.startswith("error: ") and message in sentence and sentence.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
@@ -110,12 +112,12 @@ def submitted(make, data_dir):
 
 
 def test_which_submissions_to_en_de_differ_by_mcc(submitted):
-    given = submitted("en-de")
-    found = approximate_randomisation(list(given.statistics.values()), rounds=1999)
-    names, mcc = list(given.statistics), found.measures.index("mcc")
+    submissions = submitted("en-de")
+    result = approximate_randomisation(list(submissions.statistics.values()), rounds=1999)
+    names, mcc = list(submissions.statistics), result.measures.index("mcc")
     significant = {
-        frozenset((names[one], names[other]))
-        for (one, other), p in zip(found.pairs, found.p[:, mcc] * len(found.pairs), strict=True)
+        frozenset((names[first], names[second]))
+        for (first, second), p in zip(result.pairs, result.p[:, mcc] * len(result.pairs), strict=True)
         if p <= 0.05
     }
     below_all = {frozenset(("OrganizersBaselines", name)) for name in names if name != "OrganizersBaselines"}
@@ -124,16 +126,16 @@ def test_which_submissions_to_en_de_differ_by_mcc(submitted):
 
 def test_all_bad_outranks_a_submission_to_en_ja_by_f1_bad_alone(make, submitted):
     rows = list(sys.modules["submissions_compared"].outranked(submitted("en-ja"), 2, 0, lambda n: None))
-    found = {(row["labelling"], row["measure"]): (row["value"], row["outranked"]) for row in rows}
-    assert found["all_bad", "f1_bad"] == (pytest.approx(0.4316, abs=5e-5), 1)
-    assert [found["all_bad", measure][1] for measure in ("f1_mult", "mcc", "seqcor")] == [0, 0, 0]
+    by_measure = {(row["labelling"], row["measure"]): (row["value"], row["outranked"]) for row in rows}
+    assert by_measure["all_bad", "f1_bad"] == (pytest.approx(0.4316, abs=5e-5), 1)
+    assert [by_measure["all_bad", measure][1] for measure in ("f1_mult", "mcc", "seqcor")] == [0, 0, 0]
 
 
 def test_the_order_of_the_measures_is_the_papers(make, submitted):
     """F1-mult and MCC first, phr F1-BAD last: on the pair whose submissions make 30 % of errors."""
     sampling = sys.modules["thresholds_sampled"]
-    given = submitted("en-ja")
-    pool = sampling.erring_sequences(given.gold, list(given.labellings.values()))
+    submissions = submitted("en-ja")
+    pool = sampling.erring_sequences(submissions.gold, list(submissions.labellings.values()))
     assert sampling.base_of(pool) == 30
     errors = sampling.errors_at(pool, [30, 30.2])
     assert errors.tolist() == [7524, 7574]
@@ -147,6 +149,6 @@ def test_the_published_table_names_what_is_computed(make):
     published = make.yaml.safe_load((FOLDER / "published.yaml").read_text(encoding="utf-8"))["table_2"]
     assert set(published["fewest"]) == set(THE_SIX)
     shares = sys.modules["thresholds_sampled"].ABOVE
-    apart = {round(other - one, 2) for one, other in combinations(shares, 2)}
+    apart = {round(higher - lower, 2) for lower, higher in combinations(shares, 2)}
     assert set(published["differences"]) <= apart
     assert all(values == sorted(values, reverse=True) for values in published["fewest"].values())

@@ -106,8 +106,8 @@ def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
 
 
 def with_verdicts(n=12):
-    surfaces = {("d", pair, f"m{at}", "lime"): peaked(0.5) for at in range(n) for pair in "abc"}
-    rows = [{"metric": f"m{at}", "boost": boost} for at in range(n) for boost in ("learned", "share")]
+    surfaces = {("d", pair, f"m{number}", "lime"): peaked(0.5) for number in range(n) for pair in "abc"}
+    rows = [{"metric": f"m{number}", "boost": boost} for number in range(n) for boost in ("learned", "share")]
     return analyse_table(table(surfaces), frames={"verdicts": verdicts(*rows)})
 
 
@@ -135,20 +135,20 @@ def test_the_answer_stands_first_and_all_else_is_folded_and_written_once(tmp_pat
     assert not {"counts", "table-overview"} & set(page.ids), "no second answer beside verdicts"
     assert len(set(page.ids)) == len(page.ids)
     assert ("more-answers" in page.ids) == (n > 12)
-    assert len(page.having("img")) == len(page_figures(analysis)) and all(one["alt"] for one in page.having("img"))
+    assert len(page.having("img")) == len(page_figures(analysis)) and all(image["alt"] for image in page.having("img"))
     tables = {f"table-{shown.stem}" for shown in analysis.tables()} | {"table-verdicts-beside"}
     assert {name for name in page.ids if name.startswith("table-")} == tables
     terms, facts = ([text for tag, text in page.texts if tag == kind] for kind in ("dt", "dd"))
-    told = dict(zip(terms, facts, strict=True))
-    assert told["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    assert "Python" in told["versions"]
-    assert told["signature of the table"].startswith("table:")
+    stated = dict(zip(terms, facts, strict=True))
+    assert stated["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    assert "Python" in stated["versions"]
+    assert stated["signature of the table"].startswith("table:")
     assert "table:" not in page.told("p")
 
 
 def test_verdicts_stand_in_tables_that_fit_a_page_each_with_its_kind_of_point(tmp_path):
-    surfaces = {("d", "a", f"m{at}", "lime"): peaked(0.5) for at in range(2)}
-    rows = [{"metric": f"m{at}", "point": point} for at in range(2) for point in ("elsewhere", "published")]
+    surfaces = {("d", "a", f"m{number}", "lime"): peaked(0.5) for number in range(2)}
+    rows = [{"metric": f"m{number}", "point": point} for number in range(2) for point in ("elsewhere", "published")]
     page = written(tmp_path, analyse_table(table(surfaces), frames={"verdicts": verdicts(*rows)}))
     shown = {
         name: re.search(rf'<table id="{name}">.*?</table>', page.text, flags=re.DOTALL)[0]
@@ -197,8 +197,8 @@ def test_hostile_text_is_shown_and_never_run(tmp_path, parts):
 
 def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
     names = [SettingKey(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
-    found = replace(table({("d", "a", name, "lime"): peaked(0.5) for name in "abc"}), settings=tuple(names))
-    analysis = analyse_table(found, frames={"verdicts": verdicts({**names[1]._asdict(), "pairs": 1})})
+    results_table = replace(table({("d", "a", name, "lime"): peaked(0.5) for name in "abc"}), settings=tuple(names))
+    analysis = analyse_table(results_table, frames={"verdicts": verdicts({**names[1]._asdict(), "pairs": 1})})
     drawn = [(drawing, save(drawing, tmp_path / "out")) for drawing in page_figures(analysis)]
     page = written(tmp_path / "out", analysis, figures=drawn)
     assert len(page.having("script")) == 2
@@ -213,10 +213,10 @@ def decoded(grids, place):
     setting = grids["settings"][place]
     low, high = np.frombuffer(zlib.decompress(base64.b64decode(setting["gains"])), dtype=np.uint8).reshape(2, -1)
     changes = (low + 256 * high.astype(np.int64)).reshape(-1, len(grids["p"]))
-    whole = (np.cumsum(changes, axis=1) % 65536).astype(np.uint16).view(np.int16).T
-    found = np.zeros((len(grids["p"]), len(grids["w"])))
-    found[:, np.array(grids["w"]) != 1] = np.where(whole == NO_GAIN_HERE, np.nan, whole * setting["step"])
-    return found
+    counts = (np.cumsum(changes, axis=1) % 65536).astype(np.uint16).view(np.int16).T
+    gains = np.zeros((len(grids["p"]), len(grids["w"])))
+    gains[:, np.array(grids["w"]) != 1] = np.where(counts == NO_GAIN_HERE, np.nan, counts * setting["step"])
+    return gains
 
 
 def test_the_heat_map_holds_every_gain_to_half_a_step():
@@ -254,13 +254,15 @@ def test_the_page_says_what_is_shown(tmp_path):
         baseline=of_grid.baseline, correlation="spearman", aggregation="LehmerMean", n_segments=600, n_used=500
     )
     known = known.assign(repeat_deviation=np.nan, constructed=False)
-    told = written(tmp_path, analyse_table(of_grid, frames={"settings": known})).told("p")
+    paragraphs = written(tmp_path, analyse_table(of_grid, frames={"settings": known})).told("p")
     for words in ("w = 1 is the metric alone", "p runs from −2 to 1.9", "is Spearman's ρ", "M is Lehmer"):
-        assert words in told
-    assert "in-sample (chosen where it is judged): lime w 0.5, p 0.5." in told
-    assert not re.search("held.out", told.replace("Not held out", ""), re.IGNORECASE)
-    told = written(tmp_path, analyse_table(of_grid)).told("p")
-    assert "is correlation" in told and "M is the power mean" in told and "w · s + (1 − w) · M" in told
+        assert words in paragraphs
+    assert "in-sample (chosen where it is judged): lime w 0.5, p 0.5." in paragraphs
+    assert not re.search("held.out", paragraphs.replace("Not held out", ""), re.IGNORECASE)
+    paragraphs = written(tmp_path, analyse_table(of_grid)).told("p")
+    assert (
+        "is correlation" in paragraphs and "M is the power mean" in paragraphs and "w · s + (1 − w) · M" in paragraphs
+    )
 
 
 def test_figures_are_images_in_the_page_with_their_words(tmp_path):
@@ -283,8 +285,8 @@ def test_words_carry_their_sign_without_colour_their_strength_and_what_people_ma
     assert words == [("word down", "--s:1.00"), ("word down", "--s:0.25"), ("word up", "--s:0.50")]
     assert [name for name, _ in spans if name.split()[0] == "token"] == ["token marked", "token", "token"]
     assert {("small", "✗ −1"), ("small", "−0.25"), ("small", "+0.5"), ("em", "no words")} <= set(page.texts)
-    said = " ".join(text for _, text in page.texts)
-    assert "Rises by 1 of 9 ranks" in said and "nearer to its rank by human" in said
+    texts = " ".join(text for _, text in page.texts)
+    assert "Rises by 1 of 9 ranks" in texts and "nearer to its rank by human" in texts
 
 
 def analysed(results, folder, **fixed):
@@ -294,23 +296,23 @@ def analysed(results, folder, **fixed):
 
 
 @pytest.mark.parametrize(
-    ("results", "told"),
+    ("results", "message"),
     [
         pytest.param([make_result(explainer="random")], "0 finished", id="a control"),
         pytest.param([make_result(seed, language_pair=str(seed), w=(0.0, 0.4)) for seed in range(3)], "w = 1", id="w"),
     ],
 )
-def test_what_cannot_be_analysed_is_said_and_nothing_written(tmp_path, results, told):
+def test_what_cannot_be_analysed_is_said_and_nothing_written(tmp_path, results, message):
     analysis, files, note = analysed(results, tmp_path)
-    assert (analysis, files) == (None, []) and note.startswith("no analysis: ") and told in note
+    assert (analysis, files) == (None, []) and note.startswith("no analysis: ") and message in note
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("dataset", "told"), [("wmt17", "in-sample on wmt17"), ("toy", "on other data")])
-def test_a_sweep_is_analysed_at_its_declared_points(tmp_path, dataset, told):
+@pytest.mark.parametrize(("dataset", "message"), [("wmt17", "in-sample on wmt17"), ("toy", "on other data")])
+def test_a_sweep_is_analysed_at_its_declared_points(tmp_path, dataset, message):
     analysis, *_ = analysed([make_result(dataset=dataset)], tmp_path, lime=(0.4, -1.4), shap=(0.6, -0.95))
     sentence, *_ = headline.answer(analysis)
-    assert sentence.startswith("LIME at w 0.4, p -1.4, as published (") and told in sentence
+    assert sentence.startswith("LIME at w 0.4, p -1.4, as published (") and message in sentence
     assert set(analysis.fixed) == {"lime"}
     page = read(tmp_path)
     assert page.visible[page.visible.index("LIME") :][:5] == ["LIME", "at", "w", "0.4,", "p"]

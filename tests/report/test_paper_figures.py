@@ -43,11 +43,11 @@ def drawn(drawing):
 def words(drawing):
     """All that a figure says, in the drawing and beside it."""
     figure = drawn(drawing)
-    found = [text.get_text() for axes in figure.axes for text in axes.texts]
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     for legend in [axes.get_legend() for axes in figure.axes if axes.get_legend()] + figure.legends:
-        found += [text.get_text() for text in legend.get_texts()]
-    found += [*(text.get_text() for text in figure.texts), drawing.title, drawing.caption]
-    return " ".join(found).replace("\xa0", " ")
+        texts += [text.get_text() for text in legend.get_texts()]
+    texts += [*(text.get_text() for text in figure.texts), drawing.title, drawing.caption]
+    return " ".join(texts).replace("\xa0", " ")
 
 
 @pytest.mark.parametrize(
@@ -83,19 +83,19 @@ def test_a_figure_is_a_file_with_its_words_and_the_same_for_the_same_analysis(tm
     first, second = (save(drawing, tmp_path / name) for name in "ab")
     assert first == tmp_path / "a" / "better_and_worse_by_explainer.svg"
     assert first.read_bytes() == second.read_bytes()
-    told = [*ElementTree.parse(first).getroot().itertext()]  # the metadata, too
-    assert drawing.caption in told and drawing.signature in told
+    texts = [*ElementTree.parse(first).getroot().itertext()]  # the metadata, too
+    assert drawing.caption in texts and drawing.signature in texts
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file"):
         save(drawing, tmp_path / "file")
 
 
 def test_the_published_grid_gives_the_papers_figures(authors_analysis):
-    made = {drawing.stem: drawing for drawing in drawings(authors_analysis)}
+    by_stem = {drawing.stem: drawing for drawing in drawings(authors_analysis)}
     by_factor = {f"gain_by_{factor}_lime" for factor in ("dataset", "language_pair", "metric")}
-    assert REAL | by_factor | {"correlation_over_p_eval4nlp21.et-en.xbertscore.lime"} <= set(made)
+    assert REAL | by_factor | {"correlation_over_p_eval4nlp21.et-en.xbertscore.lime"} <= set(by_stem)
     stems = ("gain_by_metric_lime", "best_w_and_p_by_explainer", "better_and_worse_by_explainer", "ridge")
-    metrics, boxes, counts, ridge = (words(made[stem]) for stem in stems)
+    metrics, boxes, counts, ridge = (words(by_stem[stem]) for stem in stems)
     for baseline in ("0.768", "0.479", "0.532", "0.466", "0.307"):
         assert f"metric alone {baseline}" in metrics
     assert {"BERTScore:", "XMoverScore:", "XLMR-SBERT:"} <= set(metrics.split())
@@ -128,15 +128,17 @@ def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
     (axes,) = drawn(drawing).axes
     assert "d: 4 settings, mean +0.1000 [" in drawing.caption
     assert axes.texts[-1].get_text() == "n = 4"
-    marks, mean = (one.get_offsets()[:, 0].tolist() for one in axes.collections)
+    marks, mean = (collection.get_offsets()[:, 0].tolist() for collection in axes.collections)
     assert (sorted(marks), mean) == (pytest.approx(list(gains.values())), [pytest.approx(0.1)])
 
 
 def test_hostile_names_stay_text_in_every_file_and_never_form_a_path(tmp_path):
     names = [SettingKey(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE)]
     names.append(SettingKey("日本語" * 40, "a", "m", HOSTILE))
-    found = table({("d", pair, "m", "x"): peaked(0.5) for pair in "abc"})
-    analysis = analyse_table(dataclasses.replace(found, settings=tuple(names)))  # as no table that is read can be
+    results_table = table({("d", pair, "m", "x"): peaked(0.5) for pair in "abc"})
+    analysis = analyse_table(
+        dataclasses.replace(results_table, settings=tuple(names))
+    )  # as no table that is read can be
     folder = tmp_path / "deep" / "figures"
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no complaint about letters that the font lacks
@@ -158,9 +160,9 @@ def test_names_are_written_as_the_field_writes_them():
 
 def with_tests(n_metrics=2, **options):
     metrics = tuple(f"m{number}" for number in range(n_metrics))
-    made = table(random_surfaces(3, datasets=("d1", "d2"), pairs=("a", "b", "c"), metrics=metrics))
-    gains = dict(zip(made.settings, gains_at(made, Point(0.5, 0.5)).tolist(), strict=True))
-    return analyse_table(made, **AT, frames=frames(gains, **options)), gains
+    results_table = table(random_surfaces(3, datasets=("d1", "d2"), pairs=("a", "b", "c"), metrics=metrics))
+    gains = dict(zip(results_table.settings, gains_at(results_table, Point(0.5, 0.5)).tolist(), strict=True))
+    return analyse_table(results_table, **AT, frames=frames(gains, **options)), gains
 
 
 def spans(axes):
@@ -224,8 +226,8 @@ def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_t
 def test_the_interval_is_in_the_figure_of_a_setting():
     analysis, gains = with_tests(half=0.02)
     drawing = setting_drawing(analysis, 0)
-    whole, _ = drawn(drawing).axes
+    curves, _ = drawn(drawing).axes
     baseline, gain = float(analysis.table.baseline[0]), gains[analysis.table.settings[0]]
-    upright = [line.get_ydata() for line in whole.lines if list(line.get_xdata()) == [0.5, 0.5]]
+    upright = [line.get_ydata() for line in curves.lines if list(line.get_xdata()) == [0.5, 0.5]]
     assert [list(ends) for ends in upright] == [pytest.approx([baseline + gain - 0.02, baseline + gain + 0.02])]
     assert "the vertical line" in drawing.caption

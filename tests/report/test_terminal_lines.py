@@ -19,7 +19,7 @@ from bmx_grid.sweep.settings import PlanOptions, Refused
 NAN = np.nan
 
 
-def said(tmp_path, human, sources, pairs=("de-en",)):
+def cautions_of(tmp_path, human, sources, pairs=("de-en",)):
     """The cautions of a metric alone on segments with these human scores and sources."""
 
     class Given(DatasetReader):
@@ -31,8 +31,8 @@ def said(tmp_path, human, sources, pairs=("de-en",)):
 
         def read(self, data_dir, language_pair):
             segments = tuple(
-                Segment(str(at), f"{language_pair} {source}", f"{language_pair} the same as {source}", f"h{at}")
-                for at, source in enumerate(sources)
+                Segment(str(number), f"{language_pair} {source}", f"{language_pair} the same as {source}", f"h{number}")
+                for number, source in enumerate(sources)
             )
             return SegmentSet(self.name, language_pair, segments, Judgements({"da": np.array(human, float)}), "here")
 
@@ -51,31 +51,31 @@ def said(tmp_path, human, sources, pairs=("de-en",)):
     ],
 )
 def test_what_will_be_undefined_is_said_once(tmp_path, human, sources, expected):
-    found = said(tmp_path, human, sources)
-    assert len(found) == len(expected)
-    for line, part in zip(found, expected, strict=True):
+    lines = cautions_of(tmp_path, human, sources)
+    assert len(lines) == len(expected)
+    for line, part in zip(lines, expected, strict=True):
         assert line.startswith("warning: ") and part in line and line.endswith(".")
 
 
 def test_of_many_parts_five_are_named(tmp_path):
     pairs = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
-    (line,) = said(tmp_path, [3, 3, 3], "abc", pairs)
+    (line,) = cautions_of(tmp_path, [3, 3, 3], "abc", pairs)
     assert "ru-en are 3 and 2 more; a correlation" in line and "tr-en" not in line
 
 
 def test_failures_for_one_reason_are_one_line_that_cannot_command_a_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     refused = [Refused(name, "no model") for name in "abcde"] + [Refused("f\nb\x1b[2J", "c\x07")]
-    told = ["failed: 6", "  a and 4 more: no model", "  f\\nb\\x1b[2J: c\\x07"]
-    assert failures(refused).splitlines() == told and failures([]) == ""
+    expected = ["failed: 6", "  a and 4 more: no model", "  f\\nb\\x1b[2J: c\\x07"]
+    assert failures(refused).splitlines() == expected and failures([]) == ""
 
 
 @pytest.mark.parametrize("width", [40, 80, 300])
 def test_every_line_fits_the_terminal(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = sentences(["LIME on chrF: " + "word " * 60, "短い " * 60])
-    told = f"{lines}\n{failures([Refused('d', 'the reason of it ' * 20)])}"
-    assert max(map(width_of, told.splitlines())) <= 2 * min(width, WIDEST)
+    printed = f"{lines}\n{failures([Refused('d', 'the reason of it ' * 20)])}"
+    assert max(map(width_of, printed.splitlines())) <= 2 * min(width, WIDEST)
 
 
 def test_the_line_of_a_setting_has_correlations_and_no_gain():
@@ -93,10 +93,10 @@ def test_models_that_are_missing_for_one_cause_are_one_block(monkeypatch):
         with pytest.raises(UnavailableError) as caught:
             check_model(model, revision)
         refused.append(Refused(f"setting of {model}", str(caught.value)))
-    told = " ".join(failures([*refused, refused[0], Refused("other", "no model")]).split())
-    assert told.startswith(
+    printed = " ".join(failures([*refused, refused[0], Refused("other", "no model")]).split())
+    assert printed.startswith(
         "failed: 5 setting of org/a and 2 more: model 'MODEL' (revision REVISION) cannot be loaded: "
     )
-    assert told.count("cannot be loaded") == 2
-    assert "MODEL and REVISION are: org/a main, org/b main" in told
-    assert f"setting of c: model 'c' (revision {'f' * 40})" in told and told.endswith("other: no model")
+    assert printed.count("cannot be loaded") == 2
+    assert "MODEL and REVISION are: org/a main, org/b main" in printed
+    assert f"setting of c: model 'c' (revision {'f' * 40})" in printed and printed.endswith("other: no model")

@@ -58,8 +58,11 @@ def cluster(folder, *devices: str | None) -> Iterator[tuple[str, subprocess.Pope
         plain = ("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--death-timeout", "10")
         workers = []
         for device in devices:
-            own = ((), {}) if device is None else (("--resources", "device=1"), {"BMX_DEVICE": device})
-            workers.append(stack.enter_context(dask(folder, *plain, *own[0], **own[1])))
+            if device is None:
+                worker = dask(folder, *plain)
+            else:
+                worker = dask(folder, *plain, "--resources", "device=1", BMX_DEVICE=device)
+            workers.append(stack.enter_context(worker))
         wait_for(lambda: n_workers(address) == len(devices))
         yield address, scheduler, workers
 
@@ -82,19 +85,19 @@ def test_devices_lost_workers_and_a_lost_scheduler(tmp_path):
         assert {device for number, _, device in executor.run(mixed) if number % 2 == 0} == {"cuda:1"}
         some = [Job(partial(jobs.killed_once, tmp_path / "mark")), *squares(6)]
         assert sorted(map(str, executor.run(some))) == sorted(["0", "1", "4", "9", "16", "25", "done"])
-        found = executor.run(squares(100, 0.1))
-        next(found)
+        results = executor.run(squares(100, 0.1))
+        next(results)
         scheduler.kill()
         with pytest.raises(UnavailableError, match=r"connection to the Dask scheduler at .* was lost\. Finished work"):
-            list(found)
+            list(results)
         for worker in workers:  # they end by themselves
             assert wait_until_alone(worker.pid, 60) == []
 
 
 def test_a_scheduler_without_workers_is_said_after_the_timeout(tmp_path):
     with cluster(tmp_path) as (address, _, _):
-        said = rf"at {address} has had no worker for 2 seconds.*dask worker {address}"
-        with pytest.raises(UnavailableError, match=said):
+        message = rf"at {address} has had no worker for 2 seconds.*dask worker {address}"
+        with pytest.raises(UnavailableError, match=message):
             list(Dask(address=address, timeout=2).run(squares(1)))
 
 
@@ -111,8 +114,8 @@ def test_a_sweep_goes_on_without_a_lost_worker_and_after_a_lost_scheduler(tmp_pa
             os.kill(scheduler.pid, signal.SIGKILL)
             status, _, err = ended(running)
             assert (status, len(err.splitlines())) == (2, 1), err
-            said = f"error: the connection to the Dask scheduler at {address} was lost. Finished work is kept: start"
-            assert err.startswith(said)
+            message = f"error: the connection to the Dask scheduler at {address} was lost. Finished work is kept: start"
+            assert err.startswith(message)
             assert wait_until_alone(running.pid) == []
         with cluster(folder, None, None) as (address, _, workers):
             dask_here = ("executor=dask", f"executor.address={address}", "executor.timeout=60")

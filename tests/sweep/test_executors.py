@@ -30,12 +30,12 @@ TWO = ("cuda:0", "cuda:1")
 
 def test_loky_runs_one_process_for_each_device_and_the_light_jobs_beside_them():
     mixed = [Job(partial(jobs.where, number), needs_device=number % 2 == 0) for number in range(12)]
-    found = list(Loky(n_jobs=1, devices=TWO).run(mixed))
-    assert sorted(number for number, *_ in found) == list(range(12))
-    assert {device for number, _, device in found if number % 2} == {None}
-    of_device = {device: {process for _, process, other in found if other == device} for device in TWO}
+    results = list(Loky(n_jobs=1, devices=TWO).run(mixed))
+    assert sorted(number for number, *_ in results) == list(range(12))
+    assert {device for number, _, device in results if number % 2} == {None}
+    of_device = {device: {process for _, process, place in results if place == device} for device in TWO}
     assert [len(processes) for processes in of_device.values()] == [1, 1]
-    assert {device for number, _, device in found if number % 2 == 0} == set(TWO)
+    assert {device for number, _, device in results if number % 2 == 0} == set(TWO)
     assert of_device["cuda:0"] != of_device["cuda:1"]
     without = list(Loky(n_jobs=2, devices=()).run(mixed[:4]))
     assert {device for *_, device in without} == {None}, "without devices the need of one changes nothing"
@@ -94,11 +94,11 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize(("own", "asked", "chosen"), CHOICES.values(), ids=CHOICES.keys())
-def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, own, asked, chosen):
+@pytest.mark.parametrize(("assigned", "asked", "chosen"), CHOICES.values(), ids=CHOICES.keys())
+def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, assigned, asked, chosen):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    with loading.assigned_here(own):
+    with loading.assigned_here(assigned):
         assert _chosen_device(asked) == chosen
     for absent in ("cuda:2", "cuda:x", "gpu"):
         with loading.assigned_here(absent), pytest.raises(UnavailableError, match=f"{absent} was given to this worker"):
@@ -118,12 +118,12 @@ def test_jobs_with_a_large_model_need_a_device(parts, expected):
     assert _needs_device(*(type("Part", (), fields)() for fields in parts)) is expected
 
 
-@pytest.mark.parametrize(("own", "expected"), [(None, "1"), ("3", "3")], ids=["a fair share", "the user's own"])
-def test_workers_share_the_processors(monkeypatch, own, expected):
+@pytest.mark.parametrize(("threads_set", "expected"), [(None, "1"), ("3", "3")], ids=["a fair share", "the user's own"])
+def test_workers_share_the_processors(monkeypatch, threads_set, expected):
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    if own is not None:
-        monkeypatch.setenv("OMP_NUM_THREADS", own)
+    if threads_set is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", threads_set)
     assert list(Loky(n_jobs=2, devices=()).run([Job(jobs.threads)])) == [expected]
 
 
@@ -133,7 +133,7 @@ def test_loky_s_warning_of_a_replaced_worker_is_not_shown(capsys):
         list(Loky(n_jobs=1, devices=()).run([Job(partial(jobs.square, 2))]))
         warnings.warn("A worker stopped while some jobs were given to the executor. This can …", stacklevel=1)
         warnings.warn("another", stacklevel=1)
-    assert [str(one.message) for one in shown] == ["another"]
+    assert [str(warning.message) for warning in shown] == ["another"]
 
 
 def test_a_busy_kind_of_worker_does_not_keep_the_other_idle():
@@ -165,10 +165,10 @@ def test_workers_have_jobs_waiting_while_the_one_who_asks_is_busy_and_are_looked
 
         workers = Workers([Lane(submit, 1)])
         workers.look = lambda: looks.append(len(looks))
-        found = results(workers, [Job(partial(jobs.square, number, 0.15)) for number in range(15)])
-        next(found)
+        arriving = results(workers, [Job(partial(jobs.square, number, 0.15)) for number in range(15)])
+        next(arriving)
         assert len(submitted) == 1 + AHEAD
-        assert len(list(found)) == 14
+        assert len(list(arriving)) == 14
     assert len(looks) >= 2, "a lost job of a cluster is noticed although the others are busy"
 
 
@@ -214,8 +214,8 @@ def test_texts_of_what_fails_are_neither_done_nor_left(tmp_path):
     plan = make_plan(data, metrics, {"erasure": Erasure()}, scope)
     done, dropped = [], []
     executor = Sequential(chunk_texts=20)
-    how = {"executor": executor, "stop_on_error": False, "progress": done.append, "drop": dropped.append}
-    failed = [outcome for outcome in run_plan(plan, {}, **how) if outcome.result is None]
+    options = {"executor": executor, "stop_on_error": False, "progress": done.append, "drop": dropped.append}
+    failed = [outcome for outcome in run_plan(plan, {}, **options) if outcome.result is None]
     reasons = {outcome.label.split(" · ")[2]: outcome.reason for outcome in failed}
     assert reasons["absent"] == "there is no such library" and "ZeroDivisionError" in reasons["later"]
     by_metric = {setting.metric_name: setting.n_texts for setting in plan.settings}

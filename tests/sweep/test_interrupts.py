@@ -55,8 +55,8 @@ def interrupted(folder: Path, signum: signal.Signals, moment: float) -> list[str
     wrong = []
     if running.returncode != STATUS[signum]:
         wrong.append(f"status {running.returncode}")
-    said = [line for line in err.splitlines() if not line.startswith("scoring: ")]  # progress on a slow machine
-    if said != ["", RESUMES]:
+    messages = [line for line in err.splitlines() if not line.startswith("scoring: ")]  # progress on a slow machine
+    if messages != ["", RESUMES]:
         wrong.append(f"said {err!r}")
     if took > HELD_SECONDS + PATIENCE:
         wrong.append(f"took {took:.1f} s")
@@ -80,9 +80,9 @@ def still_running_in_mlflow(store: Path) -> list[str]:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_at_random_moments_one_sentence_and_nothing_is_lost(tmp_path, template):
-    whole = tmp_path / "alone"
-    assert compose_and_run([*command(whole)[3:], "analysis=false", "tracking=none"]) == 0
-    grid = (whole / "out" / "tables" / "grid.parquet").read_bytes()
+    uninterrupted = tmp_path / "alone"
+    assert compose_and_run([*command(uninterrupted)[3:], "analysis=false", "tracking=none"]) == 0
+    grid = (uninterrupted / "out" / "tables" / "grid.parquet").read_bytes()
     draw, signals = random.Random(2), itertools.cycle(STATUS)
     wrong, n_interrupted, n_started = [], 0, 0
     while n_interrupted < MOMENTS:
@@ -159,8 +159,8 @@ def ends_of(
             if turn < times:
                 os.kill(running[name].pid, signum)
         time.sleep(0.05)
-    said = {name: process.communicate(timeout=GRACE_SECONDS + 3 * PATIENCE)[1] for name, process in running.items()}
-    return {name: (process.returncode, said[name]) for name, process in running.items()}
+    errors = {name: process.communicate(timeout=GRACE_SECONDS + 3 * PATIENCE)[1] for name, process in running.items()}
+    return {name: (process.returncode, errors[name]) for name, process in running.items()}
 
 
 def test_what_libraries_do_to_an_interrupt_does_not_matter(tmp_path):
@@ -178,8 +178,8 @@ STUBBORN = {
 
 
 def test_a_process_that_does_not_end_is_ended_and_without_a_signal_the_status_is_that_of_the_work(tmp_path):
-    found = ends_of({name: (body, signal.SIGINT, 1) for name, body in STUBBORN.items()}, tmp_path, grace=2.0)
-    assert found == dict.fromkeys(STUBBORN, (130, "\nStopped.\n"))
+    ends = ends_of({name: (body, signal.SIGINT, 1) for name, body in STUBBORN.items()}, tmp_path, grace=2.0)
+    assert ends == dict.fromkeys(STUBBORN, (130, "\nStopped.\n"))
     for body, status in (("return 3", 3), ("sys.exit(4)", 4), ("raise ValueError('boom')", 1)):
         running = start(program(body), tmp_path)
         _, err = running.communicate()
@@ -231,7 +231,7 @@ def test_an_interrupt_before_anything_has_begun_is_one_sentence(tmp_path):
     importing = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from bmx_grid.__main__ import main; main()"
     preparing = PROGRAM.replace("{body}", "pass").replace("{grace}", "2").replace("run_process(lambda", "{}(lambda", 1)
     preparing = preparing.replace("{}(", "stopping._watch = lambda _: stopping._handle(2, None)\nrun_process(", 1)
-    for code, said in ((importing, "\nInterrupted.\n"), (preparing, "\nStopped.\n")):
+    for code, message in ((importing, "\nInterrupted.\n"), (preparing, "\nStopped.\n")):
         running = start([sys.executable, "-c", code], tmp_path)
-        assert running.communicate() == ("", said)
+        assert running.communicate() == ("", message)
         assert running.returncode == STATUS[signal.SIGINT]

@@ -46,8 +46,8 @@ def s3(monkeypatch):
     server.start()
     host, port = server.get_host_and_port()
     keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "geheim", "AWS_DEFAULT_REGION": "us-east-1"}
-    own = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "BMX_ALLOWED_PACKAGES": "fakes"}
-    for name, value in {**keys, **own}.items():
+    of_tests = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "BMX_ALLOWED_PACKAGES": "fakes"}
+    for name, value in {**keys, **of_tests}.items():
         monkeypatch.setenv(name, value)
     boto3.client("s3").create_bucket(Bucket="bucket")
     s3fs.S3FileSystem.clear_instance_cache()  # each was made with the settings of its time
@@ -73,21 +73,21 @@ def scored(folder: Path) -> int:
 
 
 def tables(folder: Path) -> dict[str, bytes]:
-    found = {path.name: path.read_bytes() for path in sorted((folder / "out").rglob("*.parquet"))}
-    assert found
-    return found
+    by_name = {path.name: path.read_bytes() for path in sorted((folder / "out").rglob("*.parquet"))}
+    assert by_name
+    return by_name
 
 
 def test_killed_and_beside_another_sweep_it_loses_nothing_and_computes_hardly_anything_twice(s3, tmp_path):
     plain = tmp_path / "plain"
     plain.mkdir()
     assert sweep(str(plain), str(plain / "cache"), *ALONE) == 0
-    expected, whole = tables(plain), scored(plain)
+    expected, n_texts = tables(plain), scored(plain)
     draw = random.Random(3)
     for attempt in range(KILLS):
         folder, cache = tmp_path / str(attempt), f"s3://bucket/kills/{attempt}"
         running = begun(folder, cache, *WORKERS)
-        until = draw.randrange(0, whole // 2)
+        until = draw.randrange(0, n_texts // 2)
         while running.poll() is None and scored(folder) <= until:
             time.sleep(0.002)
         assert running.poll() is None, "the sweep ends before it can be killed"
@@ -98,7 +98,7 @@ def test_killed_and_beside_another_sweep_it_loses_nothing_and_computes_hardly_an
             finished(running)
         assert tables(folder) == tables(tmp_path / "beside") == expected
         # A killed chunk is scored again: CHUNK texts of each worker, and the rest of its last segment.
-        assert scored(folder) <= whole + 4 * CHUNK
+        assert scored(folder) <= n_texts + 4 * CHUNK
         assert "2 cached" in finished(begun(tmp_path / "again", cache, *ALONE))
         assert scored(tmp_path / "again") == 0 and tables(tmp_path / "again") == expected
 

@@ -32,10 +32,10 @@ def test_an_unchanged_run_is_known_by_its_files(tmp_path, change, same):
     folder = OutputFolder(tmp_path)
     folder.finish("run", write(tmp_path, "grid.parquet", "figures/a.png"), said="a table", n_failed=0)
     change(tmp_path)
-    found = folder.unchanged("run")
-    assert (found is not None) is same
+    finished = folder.unchanged("run")
+    assert (finished is not None) is same
     assert folder.unchanged("another run") is None
-    assert not same or found["said"] == "a table"
+    assert not same or finished["said"] == "a table"
 
 
 def test_what_an_earlier_run_left_is_moved_aside_and_nothing_else(tmp_path):

@@ -60,7 +60,7 @@ def test_a_reader_of_ones_own_that_raises_fails_its_data_set_alone(tmp_path, err
     class Raises(Whole):
         pass
 
-    def raising(self, *given):
+    def raising(self, *arguments):
         raise error
 
     setattr(Raises, where, raising)

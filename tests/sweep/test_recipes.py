@@ -92,8 +92,8 @@ def sweep(tmp_path, monkeypatch, blank_figures):
 def texts(tmp_path_factory):
     """References and hypotheses of the segments that the sweep chose on, both language pairs."""
     folder = tmp_path_factory.mktemp("none")
-    found = [one for pair in ("de-en", "fr-en") for one in read(folder, "sample", pair).head(20).segments]
-    return [one.reference for one in found], [one.hypothesis for one in found]
+    segments = [*read(folder, "sample", "de-en").head(20).segments, *read(folder, "sample", "fr-en").head(20).segments]
+    return [segment.reference for segment in segments], [segment.hypothesis for segment in segments]
 
 
 BOOSTS = ["share_negative", "mean", "spread", "sum", "learned", "power_mean_grid"]
@@ -132,17 +132,17 @@ def test_recipes_of_a_sweep_score_as_the_sweep_did(sweep, texts, tmp_path, capsy
         files = ("--reference", str(tmp_path / "r"), "--hypothesis", str(tmp_path / "h"))
         capsys.readouterr()
         assert main(["--recipe", str(path), "--json", *files]) == 0
-        told = json.loads(capsys.readouterr().out)
+        printed = json.loads(capsys.readouterr().out)
         # the command prints chrF on sacreBLEU's scale
-        assert [one["score"] / 100 for one in told["scores"]] == pytest.approx(scored.scores.tolist(), rel=1e-12)
-        assert f"name:{name}|" in told["signature"] and recipe.signature in told["signature"]
+        assert [line["score"] / 100 for line in printed["scores"]] == pytest.approx(scored.scores.tolist(), rel=1e-12)
+        assert f"name:{name}|" in printed["signature"] and recipe.signature in printed["signature"]
 
 
 def test_a_recipe_says_what_it_was_chosen_on_and_has_the_attributions_of_the_sweep(sweep, texts, tmp_path):
     chosen = ("metric=[chrf]", "explainer=[lime]", "seed=7", "explainer.lime.num_samples=30")
     recipes = sweep(*chosen, boosts=["learned", "spread", "mean"], gain=0.25)
     recipe = next(iter(recipes.values()))
-    assert [(one.dataset, one.language_pair, one.segments, one.human) for one in recipe.chosen_on] == [
+    assert [(part.dataset, part.language_pair, part.segments, part.human) for part in recipe.chosen_on] == [
         ("sample", "de-en", 20, "score"),
         ("sample", "fr-en", 20, "score"),
     ]
@@ -151,8 +151,8 @@ def test_a_recipe_says_what_it_was_chosen_on_and_has_the_attributions_of_the_swe
     assert (recipe.beyond.value, recipe.metric.settings, recipe.seed, len(recipe.date)) == (None, {}, 7, 10)
     stored = pq.read_table(next((tmp_path / "cache").rglob("sample.de-en.parts/*.parquet"))).to_pydict()
     by_key = dict(zip(stored["key"], stored["hypothesis_attributions"], strict=True))
-    for one in bmx_grid.load(recipe=recipe).explain(*texts).explanations[:20]:
-        assert by_key[one.key] == one.attributions["hypothesis"].tolist()
+    for explained in bmx_grid.load(recipe=recipe).explain(*texts).explanations[:20]:
+        assert by_key[explained.key] == explained.attributions["hypothesis"].tolist()
 
 
 def test_boosts_that_hurt_or_abstain_have_no_recipe_and_those_of_another_run_are_moved_aside(sweep, tmp_path):
@@ -183,6 +183,6 @@ def test_a_metric_of_ones_own_is_written_with_its_class(monkeypatch):
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
     from fakes import HashMetric
 
-    made = Identity.of("metric", "mine", HashMetric(salt=3), "s")
-    assert made.node("metric") == {"_target_": "fakes.HashMetric", "salt": 3}
-    assert build(made.node("metric"), Metric, "metric") == HashMetric(salt=3)
+    identity_of_metric = Identity.of("metric", "mine", HashMetric(salt=3), "s")
+    assert identity_of_metric.node("metric") == {"_target_": "fakes.HashMetric", "salt": 3}
+    assert build(identity_of_metric.node("metric"), Metric, "metric") == HashMetric(salt=3)

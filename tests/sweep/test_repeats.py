@@ -41,13 +41,13 @@ def gains(path: Path) -> dict[tuple, float]:
 
 def test_random_explainers_have_gains_of_every_seed_at_every_point_which_are_those_of_a_sweep_with_it(noted, tmp_path):
     assert noted("seeds=[2,0,1]") == 0
-    found = gains(tmp_path / "out")
+    by_key = gains(tmp_path / "out")
     points = ("published", "cross_fitted", "elsewhere", "best")
     expected = {(pair, "lime", seed, point) for pair in ("de-en", "en-de") for seed in range(3) for point in points}
-    assert set(found) == expected, "and deterministic ones none"
-    assert np.isfinite(list(found.values())).all()
+    assert set(by_key) == expected, "and deterministic ones none"
+    assert np.isfinite(list(by_key.values())).all()
     # not at the published point: its gains here are 1e-9, which is rounding
-    assert len({round(found["de-en", "lime", seed, "best"], 6) for seed in range(3)}) == 3
+    assert len({round(by_key["de-en", "lime", seed, "best"], 6) for seed in range(3)}) == 3
     tables = [pq.read_table(tmp_path / "out" / "tables" / f"{name}.parquet") for name in ("settings", "scores", "grid")]
     assert [table.num_rows for table in tables] == [4, 4 * 12, 4 * 8 * 6]
     for seed in (0, 2):
@@ -55,8 +55,8 @@ def test_random_explainers_have_gains_of_every_seed_at_every_point_which_are_tho
         for row in pq.read_table(tmp_path / str(seed) / "tables" / "settings.parquet").to_pylist():
             if row["explainer"] == "lime":
                 key = row["language_pair"], "lime", seed
-                assert found[*key, "best"] == row["best"] - row["baseline"]
-                assert found[*key, "published"] == pytest.approx(row["fixed"] - row["baseline"], abs=1e-12)
+                assert by_key[*key, "best"] == row["best"] - row["baseline"]
+                assert by_key[*key, "published"] == pytest.approx(row["fixed"] - row["baseline"], abs=1e-12)
 
 
 def test_cached_seeds_score_nothing_and_a_further_one_only_its_own(noted, tmp_path, capsys):
@@ -88,10 +88,10 @@ def test_where_nothing_is_repeated_there_is_a_sentence_and_no_table(noted, tmp_p
 
 def test_the_plan_shows_what_seeds_cost_and_scores_nothing(noted, tmp_path, capsys):
     assert noted("seeds=[1,4]", "dry_run=true") == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for seed in (1, 4):
-        assert f"sample · de-en · hash · lime · seed {seed}\n" in said
-    assert "erasure · seed" not in said and calls(tmp_path) == 0
+        assert f"sample · de-en · hash · lime · seed {seed}\n" in printed
+    assert "erasure · seed" not in printed and calls(tmp_path) == 0
 
 
 def test_what_failed_fails_with_every_seed(noted, tmp_path):
@@ -100,7 +100,7 @@ def test_what_failed_fails_with_every_seed(noted, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         pytest.param(["seeds=[0,-1]"], "seeds: a seed must be 0 or more, .* got -1", id="negative"),
         pytest.param(["seeds=[1,2,1]"], "name each once", id="twice"),
@@ -109,6 +109,6 @@ def test_what_failed_fails_with_every_seed(noted, tmp_path):
         pytest.param(["seeds=[1]", "evaluation=[boosts]"], "add grid to evaluation", id="without a grid"),
     ],
 )
-def test_seeds_that_cannot_be_are_refused(noted, overrides, said):
-    with pytest.raises(ConfigError, match=said):
+def test_seeds_that_cannot_be_are_refused(noted, overrides, message):
+    with pytest.raises(ConfigError, match=message):
         noted(*overrides)

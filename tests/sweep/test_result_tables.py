@@ -81,16 +81,16 @@ def rated(pair, raters):
 def test_each_judgement_with_raters_has_a_row_and_others_none():
     rng = np.random.default_rng(0)
     raters = rng.normal(size=(12, 1)) + 0.5 * rng.normal(size=(12, 3))
-    one, other = rated("de-en", raters), rated("zh-en", raters[:, :2])
-    found = ceilings_table([one, other, one, finished().segments]).to_pylist()
-    assert [(row["dataset"], row["language_pair"], row["human"]) for row in found] == [
+    three_raters, two_raters = rated("de-en", raters), rated("zh-en", raters[:, :2])
+    rows = ceilings_table([three_raters, two_raters, three_raters, finished().segments]).to_pylist()
+    assert [(row["dataset"], row["language_pair"], row["human"]) for row in rows] == [
         ("toy", "de-en", "z_mean"),
         ("toy", "zh-en", "z_mean"),
     ]
     expected = reliability(raters)
-    assert (found[0]["raters"], found[0]["reliability"]) == pytest.approx((3, expected["icc_k"]))
-    assert found[0]["ceiling"] == pytest.approx(expected["icc_k"] ** 0.5)
-    assert found[1]["ceiling"] < found[0]["ceiling"], "fewer raters, a less reliable mean"
+    assert (rows[0]["raters"], rows[0]["reliability"]) == pytest.approx((3, expected["icc_k"]))
+    assert rows[0]["ceiling"] == pytest.approx(expected["icc_k"] ** 0.5)
+    assert rows[1]["ceiling"] < rows[0]["ceiling"], "fewer raters, a less reliable mean"
     assert ceilings_table([finished().segments]) is None, "without raters there is no table"
 
 

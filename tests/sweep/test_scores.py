@@ -35,12 +35,12 @@ def of_eight_segments():
 
 
 def test_a_row_per_segment_and_setting_with_who_and_how_much(sweep, tmp_path):
-    found = sweep(
+    scores = sweep(
         "scores", of_eight_segments(), "evaluation=[grid]", "metric=[chrf,random]", "explainer=[erasure,lime]"
     )
-    assert list(found.columns[: len(CORE)]) == CORE
+    assert list(scores.columns[: len(CORE)]) == CORE
     settings = pd.read_parquet(tmp_path / "out" / "tables" / "settings.parquet").set_index(["metric", "explainer"])
-    groups = found.groupby(["metric", "explainer"], observed=True)
+    groups = scores.groupby(["metric", "explainer"], observed=True)
     assert len(groups) == 4
     for names, rows in groups:
         assert (rows.id + rows.system).nunique() == len(rows) == 16
@@ -49,18 +49,18 @@ def test_a_row_per_segment_and_setting_with_who_and_how_much(sweep, tmp_path):
         assert np.corrcoef(rated.base, rated.human)[0, 1] == pytest.approx(settings.loc[names, "baseline"], abs=1e-12)
         boosted = np.corrcoef(rated.boosted_published, rated.human)[0, 1]
         assert boosted == pytest.approx(settings.loc[names, "fixed"], abs=1e-12)
-    chrf = found[found.metric == "chrf"]
+    chrf = scores[scores.metric == "chrf"]
     assert chrf.words_source.isna().all() and (chrf.words_reference == 3).all() and (chrf.words_hypothesis == 4).all()
-    assert (found[found.metric == "random"].words_source == 2).all()
+    assert (scores[scores.metric == "random"].words_source == 2).all()
     clusters = chrf.groupby("cluster").id.apply(set).tolist()
     assert sorted(map(sorted, clusters)) == [["0", "4"], ["1", "5"], ["2", "6"], ["3", "7"]], "a shared reference"
 
 
 def test_without_an_explainer_there_are_scores_and_no_boosted_ones(sweep):
-    found = sweep("scores", of_eight_segments(), "evaluation=[grid]", "metric=[chrf]", "explainer=[]", "limit=3")
-    assert set(found.explainer) == {"none"}
-    assert len(found) == 6, "the limit counts ids, each with all its systems"
-    assert found.base.notna().all() and found.boosted_published.isna().all()
+    scores = sweep("scores", of_eight_segments(), "evaluation=[grid]", "metric=[chrf]", "explainer=[]", "limit=3")
+    assert set(scores.explainer) == {"none"}
+    assert len(scores) == 6, "the limit counts ids, each with all its systems"
+    assert scores.base.notna().all() and scores.boosted_published.isna().all()
 
 
 def of_two_references():
@@ -74,18 +74,19 @@ def of_two_references():
 
 def test_all_references_from_columns_to_scores_of_segments_and_systems(sweep, tmp_path):
     chosen = ("metric=[chrf]", "explainer=[]", "metric.chrf.references=all", "evaluation=[levels]")
-    found = sweep("scores", of_two_references(), *chosen, references="[ref_a,ref_b]")
+    scores = sweep("scores", of_two_references(), *chosen, references="[ref_a,ref_b]")
     systems = pd.read_parquet(tmp_path / "out" / "tables" / "systems.parquet").set_index("system")
     chrf = sacrebleu.CHRF()
     references = [[first, second or None] for first, second, _ in TEXTS * 3]  # an empty one is none
     for system in "ab":
         outputs = [f"{text} {number}" if system == "a" else text for number, (_, _, text) in enumerate(TEXTS * 3)]
-        each = [
-            chrf.sentence_score(text, [reference for reference in own if reference]).score / 100
-            for text, own in zip(outputs, references, strict=True)
-        ]
-        assert found[found.system == system].sort_values("id").base.tolist() == each
-        corpus = chrf.corpus_score(outputs, [list(column) for column in zip(*references, strict=True)]).score / 100
+        expected = []
+        for output, of_segment in zip(outputs, references, strict=True):
+            score = chrf.sentence_score(output, [reference for reference in of_segment if reference])
+            expected.append(score.score / 100)
+        assert scores[scores.system == system].sort_values("id").base.tolist() == expected
+        columns = [list(column) for column in zip(*references, strict=True)]
+        corpus = chrf.corpus_score(outputs, columns).score / 100
         assert systems.corpus[system] == pytest.approx(corpus, abs=1e-12)
     settings = pd.read_parquet(tmp_path / "out" / "tables" / "settings.parquet")
     assert "chrF2|nrefs:var|" in settings.signature[0]

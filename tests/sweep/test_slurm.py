@@ -47,9 +47,9 @@ def test_the_tables_are_those_of_one_process_and_no_job_is_left(tmp_path, keys, 
 def test_a_job_that_is_cancelled_costs_nothing(tmp_path, keys, by_one_process, number):
     running = begun(tmp_path, *keys)
     wait_for(lambda: chunks(tmp_path) >= 3)
-    found = in_queue()
-    assert len(found) == 2
-    subprocess.run(["scancel", *found[:number]], check=True)
+    queued = in_queue()
+    assert len(queued) == 2
+    subprocess.run(["scancel", *queued[:number]], check=True)
     status, out, err = ended(running)
     assert status == 0, out + err
     assert tables(tmp_path) == by_one_process[0]
@@ -84,7 +84,7 @@ def test_jobs_end_by_themselves_when_the_sweep_is_killed(tmp_path, keys, by_one_
     assert tables(tmp_path) == by_one_process[0]
 
 
-def made(folder, **settings: object) -> Slurm:
+def executor_of(folder, **settings: object) -> Slurm:
     """executor=slurm with its logs in the folder of the test."""
     known = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     return Slurm(log_dir=str(folder), **known)
@@ -97,11 +97,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("more", "said"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_slurm_refuses_and_cannot_run_is_said(slurm, tmp_path, monkeypatch, more, said):
+@pytest.mark.parametrize(("more", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_slurm_refuses_and_cannot_run_is_said(slurm, tmp_path, monkeypatch, more, message):
     monkeypatch.setattr("bmx_grid.sweep.executors.slurm.ASK_SECONDS", 1.0)
-    with pytest.raises(UnavailableError, match=said):
-        list(made(tmp_path, **{**slurm, **more}).run([Job(partial(jobs.square, 2))]))
+    with pytest.raises(UnavailableError, match=message):
+        list(executor_of(tmp_path, **{**slurm, **more}).run([Job(partial(jobs.square, 2))]))
     assert in_queue() == []
 
 
@@ -109,7 +109,7 @@ def test_a_job_with_a_gpu_does_the_work_that_needs_one(slurm, tmp_path):
     shown = subprocess.run(["sinfo", "--noheader", "--format=%G"], capture_output=True, text=True, check=True)
     if "gpu" not in shown.stdout:
         pytest.skip("the nodes of this SLURM have no GPU")
-    executor = made(tmp_path, **{**slurm, "jobs": 1, "gpus": 1})
-    found = list(executor.run([Job(partial(jobs.where, n), needs_device=n % 2 == 0) for n in range(8)]))
-    assert {device for number, _, device in found if number % 2 == 0} == {"cuda:0"}
-    assert {device for number, _, device in found if number % 2 == 1} == {None}
+    executor = executor_of(tmp_path, **{**slurm, "jobs": 1, "gpus": 1})
+    results = list(executor.run([Job(partial(jobs.where, n), needs_device=n % 2 == 0) for n in range(8)]))
+    assert {device for number, _, device in results if number % 2 == 0} == {"cuda:0"}
+    assert {device for number, _, device in results if number % 2 == 1} == {None}

@@ -35,9 +35,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("values", "said"), REFUSED.values(), ids=REFUSED.keys())
-def test_values_that_slurm_cannot_take_are_refused_before_anything_runs(values, said):
-    with pytest.raises(ConfigError, match=said):
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_values_that_slurm_cannot_take_are_refused_before_anything_runs(values, message):
+    with pytest.raises(ConfigError, match=message):
         build({**load_option("executor", "slurm"), **values}, Executor, "executor")
     for memory in ("500MB", "7.5GiB", "64 GB", "1T"):
         assert Slurm(memory=memory).memory == memory

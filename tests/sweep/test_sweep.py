@@ -55,7 +55,7 @@ def whole(tmp_path_factory) -> Path:
 def test_a_sweep_writes_the_published_schema_one_row_a_grid_point(whole, authors_grid):
     ours = pq.read_table(whole / "out" / "tables" / "grid.parquet")
     published = pq.read_schema(authors_grid)
-    assert [(one.name, one.type) for one in ours.schema] == [(one.name, one.type) for one in published]
+    assert [(field.name, field.type) for field in ours.schema] == [(field.name, field.type) for field in published]
     assert ours.num_rows == 2 * 3 * 3600
     assert {path.name for path in (whole / "out").iterdir()} == {
         *("config.yaml", "log.txt", "settings.csv", "tables", ".sweep.json")
@@ -83,7 +83,8 @@ def test_another_run_scores_only_what_is_new(sweep, tmp_path, capsys):
     assert (calls.read_text(), grid.read_bytes()) == first
     assert "0 texts scored" in capsys.readouterr().out
     assert sweep("limit=7", *few, metrics=metrics) == 0
-    n_before, n_after = (sum(map(int, noted.split())) for noted in (first[0], calls.read_text()))
+    n_before = sum(map(int, first[0].split()))
+    n_after = sum(map(int, calls.read_text().split()))
     assert n_before < n_after < 2 * n_before
 
 
@@ -124,15 +125,15 @@ def test_a_folder_never_holds_tables_of_one_run_and_the_configuration_of_another
 
 def test_segments_that_cannot_be_explained_are_left_out_counted_and_named(swept_table, tmp_path, capsys):
     rows = [f"the ref {n}\t{'word ' * (300 if n == 4 else 3)}{n}\t{n % 5}" for n in range(12)]
-    own = {"boosted": load_option("metric", "boosted", 0) | {"metric": "chrf", "max_texts": 500}}
+    boosted_metric = {"boosted": load_option("metric", "boosted", 0) | {"metric": "chrf", "max_texts": 500}}
     with pytest.warns(UserWarning, match=r"not explained: segment '5': .* above max_texts = 500"):
-        assert swept_table(["reference\thypothesis\tscore", *rows], *TABLE, metric=own) == 0
+        assert swept_table(["reference\thypothesis\tscore", *rows], *TABLE, metric=boosted_metric) == 0
     assert "1 segment not explained" in capsys.readouterr().out
     row = pq.read_table(tmp_path / "out" / "tables" / "settings.parquet").to_pylist()[0]
     assert (row["n_segments"], row["n_unexplained"], row["n_used"]) == (12, 1, 11)
     scores = pq.read_table(tmp_path / "out" / "tables" / "scores.parquet").to_pylist()
-    assert np.isfinite([one["base"] for one in scores]).all()
-    assert [one["id"] for one in scores if np.isnan(one["boosted_published"])] == ["5"]
+    assert np.isfinite([row["base"] for row in scores]).all()
+    assert [row["id"] for row in scores if np.isnan(row["boosted_published"])] == ["5"]
 
 
 def test_other_judgements_of_the_same_texts_are_evaluated_anew(swept_table, tmp_path, capsys):
@@ -149,19 +150,19 @@ def test_other_judgements_of_the_same_texts_are_evaluated_anew(swept_table, tmp_
 def test_reference_based_metrics_are_left_out_where_there_are_no_references(swept_table, capsys):
     rows = [f"quelle {n}\thypothesis {n % 3}\t{n}" for n in range(5)]
     assert swept_table(["source\thypothesis\tscore", *rows], *TABLE, "metric=[chrf,random]") == 0
-    said = "left out: tabular · chrf: the metric reads the reference, which tabular does not have for every segment"
-    assert said in capsys.readouterr().out
+    sentence = "left out: tabular · chrf: the metric reads the reference, which tabular does not have for every segment"
+    assert sentence in capsys.readouterr().out
 
 
 def test_texts_longer_than_the_model_are_counted_beside_their_setting(swept_table, tmp_path, capsys, tiny_model):
     rows = [f"{'cat ' * (100 if n == 2 else 5)}{n}\tdog {n}\t{n}" for n in range(5)]
-    own = shutil.copytree(tiny_model("roberta"), tmp_path / "model")  # the warning is said once for a model
-    keys = {"model": own, "revision": "null", "layer": 1}
-    model = ("metric=[bertscore]", *(f"metric.bertscore.{key}={value}" for key, value in keys.items()))
-    assert swept_table(["reference\thypothesis\tscore", *rows], *TABLE, *model) == 0
-    told = capsys.readouterr()
-    assert re.search(r"10[12] of 150 texts truncated, ", told.out), told.out  # the long one, and a word less
-    assert told.err.count("have more than 64 tokens") == 1 and "UserWarning" not in told.err
+    model = shutil.copytree(tiny_model("roberta"), tmp_path / "model")  # the warning is said once for a model
+    keys = {"model": model, "revision": "null", "layer": 1}
+    bertscore = ("metric=[bertscore]", *(f"metric.bertscore.{key}={value}" for key, value in keys.items()))
+    assert swept_table(["reference\thypothesis\tscore", *rows], *TABLE, *bertscore) == 0
+    printed = capsys.readouterr()
+    assert re.search(r"10[12] of 150 texts truncated, ", printed.out), printed.out  # the long one, and a word less
+    assert printed.err.count("have more than 64 tokens") == 1 and "UserWarning" not in printed.err
 
 
 @pytest.mark.parametrize(
@@ -194,9 +195,9 @@ def test_a_metric_that_fails_leaves_the_others_their_results(sweep, tmp_path, ca
     }
     assert sweep("limit=4", "explainer=[erasure,random]", metrics=metrics) == 4
     shown = " ".join(capsys.readouterr().out.split())
-    told = shown.partition("failed: 4 ")[2]
-    assert re.search(r"sample · de-en · broken · \w+ and 1 more: ValueError: boom", told)
-    assert re.search(r"sample · de-en · absent · \w+ and 1 more: the model 'x' is not here: get it with y", told)
+    failures = shown.partition("failed: 4 ")[2]
+    assert re.search(r"sample · de-en · broken · \w+ and 1 more: ValueError: boom", failures)
+    assert re.search(r"sample · de-en · absent · \w+ and 1 more: the model 'x' is not here: get it with y", failures)
     assert "absent · random: failed: for the same reason" in shown
     assert "Traceback" not in shown
     assert "ValueError: boom" in (tmp_path / "out" / "log.txt").read_text()
@@ -242,11 +243,13 @@ def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_
         ("de-en", "random", "random"),
         ("en-de", "random", "random"),
     }
-    said = capsys.readouterr().out
-    assert re.search(r"left out: sample · \S+ · \w+ · \w+ and 8 more: not wanted in this sweep \(leave_out\)\n", said)
-    assert "left out: no_such/*/*/*: no setting fits this pattern of leave_out; correct or delete it\n" in said
-    assert "*/en-de/chr?/*" not in said
-    assert "ter is a metric whose lower" not in said, "what is not wanted is not said to be impossible as well"
+    printed = capsys.readouterr().out
+    assert re.search(
+        r"left out: sample · \S+ · \w+ · \w+ and 8 more: not wanted in this sweep \(leave_out\)\n", printed
+    )
+    assert "left out: no_such/*/*/*: no setting fits this pattern of leave_out; correct or delete it\n" in printed
+    assert "*/en-de/chr?/*" not in printed
+    assert "ter is a metric whose lower" not in printed, "what is not wanted is not said to be impossible as well"
 
 
 def test_what_names_no_setting_is_refused_or_fails(sweep, capsys):
@@ -277,12 +280,12 @@ def test_a_slow_metric_gets_small_chunks(sweep, tmp_path):
 
 def test_the_paper_is_430_settings_and_1290000_boosted_correlations(data_dir, capsys, swept, tmp_path):
     assert swept("+sweep=paper", "dry_run=true", "limit=5", f"data_dir={data_dir}") == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert "430 settings (0 cached), 1,548,000 correlations, 1,290,000 of them with w other than 1" in " ".join(
-        said.split()
+        printed.split()
     )
     for metric in ("bertscore", "xbertscore", "xlmr_sbert", "xmoverscore", "sentence_bleu"):
-        assert re.search(rf"^texts to score with {metric}: [\d,]+(; about .+)?$", said, flags=re.MULTILINE)
+        assert re.search(rf"^texts to score with {metric}: [\d,]+(; about .+)?$", printed, flags=re.MULTILINE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -309,7 +312,7 @@ def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
     assert count_failures(composed(*SMALL, *chosen, *workers, *folders)) == 0
-    rows = [one for one in grid_rows(whole) if one[2] == "sentence_bleu" and one[3] in ("erasure", "lime")]
+    rows = [row for row in grid_rows(whole) if row[2] == "sentence_bleu" and row[3] in ("erasure", "lime")]
     assert len(rows) == 2 * 3600
     assert grid_rows(tmp_path) == rows
     stored, expected = attribution_files(tmp_path / "cache"), attribution_files(whole / "cache")
@@ -320,12 +323,12 @@ def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_
 
 def test_where_the_grid_reads_one_side_that_one_alone_is_explained(sweep, capsys, tmp_path):
     chosen = ("limit=6", "explainer=[erasure]", "metric=[chrf]", "evaluation=[grid]", "dry_run=true")
-    said = []
+    planned_texts = []
     for side in ("both", "hypothesis"):
         assert sweep(*chosen, f"grid.side={side}") == 0
         plan = " ".join(capsys.readouterr().out.split())
-        said.append(int(re.search(r"at most ([\d,]+) texts", plan).group(1).replace(",", "")))
-    assert said[1] < 0.6 * said[0]
+        planned_texts.append(int(re.search(r"at most ([\d,]+) texts", plan).group(1).replace(",", "")))
+    assert planned_texts[1] < 0.6 * planned_texts[0]
     assert sweep(*chosen[:-1], "grid.side=hypothesis") == 0
     rows = pq.read_table(tmp_path / "out" / "tables" / "scores.parquet").to_pylist()
     assert all(row["words_reference"] > 0 and np.isfinite(row["base"]) for row in rows)
@@ -334,4 +337,4 @@ def test_where_the_grid_reads_one_side_that_one_alone_is_explained(sweep, capsys
     boosts = ("evaluation=[grid,boosts]", "grid.side=hypothesis", "boost=[learned]")
     assert sweep(*chosen, *boosts) == 0
     plan = " ".join(capsys.readouterr().out.split())
-    assert f"at most {said[0]:,} texts" in plan, "that boost reads both sides"
+    assert f"at most {planned_texts[0]:,} texts" in plan, "that boost reads both sides"

@@ -224,8 +224,8 @@ def test_numbers_and_files_of_the_analysis_are_the_sweeps_and_updated_not_double
     listed = [entry.path for folder_of in (None, "tables") for entry in client(folder).list_artifacts(
         parent.info.run_id, folder_of)]  # fmt: skip
     assert sorted(listed) == ["report.html", "tables", "tables/ridge.csv", "tables/ridge.parquet"]
-    shown = mlflow_artifact(folder, parent, "tables/ridge.csv")
-    assert shown.read_text() == "name,coefficient\nchrf,0.5\n", "pages show it"
+    csv_file = mlflow_artifact(folder, parent, "tables/ridge.csv")
+    assert csv_file.read_text() == "name,coefficient\nchrf,0.5\n", "pages show it"
 
 
 def mlflow_artifact(folder, run, path):
@@ -239,8 +239,8 @@ def test_a_verdict_and_its_gain_are_the_settings_and_updated_not_doubled(folder)
     result, undefined = make_result(), make_result(metric="bleu")
     for verdict, gain in (("hurts", -0.25), ("hurts", -0.25), ("helps", 0.5)):
         tracker = started(folder)
-        for one in (result, undefined):
-            tracker.log(one)
+        for logged in (result, undefined):
+            tracker.log(logged)
         tracker.judge(result, verdict, Estimate(gain, gain - 0.1, 2.8e-9))
         tracker.judge(undefined, "too little data", Estimate())
         tracker.finish([])
@@ -261,11 +261,11 @@ def test_the_printed_page_shows_settings_with_names_gain_and_verdict(folder):
     settings, sweep = [line.split(": ")[1] for line in tracker.where().splitlines() if " in MLflow: " in line]
     (key,) = parse_qs(urlsplit(settings.replace("#", "")).query)["viewStateShareKey"]
     experiment = client(folder).get_experiment(child.info.experiment_id)
-    shown = json.loads(experiment.tags[f"mlflow.sharedViewState.{key}"])
-    assert shown["name"].startswith("s ") and settings.startswith("http://127.0.0.1:5000/#/experiments/")
-    state = json.loads(shown["state"])
-    found = client(folder).search_runs([experiment.experiment_id], state["searchFilter"])
-    assert [run.info.run_id for run in found] == [child.info.run_id], "the settings of this sweep, and no other run"
+    view = json.loads(experiment.tags[f"mlflow.sharedViewState.{key}"])
+    assert view["name"].startswith("s ") and settings.startswith("http://127.0.0.1:5000/#/experiments/")
+    state = json.loads(view["state"])
+    selected = client(folder).search_runs([experiment.experiment_id], state["searchFilter"])
+    assert [run.info.run_id for run in selected] == [child.info.run_id], "the settings of this sweep, and no other run"
     assert sweep.endswith(f"/runs/{parent.info.run_id}")
     columns = {column.replace("`", "") for column in state["selectedColumns"]}
     assert {f"params.{name}" for name in ("dataset", "language_pair", "metric", "explainer")} <= columns
@@ -287,13 +287,15 @@ def test_a_sweep_tracks_its_medians_its_regression_and_the_verdict_on_each_setti
         assert metrics[f"ridge/coefficients/{name}"] == coefficient
     assert (sweep.data.tags["settings"], sweep.data.tags["ridge/n"]) == ("2", "2")
     for name in tables:
-        shown = pd.read_csv(mlflow_artifact(tmp_path / "out", sweep, f"tables/{name}.csv"))
-        pd.testing.assert_frame_equal(shown, tables[name], check_dtype=False)
+        csv_table = pd.read_csv(mlflow_artifact(tmp_path / "out", sweep, f"tables/{name}.csv"))
+        pd.testing.assert_frame_equal(csv_table, tables[name], check_dtype=False)
     verdicts = pd.read_parquet(tmp_path / "out" / "tables" / "verdicts.parquet")
-    alone = verdicts[verdicts["point"].isin(DISTANCE) & (verdicts["language_pair"] != "all")].set_index("language_pair")
-    assert {run.data.params["language_pair"] for run in settings} == set(alone.index) == {"de-en", "fr-en"}
+    judged = verdicts[verdicts["point"].isin(DISTANCE) & (verdicts["language_pair"] != "all")].set_index(
+        "language_pair"
+    )
+    assert {run.data.params["language_pair"] for run in settings} == set(judged.index) == {"de-en", "fr-en"}
     for run in settings:
-        row = alone.loc[run.data.params["language_pair"]]
+        row = judged.loc[run.data.params["language_pair"]]
         assert run.data.tags["verdict"] == row["verdict"]
         assert run.data.metrics["gain"] == pytest.approx(row["gain"], abs=1e-6)
         assert run.data.metrics["gain low"] <= run.data.metrics["gain"] <= run.data.metrics["gain high"]
@@ -318,8 +320,8 @@ def test_the_page_of_a_server_has_no_password():
 def test_the_printed_command_names_the_python_that_has_mlflow(monkeypatch, where, python, typed):
     monkeypatch.setattr("sys.executable", python)
     monkeypatch.setattr("os.getcwd", lambda: where)
-    said = server_command(f"sqlite:///{where}/my outputs/mlflow.db")
-    assert said == f"{typed} -m mlflow ui --workers 1 --backend-store-uri 'sqlite:///my outputs/mlflow.db'"
+    command = server_command(f"sqlite:///{where}/my outputs/mlflow.db")
+    assert command == f"{typed} -m mlflow ui --workers 1 --backend-store-uri 'sqlite:///my outputs/mlflow.db'"
 
 
 @pytest.mark.processes
@@ -327,8 +329,8 @@ def test_the_printed_command_shows_the_sweep(swept, tmp_path, capsys, monkeypatc
     monkeypatch.chdir(tmp_path)
     chosen = ("metric=[chrf]", "explainer=[]", "evaluation=[levels]", "limit=4", "tracking=mlflow")
     assert swept("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", *chosen, out="outputs/small") == 0
-    said = capsys.readouterr().out
-    (command,) = [line.strip() for line in said.splitlines() if " -m mlflow ui " in line]
+    printed = capsys.readouterr().out
+    (command,) = [line.strip() for line in printed.splitlines() if " -m mlflow ui " in line]
     port = free_port()
     # MLflow's own processes inherit the output and outlive their parent: a file cannot keep a reader waiting as a pipe
     # does, and the whole group is ended.
@@ -341,7 +343,7 @@ def test_the_printed_command_shows_the_sweep(swept, tmp_path, capsys, monkeypatc
         names = f"http://127.0.0.1:{port}/api/2.0/mlflow/experiments/get-by-name?experiment_name=bmx_grid"
         with urllib.request.urlopen(names, timeout=60) as answer:
             experiment = json.load(answer)["experiment"]["experiment_id"]
-        assert f"/#/experiments/{experiment}/runs" in said, "the links are of this store"
+        assert f"/#/experiments/{experiment}/runs" in printed, "the links are of this store"
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         left = wait_until_alone(server.pid)
@@ -376,8 +378,8 @@ def test_no_tracking_writes_nothing(tmp_path):
 def test_a_sweep_and_its_store_are_the_same_wherever_and_however_it_is_run(folder):
     same = CONFIG.replace("n_jobs: 2", "n_jobs: 9").replace("here", "there") + "on_error: stop\n"
     assert sweep_identity("s", CONFIG) == sweep_identity("s", same)
-    for other in (("t", CONFIG), ("s", CONFIG.replace("seed: 0", "seed: null"))):
-        assert sweep_identity("s", CONFIG)[0] != sweep_identity(*other)[0]
+    for other_sweep in (("t", CONFIG), ("s", CONFIG.replace("seed: 0", "seed: null"))):
+        assert sweep_identity("s", CONFIG)[0] != sweep_identity(*other_sweep)[0]
     known = MlflowTracker(experiment="tests").store(folder)
     assert MlflowTracker(experiment="others").store(folder) != known
     (folder.parent / "mlflow.db").unlink()

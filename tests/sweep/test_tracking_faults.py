@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 
 import pytest
 from fakes import ROOT
@@ -78,18 +79,21 @@ def given_up(tracker, folder):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         pytest.param(b"garbage garbage\r\n\r\n", "BadStatusLine", id="garbage"),
         pytest.param(page("200 OK", "<html>a wiki</html>"), "JSON", id="a page"),
         pytest.param(page("401 Unauthorized", "who are you"), "401", id="401"),
     ],
 )
-def test_a_server_that_answers_wrongly_is_named(tmp_path, monkeypatch, answer, said):
+def test_a_server_that_answers_wrongly_is_named(tmp_path, monkeypatch, answer, message):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with server(answer) as port:
-        told = given_up(MlflowTracker(uri=f"http://me:secret@127.0.0.1:{port}", timeout=20.0), tmp_path / "out")
-    assert said in told and f"127.0.0.1:{port}" in told
+        warning = given_up(MlflowTracker(uri=f"http://me:secret@127.0.0.1:{port}", timeout=20.0), tmp_path / "out")
+    assert message in warning and f"127.0.0.1:{port}" in warning
+
+
+ENDLESS = ["200 OK", "302 Found", "404 Not Found"]
 
 
 def bomb(status):
@@ -107,62 +111,58 @@ def without_end(status, pause=0.0):
         yield b" " if pause else bytes(65536)
 
 
-@pytest.mark.parametrize("status", ["200 OK", "302 Found", "404 Not Found"])
-@pytest.mark.parametrize("kind", ["bomb", "without end"])
-def test_an_answer_of_any_length_is_read_in_part(tmp_path, monkeypatch, status, kind):
+TOO_LONG = "its answer is longer than 100,000 bytes: it is no MLflow server"
+
+
+@pytest.mark.parametrize(
+    ("answer", "timeout", "message"),
+    [
+        *(pytest.param(bomb(status), 60.0, TOO_LONG, id=f"bomb-{status}") for status in ENDLESS),
+        *(pytest.param(partial(without_end, status), 60.0, TOO_LONG, id=f"without-end-{status}") for status in ENDLESS),
+        pytest.param(partial(without_end, "503 Service Unavailable"), 600.0, "503", id="a-retry-has-no-use-for-it"),
+        pytest.param(partial(without_end, "200 OK", pause=0.05), 1.0, "it did not answer within 1 s", id="it-trickles"),
+    ],
+)
+def test_an_answer_without_end_is_read_in_part_and_for_a_time(tmp_path, monkeypatch, answer, timeout, message):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setattr(mlflow_answers, "MOST_BYTES", 100_000)
-    with server(bomb(status) if kind == "bomb" else lambda: without_end(status)) as port:
-        told = given_up(MlflowTracker(uri=f"http://127.0.0.1:{port}", timeout=60.0), tmp_path / "out")
-    assert "its answer is longer than 100,000 bytes: it is no MLflow server" in told
-
-
-def test_an_answer_that_a_retry_has_no_use_for_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with server(lambda: without_end("503 Service Unavailable")) as port:
-        told = given_up(MlflowTracker(uri=f"http://127.0.0.1:{port}", timeout=600.0), tmp_path / "out")
-    assert "503" in told
-
-
-def test_an_answer_that_trickles_has_a_deadline(tmp_path, monkeypatch):
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with server(lambda: without_end("200 OK", pause=0.05)) as port:
-        told = given_up(MlflowTracker(uri=f"http://127.0.0.1:{port}", timeout=1.0), tmp_path / "out")
-    assert "it did not answer within 1 s" in told
+    with server(answer) as port:
+        warning = given_up(MlflowTracker(uri=f"http://127.0.0.1:{port}", timeout=timeout), tmp_path / "out")
+    assert message in warning
 
 
 def test_a_database_that_another_sweep_makes_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(mlflow_store, "LOCK_SECONDS", 0.1)
     with FileLock(tmp_path / ".mlflow.db.lock"):
-        told = given_up(MlflowTracker(uri=f"sqlite:///{tmp_path / 'mlflow.db'}"), tmp_path / "out")
-    assert "another sweep has been making it for 0.1 s" in told
+        warning = given_up(MlflowTracker(uri=f"sqlite:///{tmp_path / 'mlflow.db'}"), tmp_path / "out")
+    assert "another sweep has been making it for 0.1 s" in warning
 
 
 @pytest.mark.parametrize(
-    ("listening", "said"),
+    ("listening", "message"),
     [
         pytest.param(lambda: server(None), "it did not answer within 1 s", id="accepts and never answers"),
         pytest.param(lambda: nullcontext(9), "Connection refused", id="is not there"),
     ],
 )
 def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
-    listening, said, swept, tmp_path, monkeypatch, capsys
+    listening, message, swept, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     chosen = ("metric=[sentence_bleu]", "explainer=[erasure]", "limit=3", "dataset.sample.language_pairs=[de-en]")
     with listening() as port:
         store = ("tracking=mlflow", f"tracking.uri=http://me:secret@127.0.0.1:{port}", "tracking.timeout=1")
-        with pytest.warns(UserWarning, match=re.escape(said)) as caught:
+        with pytest.warns(UserWarning, match=re.escape(message)) as caught:
             assert swept("+sweep=quickstart", *chosen, *store) == 0
     shown = capsys.readouterr().out
-    assert "not tracked: MLflow cannot use" in shown and said in shown
-    assert len([entry for entry in caught if said in str(entry.message)]) == 1
+    assert "not tracked: MLflow cannot use" in shown and message in shown
+    assert len([entry for entry in caught if message in str(entry.message)]) == 1
     assert "secret" not in shown and "mlflow ui" not in shown and " in MLflow: " not in shown
     assert (tmp_path / "out" / "tables" / "grid.parquet").is_file() and (tmp_path / "out" / "settings.csv").is_file()
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         pytest.param("{here}/file/mlflow.db", "File exists", id="a file where a folder should be"),
         pytest.param("{here}/folder", "not a permanent file", id="a folder where the file should be"),
@@ -174,14 +174,14 @@ def test_a_sweep_succeeds_with_one_warning_where_its_server_cannot_be_used(
         pytest.param("{here}/foreign.db", "a database of another program", id="a database of something else"),
     ],
 )
-def test_a_store_that_cannot_be_used_is_named(tmp_path, address, said):
+def test_a_store_that_cannot_be_used_is_named(tmp_path, address, message):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     (tmp_path / "text.db").write_text("no database at all" * 100)
     with sqlite3.connect(tmp_path / "foreign.db") as foreign:
         foreign.execute("CREATE TABLE letters (text)")
     before = (tmp_path / "foreign.db").read_bytes()
-    assert said in given_up(MlflowTracker(uri=f"sqlite:///{address.format(here=tmp_path)}"), tmp_path / "out")
+    assert message in given_up(MlflowTracker(uri=f"sqlite:///{address.format(here=tmp_path)}"), tmp_path / "out")
     assert (tmp_path / "foreign.db").read_bytes() == before
 
 
@@ -189,8 +189,10 @@ def test_a_deleted_experiment_is_named(folder):
     track(folder, [])
     mlflow = client(folder)
     mlflow.delete_experiment(mlflow.get_experiment_by_name("tests").experiment_id)
-    told = given_up(MlflowTracker(experiment="tests"), folder)
-    assert "its experiment 'tests' cannot be created or was deleted" in told and "tracking.experiment=NAME" in told
+    warning = given_up(MlflowTracker(experiment="tests"), folder)
+    assert (
+        "its experiment 'tests' cannot be created or was deleted" in warning and "tracking.experiment=NAME" in warning
+    )
 
 
 def _refused(*_given, **_options):
@@ -246,9 +248,9 @@ def test_two_sweeps_may_create_the_store_at_once_also_where_one_was_killed_while
     killed.communicate()
     assert not (store / "mlflow.db").exists() and list(store.glob(".mlflow.db.*.part"))
     for process in [subprocess.Popen(command, **options) for _ in range(2)]:
-        shown, told = process.communicate(timeout=120)
-        assert (process.returncode, told) == (0, "")
-        assert json.loads(shown) == [None, "true"]
+        printed, errors = process.communicate(timeout=120)
+        assert (process.returncode, errors) == (0, "")
+        assert json.loads(printed) == [None, "true"]
     assert os.listdir(cwd) == [] and not (tmp_path / "home").exists()
     assert {path.name for path in store.iterdir()} <= {"mlflow.db", ".mlflow.db.lock"}
 

@@ -36,35 +36,35 @@ def tags_of(text, signs):
 
 @pytest.mark.parametrize(("tokens", "signs", "text", "expected", "exact"), CARRIED)
 def test_tags_are_carried_by_characters(tokens, signs, text, expected, exact):
-    found = carry_tags(tags_of(tokens, signs), [text.split(" ") if text else []])
-    shown = ["?" if not known else "OB"[int(bad)] for bad, known in zip(found.labels[0], found.known, strict=True)]
+    carried = carry_tags(tags_of(tokens, signs), [text.split(" ") if text else []])
+    shown = ["?" if not known else "OB"[int(bad)] for bad, known in zip(carried.labels[0], carried.known, strict=True)]
     assert "".join(shown) == expected
-    assert found.differing == (() if exact else (0,))
+    assert carried.differing == (() if exact else (0,))
 
 
 def test_what_is_not_aligned_is_named_and_counted():
     words = ["the", "big", "cat", "", "sat"]
-    found = carry_tags(tags_of("the cat sat <EOS>", "OOBB"), [words])
-    assert (found.lost, found.untagged) == (((0, 3),), ((0, 1),)), "not the empty word"
+    carried = carry_tags(tags_of("the cat sat <EOS>", "OOBB"), [words])
+    assert (carried.lost, carried.untagged) == (((0, 3),), ((0, 1),)), "not the empty word"
     assert align(["the", "cat", "sat", "<EOS>"], words).differing == len("<EOS>") + len("big")
-    assert found.labels[0].tolist() == [False, False, False, False, True]
+    assert carried.labels[0].tolist() == [False, False, False, False, True]
 
 
 @pytest.mark.parametrize("other", ["yy", "yyyyy"], ids=["same-length", "longer"])
 def test_no_tag_moves_to_another_word(other):
     """Words that differ completely are unknown, whatever stands beside them."""
-    found = carry_tags(tags_of("one xx three", "OBO"), [["one", other, "three"]])
-    assert (found.lost, found.untagged) == (((0, 1),), ((0, 1),))
-    labels, attributions = found.only_known(Ragged.from_rows([np.array([1.0, 2, 3])]))
+    carried = carry_tags(tags_of("one xx three", "OBO"), [["one", other, "three"]])
+    assert (carried.lost, carried.untagged) == (((0, 1),), ((0, 1),))
+    labels, attributions = carried.only_known(Ragged.from_rows([np.array([1.0, 2, 3])]))
     assert labels.bad.tolist() == [False, False] and attributions.values.tolist() == [1, 3]
     assert labels.offsets.tolist() == attributions.offsets.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(("how", "expected"), [("mean", (1 * 2 + 4 * 3) / 5), ("sum", 5.0), ("min", 1.0), ("max", 4.0)])
-def test_scores_of_several_tokens(how, expected):
+def test_a_word_of_several_tokens_has_one_score(how, expected):
     alignment = align(["ab", "cde", "f"], ["abcde", "", "f"])
-    found = carry_scores(alignment, np.array([1.0, 4.0, 7.0]), how)
-    assert found == pytest.approx([expected, np.nan, 7.0], nan_ok=True)
+    scores = carry_scores(alignment, np.array([1.0, 4.0, 7.0]), how)
+    assert scores == pytest.approx([expected, np.nan, 7.0], nan_ok=True)
 
 
 def test_a_divided_token_gives_its_score_to_each_word():
@@ -73,7 +73,7 @@ def test_a_divided_token_gives_its_score_to_each_word():
     assert carry_labels(alignment, np.array([True]))[0].tolist() == [True, True]
 
 
-def test_mistakes():
+def test_values_that_do_not_fit_their_tokens_are_refused():
     with pytest.raises(ValueError, match="2 values for 1 token"):
         carry_labels(align(["a"], ["a"]), np.array([True, False]))
     with pytest.raises(ConfigError, match="mean"):

@@ -65,9 +65,9 @@ def test_icu_finds_words_where_there_are_no_spaces(text, fewest, most):
 def test_without_icu_characters_are_words_and_the_engine_says_so(monkeypatch):
     for name in ("icu4py", "icu4py.breakers"):
         monkeypatch.setitem(sys.modules, name, None)
-    found = segmentation("unicode")
-    assert found.segment("世界 ok")[0] == ("世", "界", "ok")
-    assert found.engine.startswith("characters")
+    by_characters = segmentation("unicode")
+    assert by_characters.segment("世界 ok")[0] == ("世", "界", "ok")
+    assert by_characters.engine.startswith("characters")
     with pytest.raises(UnavailableError, match="pip install"):
         segmentation("unicode", engine="icu")
 

@@ -9,7 +9,7 @@ TEXTS = ["The cat sat.", "the dog sat", "A DOG barks 12 times!", "", "the the ca
 ROWS = [text.split() for text in TEXTS]
 
 
-def of(rows, clusters, name):
+def statistic_of(rows, clusters, name):
     return text_statistics(rows, np.array(clusters))[:, TEXT_STATISTICS.index(name)]
 
 
@@ -18,11 +18,19 @@ def test_a_words_frequency_is_counted_in_texts_of_other_clusters():
     expected = [np.log1p(counts) for counts in elsewhere]
     clusters = [0, 1, 2, 3, 4]
     known = [0, 1, 2, 4]
-    assert of(ROWS, clusters, "mean_log_frequency")[known] == pytest.approx([np.mean(expected[row]) for row in known])
-    assert of(ROWS, clusters, "least_log_frequency")[known] == pytest.approx([np.min(expected[row]) for row in known])
-    assert of(ROWS, clusters, "sd_log_frequency")[known] == pytest.approx([np.std(expected[row]) for row in known])
-    assert of(ROWS, clusters, "share_unseen").tolist() == [0, 0, 0.8, 0, 0]
-    assert of(ROWS, [0] * 5, "share_unseen").tolist() == [1, 1, 1, 0, 1], "texts of the own cluster do not count"
+    assert statistic_of(ROWS, clusters, "mean_log_frequency")[known] == pytest.approx(
+        [np.mean(expected[row]) for row in known]
+    )
+    assert statistic_of(ROWS, clusters, "least_log_frequency")[known] == pytest.approx(
+        [np.min(expected[row]) for row in known]
+    )
+    assert statistic_of(ROWS, clusters, "sd_log_frequency")[known] == pytest.approx(
+        [np.std(expected[row]) for row in known]
+    )
+    assert statistic_of(ROWS, clusters, "share_unseen").tolist() == [0, 0, 0.8, 0, 0]
+    assert statistic_of(ROWS, [0] * 5, "share_unseen").tolist() == [1, 1, 1, 0, 1], (
+        "texts of the own cluster do not count"
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,4 +44,4 @@ def test_a_words_frequency_is_counted_in_texts_of_other_clusters():
     ],
 )
 def test_how_a_text_is_written(name, expected):
-    assert of(ROWS, [0, 1, 2, 3, 4], name) == pytest.approx(expected)
+    assert statistic_of(ROWS, [0, 1, 2, 3, 4], name) == pytest.approx(expected)
