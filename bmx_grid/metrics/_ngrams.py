@@ -22,7 +22,7 @@ CELLS_OF_A_CHANGE = 4  # how much longer a token takes that is counted by what c
 
 
 @dataclass(frozen=True, eq=False)
-class CountedSide:
+class SideTokens:
     """The S tokens of which K texts are made, and those of the text that they are compared with, which is fixed.
 
     is_hypothesis: whether the K texts are hypotheses.
@@ -34,7 +34,7 @@ class CountedSide:
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedSide(CountedSide):
+class MaskedSide(SideTokens):
     """K texts that each show some of the tokens.
 
     visible: bool[K, S + 1]; the last column, all True, is a stop that keeps n-grams inside their text.
@@ -44,7 +44,7 @@ class MaskedSide(CountedSide):
 
 
 @dataclass(frozen=True, eq=False)
-class ChangedSide(CountedSide):
+class ChangedSide(SideTokens):
     """K texts that are one whole text with few of its words hidden: each word's tokens, then those of its stand-in.
 
     word: int[S] the word of each token. is_stand_in: bool[S]. keep: bool[K, words].
@@ -181,7 +181,7 @@ class NgramTrie:
     column: Indices
 
     @classmethod
-    def of_sides(cls, sides: Sequence[CountedSide]) -> NgramTrie:
+    def of_sides(cls, sides: Sequence[SideTokens]) -> NgramTrie:
         """Number the tokens that each side shares with its fixed text."""
         tokens: list[int] = []
         fixed: list[int] = []
@@ -267,7 +267,7 @@ def count_ngrams(sides: Iterable[CountedSide], orders: int) -> Indices:
 
 
 def with_lengths(
-    sides: Sequence[CountedSide], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices
+    sides: Sequence[SideTokens], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices
 ) -> Indices:
     """int[2 + orders, P] counts of P texts, `n_texts` of each side, from int[P] tokens of these and int[orders, P]."""
     fixed = np.repeat([len(side.fixed) for side in sides], n_texts)

@@ -16,9 +16,9 @@ from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.metrics._ngrams import (
-    CountedSide,
     Indices,
     NgramTrie,
+    SideTokens,
     Tokenizer,
     count_ngrams,
     fixed_text,
@@ -242,7 +242,7 @@ _WIDTH = 64  # tokens that a text may have
 
 
 @dataclass(frozen=True, eq=False)
-class _BitSide(CountedSide):
+class _BitSide(SideTokens):
     """K masked texts whose n-grams stay in place or vanish. Bit i is token i of the whole text.
 
     keep: bool[K, tokens]. first: bits of the tokens that begin a word. instead: how many tokens replace a hidden word.
