@@ -107,6 +107,15 @@ def test_mistakes_have_status_2_and_name_the_way_out(run, write, arguments, word
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("name", ["mine.tsv", "mi{ne.tsv"], ids=["plain", "a brace"])
+def test_columns_that_are_not_recognised_are_asked_for_in_one_command(run, write, name):
+    path = str(write(name, "x\ty\n1\t2\n"))
+    status, _, err = run("show", path)
+    assert status == 2
+    assert err.count("bmx-grid data show") == 1
+    assert err.rstrip().endswith("columns.hypothesis=NAME columns.score=NAME columns.source=NAME")
+
+
 def test_an_identifier_that_is_no_text_is_named(run, tmp_path):
     row = '{"seg_id": [1], "source": "a", "reference": "b", "hypothesis": "c", "score": 1}\n'
     (tmp_path / "mine.jsonl").write_text(row)
