@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.boosts.base import Boost, Fitted, Part, restore
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, take_rows
+from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, in_their_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point_that_gains
 from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, UsedWords, powers_of, segment_means
@@ -147,9 +147,7 @@ def power_means(side: str, truth: Ragged, hypothesis: Ragged, p: Floats) -> Floa
             "power mean without shift is defined for positive word scores only, such as token probabilities; for "
             "attributions with a sign choose shift=paper, or another feature."
         )
-    means = np.full((len(rows), len(p)), np.nan)
-    means[usable] = PowerMean().aggregate(kept, p)
-    return means
+    return in_their_rows(PowerMean().aggregate(kept, p), usable)
 
 
 def side_rows(side: str, truth: Ragged, hypothesis: Ragged) -> Ragged:

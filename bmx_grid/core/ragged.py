@@ -103,6 +103,15 @@ def take_rows(rows: Ragged, keep: Flags) -> Ragged:
     return Ragged(kept_values, offsets)
 
 
+def in_their_rows(values: Floats, keep: Flags) -> Floats:
+    """float64[N, k] with `values` in the rows where bool[N] `keep` is true, and NaN in the others."""
+    if keep.all():  # no copy: of the means of a grid there are gigabytes
+        return values
+    rows = np.full((len(keep), values.shape[1]), np.nan)
+    rows[keep] = values
+    return rows
+
+
 def row_minimum(rows: Ragged) -> Floats:
     """float64[N] the lowest value of each row; infinity for an empty row, NaN where a value is NaN."""
     lowest = np.full(len(rows), np.inf)

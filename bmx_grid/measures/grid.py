@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, take_rows
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, in_their_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
 from bmx_grid.measures.correlation import (
     Kind,
@@ -277,9 +277,8 @@ def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> S
     # of all rows, so that an error names the row of the caller
     positive, shifted = shift_positive(words)
     defined = defined_rows(words)
-    means = np.full((len(words), len(spec.p)), np.nan)
     usable = take_rows(positive, defined)
-    means[defined] = spec.aggregation.aggregate(usable, np.array(spec.p))
+    means = in_their_rows(spec.aggregation.aggregate(usable, np.array(spec.p)), defined)
     aggregated = SegmentMeans(means, defined, words.lengths, shifted)
     if means.size <= KEPT_CELLS:
         _kept_means[key] = aggregated
