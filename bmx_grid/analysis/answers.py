@@ -155,7 +155,7 @@ def _boost(row: ShownVerdict, among: Verdicts) -> str:
 
 
 def _doubt(row: ShownVerdict) -> str:
-    """Why nothing is shown though the interval leaves 0 out; "" where it needs no reason."""
+    """Why the verdict is NO_GAIN though the interval of the gain leaves 0 out; "" for every other row."""
     looks = ""
     if row.gain.low > 0:
         looks = "gain"
@@ -163,7 +163,7 @@ def _doubt(row: ShownVerdict) -> str:
         looks = "loss"
     if row.verdict != NO_GAIN or not looks:
         return ""
-    # Established, and not worth having.
+    # What holds after the correction is a gain: a loss would have the verdict HURTS. Only its size is against it.
     if row.p_gain_holm <= 1 - CONFIDENCE:
         return "too small"
     return f"looks like a {looks}, but not after the correction for {row.tried} verdicts"

@@ -156,7 +156,7 @@ class Compared:
         return Table.of("verdicts", title, self.verdicts, columns, notes, names=n_names)
 
     def of_kind(self, kind: FrameKind) -> Compared:
-        """The same with `correlations`, `tests` and `verdicts` as frames of another kind; printed from these here."""
+        """The same with `correlations`, `tests` and `verdicts` as frames of this kind; printed as this one is."""
         if kind == PANDAS:
             return self
         values = {field.name: getattr(self, field.name) for field in fields(self)}

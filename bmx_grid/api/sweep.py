@@ -314,7 +314,10 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
 
 
 def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folder: OutputFolder) -> list[Path]:
-    """Write each table, that of settings as CSV, too, and a recipe for each boost that an evaluation chose."""
+    """The files written: each table, that of settings as CSV, too, and a recipe for each boost that was chosen.
+
+    Warns of each boost that no recipe can be made of. tables: none where all settings failed.
+    """
     from bmx_grid.boosts.recipe import write_recipe
     from bmx_grid.sweep.output import RECIPES, TABLES, recipes_of
     from bmx_grid.sweep.results import write_csv, write_parquet

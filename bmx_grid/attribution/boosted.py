@@ -144,7 +144,10 @@ class BoostedMetric(Metric):
         return count_within(self.metric, self.explainer, item, self.max_texts, copies)
 
     def score(self, items: Sequence[Item]) -> Floats:
-        """float64[n] boosted scores. Nothing is scored when an item needs more than max_texts texts (ExplainError)."""
+        """float64[n] boosted scores. Nothing is scored when an item needs more than max_texts texts (ExplainError).
+
+        Raises BmxError as `boost` does.
+        """
         # all are counted before the first is scored; equal items are one
         sizes = {item: self.count_texts(item) for item in items}
         scores: dict[Item, float] = {}

@@ -115,7 +115,10 @@ class Boost(Component, ABC):
 
 
 def mean_gain(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> float:
-    """The gain in correlation over the base, averaged over the parts that decide; NaN where one is undefined."""
+    """The mean gain in correlation over the base, of the parts that decide (`Part.decides`).
+
+    NaN where none decides, or where the gain of one is undefined.
+    """
     part_gains = []
     for part in parts:
         if part.decides:

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _printed(parsed: Namespace) -> str:
-    """The output. Raises BmxError for every mistake that the user can fix."""
+    """What is to be printed. Raises BmxError for every mistake that the user can fix."""
     table = open_table(Path(parsed.table).expanduser())
     columns = named_roles(parsed.columns)
     if not parsed.metrics:

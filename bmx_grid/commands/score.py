@@ -115,7 +115,10 @@ def _scoring_options(group: str) -> list[str]:
 
 
 def _run(parsed: Namespace) -> str:
-    """The output. Raises BmxError for every mistake that the user can fix."""
+    """What is to be printed; notes and progress go to standard error at once.
+
+    Raises BmxError for every mistake that the user can fix.
+    """
     if parsed.recipe == LIST:
         return recipes_in_words()
     _check(parsed)
@@ -175,7 +178,10 @@ def _progress(parsed: Namespace, scorer: Scorer, columns: Sequence[Sequence[Any]
 
 
 def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
-    """Predictions for WMT26, a line per item. Raises BmxError for every mistake that the user can fix."""
+    """Predictions for WMT26, a line per item. Sets parsed.language_pair where only the file names one.
+
+    Raises BmxError for every mistake that the user can fix.
+    """
     path = Path(parsed.hypothesis[0]).expanduser()
     outputs = outputs_in(path)
     pairs = {output.language_pair for output in outputs}

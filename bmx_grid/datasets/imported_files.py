@@ -213,7 +213,7 @@ def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _score_table(path: Path, option: FromFile) -> ImportedFile:
-    """The scores of a table, of texts or of whole systems."""
+    """The scores of a table, of texts or of whole systems. Raises DataError for columns and values that do not fit."""
     table = open_table(path)
     columns = _columns(table, option)
     # The column of a score may be called as the metric.

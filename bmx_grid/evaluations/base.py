@@ -309,9 +309,9 @@ class Evaluation(Component):
         return results
 
     def rows(self, result: Any) -> Mapping[str, Sequence[Any] | ColumnValues]:
-        """The rows of a result by table, or columns where there are thousands; its fields, or keys, of these names.
+        """By table the rows of a result, or their columns where there are thousands of rows.
 
-        A table without a key has no rows.
+        They are its fields named as the tables. Of a mapping they are the values; a table that is no key has no rows.
         """
         if isinstance(result, Mapping):
             return {table: result.get(table, ()) for table in self.ROWS}

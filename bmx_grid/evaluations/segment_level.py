@@ -52,6 +52,7 @@ def segment_correlations(
                 rows.append(_segment_row(point, human_name, grouping, kind, n_systems, measured))
         if grouping == "document":
             continue
+        # Correlations have the metric's own sign; acc_eq compares orders, and takes higher for better.
         turned = setting.direction * columns
         agreements = grouped_acc_eq(turned, *arrays, **drawn)
         halves = acc_eq_of_halves(turned, *arrays, drawn["seed"]).tolist()

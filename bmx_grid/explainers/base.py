@@ -75,6 +75,7 @@ class Explainer(Component):
         roles: list[Role] = []
         for role in reads:
             side = "hypothesis" if role == "hypothesis" else "ground_truth"
+            # `__post_init__` leaves no None: `or` is for the type checker.
             if side in (self.sides or ()):
                 roles.append(role)
         return tuple(roles)

@@ -176,7 +176,10 @@ def permutation_masks(orders: Ints) -> Flags:
 
 
 def permutation_values(orders: Ints, scores: Floats) -> Floats:
-    """float64[n] mean rise of the score when a word comes in, over both directions of int64[R, n] orders."""
+    """float64[n] mean rise of the score when a word comes in, over both directions of int64[R, n] orders.
+
+    scores: of the rows of `permutation_masks(orders)`.
+    """
     n_orders, n = orders.shape
     path = np.empty((2, n_orders, n + 1))
     adding, removing = path

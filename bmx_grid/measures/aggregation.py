@@ -211,7 +211,7 @@ def shift_positive(values: Ragged) -> tuple[Ragged, Flags]:
 
     A row whose minimum is at most 0 becomes v + (|minimum| + 1e-9), any other row v + 1e-9. The bracketing is that
     of the published results: after rounding the smallest value of a shifted row is near 1e-9, not equal to it.
-    A row with a NaN becomes NaN as a whole, and is not shifted.
+    A row with a NaN becomes NaN as a whole, and is not shifted; nor is a row without words.
     Raises DataError when an attribution is so large (about 1e7) that adding 1e-9 leaves a zero.
     """
     lowest = row_minimum(values)

@@ -201,7 +201,10 @@ class NgramTrie:
         return cls(*[np.array(values, np.intp) for values in fields])
 
     def walk(self, walk: Indices, orders: int) -> Iterator[TrieStep]:
-        """The orders 1, 2, ... up to `orders`, or to the last that is shared. A 0 in `walk` ends n-grams there."""
+        """The shared n-grams of the orders 1, 2, ... up to `orders`, or to the last that is shared.
+
+        walk: nodes of the tokens of other texts. A 0 ends n-grams there; one follows the last token.
+        """
         owner = self.owner
         width = int(self.column.max()) + 1
         walk_column = self.column.take(walk)

@@ -29,24 +29,25 @@ NOTHING, ADDED, DELETED, SAME, OTHER = range(5)
 def edits(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> Ints:
     """int64[n] edits, shifts included, that make the words of n hypotheses those of their references.
 
-    -1 where the beam reaches no end, for which sacreBLEU raises an error.
+    -1 where the beam reaches no end, for which sacreBLEU raises an error. That there are as many references as
+    hypotheses is not checked.
     """
     numbers: dict[str, int] = {}
     sides = []
     for texts in (hypotheses, references):
         flat = [numbers.setdefault(word, len(numbers)) for word in itertools.chain.from_iterable(texts)]
-        ends = np.cumsum([0, *map(len, texts)])
-        sides += [np.array(flat, dtype=np.int64), ends.astype(np.int64)]
+        offsets = np.cumsum([0, *map(len, texts)])
+        sides += [np.array(flat, dtype=np.int64), offsets.astype(np.int64)]
     counts = np.empty(len(hypotheses), dtype=np.int64)
     compiled(_edits)(*sides, counts)
     return counts
 
 
-def _edits(words: Ints, word_ends: Ints, truths: Ints, truth_ends: Ints, counts: Ints) -> None:
+def _edits(words: Ints, word_offsets: Ints, truths: Ints, truth_offsets: Ints, counts: Ints) -> None:
     """`edits` of all pairs, whose words are numbers, into `counts`; one function, as it is compiled."""
     for pair in range(len(counts)):
-        truth = truths[truth_ends[pair] : truth_ends[pair + 1]]
-        text = words[word_ends[pair] : word_ends[pair + 1]].copy()
+        truth = truths[truth_offsets[pair] : truth_offsets[pair + 1]]
+        text = words[word_offsets[pair] : word_offsets[pair + 1]].copy()
         m = len(truth)
         n = len(text)
         if m == 0:

@@ -53,6 +53,7 @@ class Imported(FromFile, Metric):
     def given(self, segments: SegmentSet) -> GivenScores:
         """The scores of these segments, NaN where the file says that there is none, and of their systems.
 
+        Warns of a file in which some segments have none.
         Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
         where a row is not as it must be or does not fit the segments, and where all scores are missing.
         """

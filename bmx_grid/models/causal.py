@@ -24,8 +24,10 @@ def log_likelihoods(loaded: LoadedModel, ids: TokenIds, first: Ints, batch_token
     scored = np.flatnonzero(lengths > first)
 
     def score(batch: Ints) -> None:
+        """Write the sums of a batch, positions in `scored`, to `sums`."""
         rows = scored[batch]
-        tokens, is_token = tensors(loaded, [ids[row] for row in rows], 0)
+        # Any token fills up: none of those counts.
+        tokens, is_token = tensors(loaded, [ids[row] for row in rows], fill=0)
         with torch.inference_mode(), products(loaded):
             # the logits at a token are of the next one: those of the last token are of none
             logits = loaded.network(input_ids=tokens, attention_mask=is_token.long()).logits[:, :-1].float()

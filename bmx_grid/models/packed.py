@@ -132,9 +132,10 @@ def check_packed(path: Path) -> PackedModel:
 
 
 def unpack(path: Path) -> None:
-    """Write the folder of this file, if it is not there: 0.5 GB, complete or not at all.
+    """Write the folder of this file (`unpacked_folder`), if it is not there: 0.5 GB, complete or not at all.
 
-    Of several processes that write at once, the first one's folder stays. Raises UnavailableError.
+    Of several processes that write at once, the first one's folder stays. Raises UnavailableError as `check_packed`,
+    and where the folder cannot be written.
     """
     folder = unpacked_folder(path)
     if folder.is_dir():

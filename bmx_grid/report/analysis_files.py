@@ -94,10 +94,11 @@ def analyse_sweep(
 
 
 def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
-    """The tables of a sweep that the analysis makes, beside those of the evaluations; their paths."""
+    """Write the tables of a sweep that the analysis makes, beside those of the evaluations; the paths written."""
     import pandas as pd
     import pyarrow as pa
 
+    # In the order of OF_ANALYSIS.
     tables: tuple[tuple[type, Sequence[Any]], ...] = (
         (Selection, analysis.ask(selection)),
         (FitRow, analysis.ask(fit_rows)),

@@ -94,12 +94,12 @@ def as_text(table: Table, width: int | None = None) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A pipe table. The first row of a group follows on the one before."""
+    """The title, a pipe table, which shows no line between groups, and the notes."""
     n_numbers = len(table.header) - table.names
     alignment = ["---"] * table.names + ["---:"] * n_numbers
     lines = [_markdown_row(map(markdown, table.header)), _markdown_row(alignment)]
     for row in table.rows:
-        cells = map(_markdown, row)
+        cells = map(_markdown_cell, row)
         lines.append(_markdown_row(cells))
     rows = "\n".join(lines)
     title = f"**{markdown(table.title)}**"
@@ -129,7 +129,7 @@ def as_latex(table: Table) -> str:
     for group in table.groups:
         lines.append(r"\midrule")
         for row in group:
-            lines.append(_latex_row(map(_latex, row)))
+            lines.append(_latex_row(map(_latex_cell, row)))
     sentences = [f"{table.title}.", *table.notes[:-1]]
     caption = " ".join(map(latex, sentences))
     lines += [
@@ -256,12 +256,12 @@ def _marked(cell: Cell, has_marks: bool) -> str:
     return text
 
 
-def _markdown(cell: Cell) -> str:
+def _markdown_cell(cell: Cell) -> str:
     text = markdown(cell.shown)
     return f"**{text}**" if cell.marked else text
 
 
-def _latex(cell: Cell) -> str:
+def _latex_cell(cell: Cell) -> str:
     text = latex(cell.shown)
     is_number = isinstance(cell.value, int | float) and cell.words is None
     # In text mode, "-" would be a hyphen.

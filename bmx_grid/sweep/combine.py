@@ -60,8 +60,8 @@ class Candidate:
 class Fallen:
     """A combination that becomes no setting, and why.
 
-    pair, details: of what cannot be, or whose data are absent. A reason is said once for all language pairs, with the
-    first one's details.
+    pair, details: of what cannot be, or whose data are absent; the kind of both is "absent". A reason is said once for
+    all language pairs, with the first one's details.
     """
 
     kind: Literal["failed", "absent", "unwanted"]
@@ -116,7 +116,10 @@ def each(step: Callable[[Candidate], Value | Fallen], candidates: Sequence[Candi
 
 
 def left_out(fallen: Sequence[Fallen], patterns: Sequence[str]) -> list[Refused]:
-    """Combinations that cannot be, or whose data are absent; what is not wanted, and patterns that fit nothing."""
+    """Combinations that cannot be, or whose data are absent; what is not wanted, and patterns that fit nothing.
+
+    The ones of kind "failed" are not among them: `make_plan` lists these apart.
+    """
     absent: dict[tuple[str, str], dict[str, str]] = {}
     unwanted: dict[str, list[str]] = {pattern: [] for pattern in patterns}
     for combination in fallen:

@@ -172,6 +172,7 @@ class CeilingRow:
 def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) -> dict[str, pa.Table]:
     """The tables of one evaluation from all results: NAMES, then their columns; texts are dictionary-encoded.
 
+    A setting without a result of this evaluation has no rows.
     Settings are sorted by data set, explainer, metric and language pair, in whatever order they finished. For the grid
     these are, in this order, the columns and rows of the paper's published one.
     """
@@ -180,14 +181,14 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
     done = [result for result in in_order(results) if evaluation.key in result.evaluated]
     columns = [evaluation.columns(result.evaluated[evaluation.key]) for result in done]
     tables = {}
-    for table, row in evaluation.ROWS.items():
+    for table, row_class in evaluation.ROWS.items():
         parts = [of_setting[table] for of_setting in columns]
         sizes = [len(next(iter(part.values()))) for part in parts]
         names = {}
         for name in NAMES:
             names[name] = repeated([getattr(result, name) for result in done], sizes)
         columns_here = {}
-        for name, kind in columns_of(row).items():
+        for name, kind in columns_of(row_class).items():
             columns_here[name] = _column(kind, [part[name] for part in parts])
         tables[table] = pa.table({**names, **columns_here})
     return tables

@@ -143,7 +143,10 @@ class Mixed(Metric):
         return self.weights == "one_vs_rest"
 
     def check_weights(self, where: str) -> None:
-        """Raise ConfigError for weights that are not one finite number for each part."""
+        """Raise ConfigError for numbers that are not one for each part, are not all finite, or are all 0.
+
+        where: the key in the message. Weights with a name are not looked at.
+        """
         weights = self.weights
         if isinstance(weights, str):
             return

@@ -116,6 +116,7 @@ def _top_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[TopRow]:
 
 
 def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
+    """A row per system among the best `size` ones. fitted: what the metric was fitted on, as in `TopRow`."""
     # Scores of a level are turned so that higher is better: turned back, they are the metric's own.
     own_scores = level.direction * level.scores
     ranks = average_ranks(-level.scores)
