@@ -73,7 +73,7 @@ class FeatureMix(Boost):
     same with the one w that is given: nothing is chosen. xCOMET's score is that of severity at w = .78 and a cap of 25
     (Guerreiro et al. 2024, TACL 12; Unbabel/COMET, xcomet_metric.py).
     Raises ConfigError for an unknown name, a p without power_mean or the reverse, a cap without severity or not above
-    0, several fixed weights, and weights outside [0, 1]; `fixed` raises it for a fixed one.
+    0, several fixed weights, and weights outside [0, 1].
     """
 
     feature: Feature = identity()
@@ -98,8 +98,10 @@ class FeatureMix(Boost):
             )
         if self.p is not None and not math.isfinite(self.p):
             raise ConfigError(f"p must be a finite number, got {self.p}.")
-        if self.mix != "fixed":
-            # The grid checks and sorts its weights; the one that is fixed is checked by `AtPoint`.
+        if self.mix == "fixed":
+            AtPoint(self.w[0])  # refuses what is no share
+        else:
+            # The grid checks and sorts its weights.
             object.__setattr__(self, "w", GridSpec((0.0,), self.w).w)
 
     def fingerprint(self) -> dict[str, Any]:

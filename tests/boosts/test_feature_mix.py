@@ -141,3 +141,6 @@ def test_severity_is_undefined_for_what_nobody_marked_and_its_settings_fit_toget
             FeatureMix(**settings)
     with pytest.raises(ConfigError, match="mix=fixed needs one w, got 2"):
         FeatureMix("mean", mix="fixed", w=(0.5, 1.0))
+    for no_share in (1.5, -0.1, np.nan):
+        with pytest.raises(ConfigError, match=r"^w: .* is outside \[0, 1\]"):
+            FeatureMix("mean", mix="fixed", w=(no_share,))
