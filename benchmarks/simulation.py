@@ -55,7 +55,8 @@ from bmx_grid.measures.grid_resampling import (  # noqa: E402
     selection_adjusted,
 )
 from bmx_grid.measures.paired_tests import Comparison, compare, williams  # noqa: E402
-from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations  # noqa: E402
+from bmx_grid.measures.resampled_correlations import resampled_correlations  # noqa: E402
+from bmx_grid.measures.resampling import codes, interval, number_of  # noqa: E402
 from bmx_grid.metrics.base import Metric  # noqa: E402
 
 Floats = np.ndarray

@@ -16,8 +16,9 @@ from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
+from bmx_grid.words.alignment import align, carry_labels
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.tags import EOS, Rows, WordTags, align, carry_labels
+from bmx_grid.words.tags import EOS, Rows, WordTags
 
 RULE = (
     "Per explainer: in the setting with the largest gain at the (w, p) named, the segment that rises by the most ranks "

@@ -19,9 +19,10 @@ from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.column_roles import recognised
 from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
-from bmx_grid.datasets.tables import TableFile, recognised
+from bmx_grid.datasets.tables import TableFile
 from bmx_grid.datasets.tabular import table_rows
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.perturbation import INVISIBLE

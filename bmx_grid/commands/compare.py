@@ -33,9 +33,10 @@ from bmx_grid.api.comparison import compare
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
+from bmx_grid.datasets.column_roles import COLUMN_ROLES, named_roles
+from bmx_grid.datasets.column_roles import first_few as columns_listed
 from bmx_grid.datasets.segments import NO_PAIR
-from bmx_grid.datasets.tables import COLUMN_ROLES, named_roles, open_table
-from bmx_grid.datasets.tables import first_few as columns_listed
+from bmx_grid.datasets.tables import open_table
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.terminal_lines import fitted, terminal_width
 

@@ -35,11 +35,9 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.column_roles import named_roles
 from bmx_grid.datasets.download import download, file_states, unverifiable
-from bmx_grid.datasets.tables import (
-    TABLE_ENDINGS,
-    named_roles,
-)
+from bmx_grid.datasets.tables import TABLE_ENDINGS
 
 if TYPE_CHECKING:
     pass

@@ -14,19 +14,11 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.column_roles import REQUIRED, first_few, in_shell, override, quoted, recognised
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, span_format
-from bmx_grid.datasets.tables import (
-    REQUIRED,
-    TableFile,
-    first_few,
-    in_shell,
-    open_table,
-    override,
-    quoted,
-    recognised,
-)
+from bmx_grid.datasets.tables import TableFile, open_table
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.tags import WEIGHTS

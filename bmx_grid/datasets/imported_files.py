@@ -30,6 +30,7 @@ import numpy as np
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
+from bmx_grid.datasets.column_roles import first_few, override
 from bmx_grid.datasets.lines import (
     HAS_DECIMAL_COMMA,
     LISTED,
@@ -43,7 +44,7 @@ from bmx_grid.datasets.lines import (
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile
-from bmx_grid.datasets.tables import TABLE_ENDINGS, TableFile, first_few, open_table, override
+from bmx_grid.datasets.tables import TABLE_ENDINGS, TableFile, open_table
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:

@@ -42,8 +42,9 @@ from bmx_grid.datasets.lines import (
     tags_of_lines,
 )
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, numbered
+from bmx_grid.words.alignment import ENTITY, HYPHEN, Alignment, How, align, carry_scores
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.tags import ENTITY, HYPHEN, Alignment, How, Rows, WordTags, align, carry_scores
+from bmx_grid.words.tags import Rows, WordTags
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,9 @@ from bmx_grid.core.identity import identity
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.lines import read_archive, read_lines, text_rows
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
+from bmx_grid.words.alignment import align
 from bmx_grid.words.perturbation import Role, split_words
-from bmx_grid.words.tags import ErrorSpan, WordTags, align, tags_of_spans
+from bmx_grid.words.tags import ErrorSpan, WordTags, tags_of_spans
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,11 +23,11 @@ from bmx_grid.core.errors import ConfigError, DataMissingError, close_match, unk
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.wording import named
 from bmx_grid.datasets.base import PART, DatasetReader
+from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
 from bmx_grid.datasets.scores_of_files import with_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.datasets.tables import first_few
 
 # Stands for a missing line, so that the others stay aligned.
 NO_TRANSLATION = "[No translation supplied]"

@@ -18,9 +18,9 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import RUNTIME, Component, runtime
 from bmx_grid.core.wording import counted
+from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.lines import Decimal, refuse
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.datasets.tables import first_few
 
 if TYPE_CHECKING:
     import pandas as pd

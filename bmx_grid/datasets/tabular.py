@@ -16,9 +16,10 @@ from bmx_grid.core.identity import IDENTITY, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.column_roles import REQUIRED, override, recognised, usual_columns
 from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
-from bmx_grid.datasets.tables import REQUIRED, TableFile, open_table, override, recognised, usual_columns
+from bmx_grid.datasets.tables import TableFile, open_table
 from bmx_grid.words.perturbation import INVISIBLE
 
 SAMPLE = Path(__file__).with_name("sample.tsv")

@@ -16,15 +16,8 @@ from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.nuisance import CurveTerms, beyond_nuisance
 from bmx_grid.measures.pairwise import PairedSources
-from bmx_grid.measures.resampling import (
-    FEWEST_CLUSTERS,
-    cluster_mean,
-    codes,
-    interval,
-    number_of,
-    seeded_draws,
-    weighted_correlations,
-)
+from bmx_grid.measures.resampled_correlations import weighted_correlations
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, interval, number_of, seeded_draws
 
 # What a gain is measured from: the metric; whatever score, lengths and texts tell, fitted to both; the same with all
 # metrics at hand; the metric, within each source. Also what the boost gains with other attributions (`held_out`).

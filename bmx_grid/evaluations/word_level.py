@@ -15,29 +15,20 @@ from bmx_grid.core.ragged import Flags, Floats, Labels, Ragged, sums_by_text
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Measured, SettingRow
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.resampling import codes, interval, number_of, resampled_correlations
+from bmx_grid.measures.resampled_correlations import resampled_correlations
+from bmx_grid.measures.resampling import codes, interval, number_of
 from bmx_grid.measures.word_measures import (
     Ties,
     WordMeasure,
-    cross_fitted_labels,
     label_measures,
     mean_over_segments,
     rank_words,
     statistics,
 )
+from bmx_grid.measures.word_thresholds import cross_fitted_labels
+from bmx_grid.words.alignment import Alignment, Carried, align, carry_labels, carry_scores, carry_tags
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.tags import (
-    EOS,
-    Alignment,
-    Carried,
-    Rows,
-    WordScores,
-    WordTags,
-    align,
-    carry_labels,
-    carry_scores,
-    carry_tags,
-)
+from bmx_grid.words.tags import EOS, Rows, WordScores, WordTags
 
 TaggedText = Literal["target", "source"]
 SIDE_OF_ROLE: dict[Role, TaggedText] = {"hypothesis": "target", "source": "source"}  # references have no tags

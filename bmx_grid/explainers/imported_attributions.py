@@ -23,9 +23,10 @@ from bmx_grid.datasets.rated_spans import Ratings, ratings_of
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, file_rows
 from bmx_grid.datasets.span_files import read_spans, span_format
 from bmx_grid.explainers.base import Explainer, GivenWords
+from bmx_grid.words.alignment import How, align, carry_scores
 from bmx_grid.words.perturbation import BLANK, Plan, Role
 from bmx_grid.words.perturbation import ROLES as TEXTS
-from bmx_grid.words.tags import EOS, WEIGHTS, How, Rows, WordScores, align, carry_scores, shares_of_spans
+from bmx_grid.words.tags import EOS, WEIGHTS, Rows, WordScores, shares_of_spans
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet

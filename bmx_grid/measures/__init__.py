@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from bmx_grid.measures.paired_tests import holm as holm
     from bmx_grid.measures.paired_tests import williams as williams
     from bmx_grid.measures.pairwise import pairwise_correlations as pairwise_correlations
+    from bmx_grid.measures.resampled_correlations import resampled_correlations as resampled_correlations
     from bmx_grid.measures.resampling import cluster_mean as cluster_mean
     from bmx_grid.measures.resampling import interval as interval
-    from bmx_grid.measures.resampling import resampled_correlations as resampled_correlations
     from bmx_grid.measures.span_agreement import agreement_with_interval as agreement_with_interval
     from bmx_grid.measures.span_agreement import character_sums as character_sums
     from bmx_grid.measures.span_agreement import span_sums as span_sums

@@ -18,6 +18,7 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.projection import projected
+from bmx_grid.measures.resampled_correlations import weighted_correlations
 from bmx_grid.measures.resampling import (
     CELLS,
     FEWEST_CLUSTERS,
@@ -29,7 +30,6 @@ from bmx_grid.measures.resampling import (
     ranges,
     ratio,
     seeded_draws,
-    weighted_correlations,
 )
 from bmx_grid.measures.systems import weighted_statistics
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import FEWEST, TIE, Kind, correlate
+from bmx_grid.measures.resampled_correlations import pair_columns, pearson_of_sums, weighted_correlations
 from bmx_grid.measures.resampling import (
     CELLS,
     FEWEST_CLUSTERS,
@@ -30,14 +31,11 @@ from bmx_grid.measures.resampling import (
     interval,
     labels_of_rows,
     number_of,
-    pair_columns,
-    pearson_of_sums,
     ranges,
     ratio,
     seeded_draws,
     sums_by,
     swaps,
-    weighted_correlations,
 )
 
 Unit = Literal["inputs", "systems", "both"]

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import TIE
+from bmx_grid.measures.resampled_correlations import pearson_two_pass
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
     FEWEST_CLUSTERS,
@@ -32,7 +33,6 @@ from bmx_grid.measures.resampling import (
     draws,
     fitting,
     interval,
-    pearson_two_pass,
     ranges,
     ratio,
     resampled_sums,

@@ -14,14 +14,8 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
-from bmx_grid.metrics._ngrams import (
-    CountedSide,
-    Tokenizer,
-    count_ngrams,
-    ngrams_of,
-    sides_of_items,
-    sides_of_request,
-)
+from bmx_grid.metrics._ngrams import count_ngrams, ngrams_of
+from bmx_grid.metrics._sides import CountedSide, Tokenizer, sides_of_items, sides_of_request
 from bmx_grid.metrics.base import Counted
 from bmx_grid.words.perturbation import Item, Request
 

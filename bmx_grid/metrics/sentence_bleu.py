@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats
-from bmx_grid.metrics._ngrams import (
+from bmx_grid.metrics._ngrams import NgramTrie, count_ngrams, ngrams_of, with_lengths
+from bmx_grid.metrics._sides import (
     Indices,
-    NgramTrie,
     SideTokens,
     Tokenizer,
-    count_ngrams,
     fixed_text,
-    ngrams_of,
     sides_of_items,
     sides_of_request,
     tokens_of_words,
-    with_lengths,
 )
 from bmx_grid.metrics.base import Counted
 from bmx_grid.words.perturbation import Item, Request

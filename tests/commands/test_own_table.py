@@ -12,8 +12,8 @@ from score_trees import TREE, plant
 from bmx_grid.api import compose
 from bmx_grid.commands.data import main
 from bmx_grid.core.configure import build
+from bmx_grid.datasets.column_roles import COLUMN_ROLES, usual_columns
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
-from bmx_grid.datasets.tables import COLUMN_ROLES, usual_columns
 from bmx_grid.datasets.tabular import Tabular
 
 

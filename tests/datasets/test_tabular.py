@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.datasets import tabular
-from bmx_grid.datasets.tables import override
+from bmx_grid.datasets.column_roles import override
 
 RECORDS = [
     {"id": "a", "language_pair": "de-en", "source": '"Hallo', "reference": "hello", "hypothesis": "hi", "score": "0.5"},

@@ -17,7 +17,8 @@ from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import files_of, place, replacing
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.guests.datscore import combined
-from bmx_grid.guests.datscore.combined import Combined, kept, one_vs_rest
+from bmx_grid.guests.datscore.combined import Combined, one_vs_rest
+from bmx_grid.guests.datscore.kept_values import kept
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu

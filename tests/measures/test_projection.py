@@ -5,7 +5,8 @@ import pytest
 
 from bmx_grid.measures import grouped
 from bmx_grid.measures.projection import projected
-from bmx_grid.measures.resampling import BUNDLES, MOST_UNITS, bundled, weighted_correlations
+from bmx_grid.measures.resampled_correlations import weighted_correlations
+from bmx_grid.measures.resampling import BUNDLES, MOST_UNITS, bundled
 
 KINDS = ("pearson", "spearman", "kendall")
 RNG = np.random.default_rng(3)

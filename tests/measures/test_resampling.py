@@ -5,16 +5,13 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures import ordered, resampling
-from bmx_grid.measures.resampling import (
-    draws,
-    interval,
-    interval_levels,
+from bmx_grid.measures.resampled_correlations import (
     pair_columns,
     pearson_of_sums,
     pearson_two_pass,
-    seeded_draws,
     weighted_correlations,
 )
+from bmx_grid.measures.resampling import draws, interval, interval_levels, seeded_draws
 
 SCIPY = {
     "pearson": lambda x, y: stats.pearsonr(x, y)[0],

@@ -10,17 +10,14 @@ from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef
 from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws
 from bmx_grid.measures.word_measures import (
-    FOLDS_STREAM,
     MEASURES,
-    best_threshold,
-    cross_fitted_labels,
     label_measures,
-    labels_at,
     mean_over_segments,
     measures,
     rank_words,
     statistics,
 )
+from bmx_grid.measures.word_thresholds import FOLDS_STREAM, best_threshold, cross_fitted_labels, labels_at
 
 NAN = float("nan")
 

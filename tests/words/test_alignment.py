@@ -5,7 +5,8 @@ import pytest
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Labels, Ragged
-from bmx_grid.words.tags import WordTags, align, carry_labels, carry_scores, carry_tags
+from bmx_grid.words.alignment import align, carry_labels, carry_scores, carry_tags
+from bmx_grid.words.tags import WordTags
 
 # tokens with their tags, scored words, expected tags of the words (None: unknown), exact
 CARRIED = [

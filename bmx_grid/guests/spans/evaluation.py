@@ -18,7 +18,8 @@ from bmx_grid.evaluations.base import MOST_RESAMPLES, OF_PAIR, Estimate, Evaluat
 from bmx_grid.explainers.imported_attributions import Imported
 from bmx_grid.guests.spans.span_rows import ErrorFreeRow, SpanRow
 from bmx_grid.measures.span_agreement import agreement_with_interval, character_sums, span_sums
-from bmx_grid.measures.word_measures import cross_fitted_labels, label_measures, statistics
+from bmx_grid.measures.word_measures import label_measures, statistics
+from bmx_grid.measures.word_thresholds import cross_fitted_labels
 
 SEVERE = ("major", "critical")
 CHARACTERS = "characters"

@@ -1,0 +1,93 @@
+"""Values that a combination keeps on disk, a file for each part of its texts."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any
+
+from bmx_grid.core.errors import StoreError
+from bmx_grid.core.identity import digest
+from bmx_grid.core.storage import Place, locked, opened, place, replacing
+
+Make = Callable[[Any], Sequence[Any]]
+VALUES_OF_A_PART = 256  # of a store
+
+
+class Kept:
+    """What a model made once, by the content it was made of: in this process and in a folder that all processes share.
+
+    Values are written in parts, a file each that is named by its contents and never changed, so that a killed run goes
+    on. What is missing is made under a lock, so that workers that need the same do not make it twice; the lock of an
+    object store holds on one machine only.
+    """
+
+    def __init__(self, folder: Place | None) -> None:
+        self._folder = folder
+        self._values: dict[Hashable, Any] = {}
+
+    def values(self, contents: Sequence[Any], lasting: Collection[Any], make: Make) -> list[Any]:
+        """The value of each content, known or made; only what is made of contents in `lasting` is kept.
+
+        Perturbed texts come by the million, and are not kept.
+        Raises StoreError where values cannot be kept.
+        """
+        new = [content for content in dict.fromkeys(contents) if content not in self._values]
+        new_lasting = [content for content in new if content in lasting]
+        new_passing = [content for content in new if content not in lasting]
+        for start in range(0, len(new_lasting), VALUES_OF_A_PART):
+            part = new_lasting[start : start + VALUES_OF_A_PART]
+            self._values |= zip(part, self._part(part, make), strict=True)
+        passing_values = {}
+        if new_passing:
+            passing_values = dict(zip(new_passing, make(new_passing), strict=True))
+        return [passing_values[content] if content in passing_values else self._values[content] for content in contents]
+
+    def _part(self, contents: list[Any], make: Make) -> Any:
+        """The values of some contents: from their file, or made and written to it."""
+        if self._folder is None:
+            return make(contents)
+        file = self._folder / f"{digest(contents)[:24]}.json"
+        try:
+            with locked(self._folder):
+                # Read under the lock: another process may have made the values while this one waited.
+                values = _read(file)
+                if values is None:
+                    values = make(contents)
+                    text = json.dumps(values)
+                    checksum = _checksum(text)
+                    with replacing(file) as path:
+                        path.write_text(f"{checksum}\n{text}", encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"cannot use {file}: {error.strerror or error}. Choose another cache_dir.") from error
+        return values
+
+
+def _read(file: Place) -> Any:
+    """The values in a file; None where there is none, or a damaged one, of which it warns."""
+    try:
+        with opened(file) as source:
+            content = source.read().decode(errors="replace")
+    except FileNotFoundError:
+        return None
+    checksum, _, text = content.partition("\n")
+    if checksum == _checksum(text):
+        return json.loads(text)
+    warnings.warn(f"{file} is damaged; what it held is made again.", stacklevel=2)
+    return None
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@functools.lru_cache(maxsize=128)
+def kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
+    """The values of a kind ("translations") and an identity in canonical JSON; one store per process."""
+    if cache_dir is None:
+        return Kept(None)
+    name = digest(json.loads(identity))[:24]
+    return Kept(place(cache_dir) / kind / name)
