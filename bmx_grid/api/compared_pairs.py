@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.resampling import number_of
-
-if TYPE_CHECKING:
-    pass
 
 Row = dict[str, Any]
 

@@ -31,9 +31,10 @@ from bmx_grid.evaluations.segment_level import segment_correlations, within_sour
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grouped import within_groups
+from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
 from bmx_grid.measures.nuisance import log_words
-from bmx_grid.measures.paired_tests import benjamini_hochberg, compare_sums, holm
 from bmx_grid.measures.paired_tests import compare as significance
+from bmx_grid.measures.paired_tests import compare_sums
 from bmx_grid.measures.resampling import bundled, codes, number_of
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import Role

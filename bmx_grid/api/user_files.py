@@ -7,14 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmx_grid.core.configure import folder_path, groups, options
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
 from bmx_grid.core.storage import read_file
-
-if TYPE_CHECKING:
-    pass
 
 # Groups of which several options can be chosen.
 POWERS = "grid.p"  # a range, or a list

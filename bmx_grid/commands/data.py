@@ -26,7 +26,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bmx_grid.api.compose import parse_one
 from bmx_grid.commands.data_show import show_files, show_set
@@ -38,9 +38,6 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.column_roles import named_roles
 from bmx_grid.datasets.download import download, file_states, unverifiable
 from bmx_grid.datasets.tables import TABLE_ENDINGS
-
-if TYPE_CHECKING:
-    pass
 
 SUBCOMMANDS = {
     "list": "each data set, its language pairs, and whether its files are present and as published",

@@ -19,7 +19,8 @@ from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_int
 from bmx_grid.evaluations.base import BASE, columns_of
 from bmx_grid.evaluations.level_rows import ThresholdRow
 from bmx_grid.evaluations.stored_tables import read_arrow, rows_of
-from bmx_grid.measures.paired_tests import compare_sums, holm
+from bmx_grid.measures.multiple_tests import holm
+from bmx_grid.measures.paired_tests import compare_sums
 from bmx_grid.measures.resampling import Combine
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric

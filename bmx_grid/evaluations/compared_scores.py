@@ -11,7 +11,8 @@ import numpy as np
 from bmx_grid.evaluations.base import BASE, Finished
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
-from bmx_grid.measures.paired_tests import Comparison, Unit, compare
+from bmx_grid.measures.drawn_units import Unit
+from bmx_grid.measures.paired_tests import Comparison, compare
 
 AGREEMENTS = get_args(AgreementStatistic)
 # What each permutation test swaps.

@@ -43,7 +43,8 @@ from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.paired_tests import Comparison, benjamini_hochberg, holm, williams
+from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
+from bmx_grid.measures.paired_tests import Comparison, williams
 
 ComparedBy = Literal[Correlation, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]

@@ -35,7 +35,7 @@ from bmx_grid.evaluations.boost_evidence import (
 )
 from bmx_grid.evaluations.held_out import REASSIGNED, SHUFFLED, Rated
 from bmx_grid.measures.correlation import TIE, Kind
-from bmx_grid.measures.paired_tests import holm
+from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 
 Label = Literal[

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from bmx_grid.measures.grouped import grouped_acc_eq as grouped_acc_eq
     from bmx_grid.measures.grouped import grouped_correlations as grouped_correlations
     from bmx_grid.measures.grouped import within_groups as within_groups
-    from bmx_grid.measures.paired_tests import benjamini_hochberg as benjamini_hochberg
+    from bmx_grid.measures.multiple_tests import benjamini_hochberg as benjamini_hochberg
+    from bmx_grid.measures.multiple_tests import holm as holm
     from bmx_grid.measures.paired_tests import compare as compare
-    from bmx_grid.measures.paired_tests import holm as holm
     from bmx_grid.measures.paired_tests import williams as williams
     from bmx_grid.measures.pairwise import pairwise_correlations as pairwise_correlations
     from bmx_grid.measures.resampled_correlations import resampled_correlations as resampled_correlations

@@ -20,16 +20,9 @@ from numpy.typing import NDArray
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import TIE
+from bmx_grid.measures.drawn_units import Unit, drawn_units, units_of
 from bmx_grid.measures.ordered import compiled
-from bmx_grid.measures.paired_tests import (
-    Comparison,
-    Drawn,
-    Unit,
-    comparison_of,
-    drawn_units,
-    unit_variance,
-    units_of,
-)
+from bmx_grid.measures.paired_tests import Comparison, Drawn, comparison_of, unit_variance
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
     FEWEST_CLUSTERS,

@@ -9,36 +9,28 @@ bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.agreement import members_of
-from bmx_grid.measures.correlation import FEWEST, TIE, Kind, correlate
-from bmx_grid.measures.resampled_correlations import pair_columns, pearson_of_sums, weighted_correlations
+from bmx_grid.measures.correlation import TIE, Kind
+from bmx_grid.measures.drawn_units import Unit, after_swaps, drawn_units, mean_within, resampled_means, units_of
 from bmx_grid.measures.resampling import (
-    CELLS,
     FEWEST_CLUSTERS,
     Combine,
-    Draw,
     codes,
     draws,
-    fitting,
     interval,
     labels_of_rows,
     number_of,
-    ranges,
-    ratio,
     seeded_draws,
     sums_by,
     swaps,
 )
-
-Unit = Literal["inputs", "systems", "both"]
 
 
 def williams(r_x: float, r_y: float, r_xy: float, n: int) -> float:
@@ -198,8 +190,8 @@ def drawn_correlations(
     members = [np.arange(len(judged))]
     if group is not None:
         members = members_of(codes(labels[2][used]))
-    first = _mean_within(statistic, left, judged, members)
-    second = _mean_within(statistic, right, judged, members)
+    first = mean_within(statistic, left, judged, members)
+    second = mean_within(statistic, right, judged, members)
     count, of_row = units_of(unit, clusters, systems)
     samples = [np.empty(0)]
     swapped = [np.empty(0)]
@@ -210,10 +202,10 @@ def drawn_correlations(
         if bootstrap:
             columns = np.column_stack([left, right])
             for times in drawn_units(unit, clusters, systems, draws, resamples, seed, width):
-                of_left, of_right = _resampled(statistic, columns, judged, of_row, times, members)
+                of_left, of_right = resampled_means(statistic, columns, judged, of_row, times, members)
                 samples.append(of_left - of_right)
         for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, width):
-            swapped.append(_after_swaps(statistic, left, right, judged, of_row, swap, members))
+            swapped.append(after_swaps(statistic, left, right, judged, of_row, swap, members))
     return Drawn(
         x=first,
         y=second,
@@ -223,126 +215,6 @@ def drawn_correlations(
         n=len(judged),
         clusters=number_of(clusters),
     )
-
-
-def units_of(unit: Unit, clusters: Ints, systems: Ints) -> tuple[int, Ints]:
-    """How many units there are of N rows in int64[N] clusters and systems (of both the fewer), and that of each row.
-
-    Of both each row is a unit.
-    """
-    if unit == "both":
-        fewer = min(number_of(clusters), number_of(systems))
-        return fewer, np.arange(len(clusters))
-    codes_of_unit = clusters if unit == "inputs" else systems
-    return number_of(codes_of_unit), codes_of_unit
-
-
-def drawn_units(
-    unit: Unit, clusters: Ints, systems: Ints, draw: Draw, resamples: int, seed: int, width: int
-) -> Iterator[Floats]:
-    """float64[U, R] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
-
-    Clusters are drawn as by every other bootstrap of clusters with this seed, so that a gain has one interval wherever
-    it stands; swaps, and draws of systems, have streams of their own. width, and what is not to be written to: as for
-    `seeded_draws`.
-    """
-    swapping = draw is swaps
-    cluster_stream = (1, 0) if swapping else ()
-    system_stream = (int(swapping), 1)
-    # nothing is drawn before a block is asked for
-    of_clusters = seeded_draws(number_of(clusters), resamples, seed, width, draw=draw, stream=cluster_stream)
-    of_systems = seeded_draws(number_of(systems), resamples, seed, width, draw=draw, stream=system_stream)
-    if unit != "both":
-        yield from of_clusters if unit == "inputs" else of_systems
-        return
-    for of_cluster, of_system in zip(of_clusters, of_systems, strict=True):
-        by_cluster = of_cluster[clusters]
-        by_system = of_system[systems]
-        if swapping:
-            yield (by_cluster != by_system).astype(np.float64)
-        else:
-            yield by_cluster * by_system
-
-
-def _resampled(kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, members: list[Ints]) -> Floats:
-    """float64[K, R] of float64[N, K] scores the correlation, or its mean within groups of rows.
-
-    Units of rows count float64[U, R] times.
-    """
-    correlations = []
-    for rows in members:
-        scores = columns[rows]
-        judged = human[rows]
-        units = unit[rows]
-        if kind == "pearson":
-            correlations.append(_pearson_of_units(scores, judged, units, times))
-        else:
-            correlations.append(weighted_correlations(kind, scores, judged, times[units]))
-    return _mean(correlations)
-
-
-def _pearson_of_units(columns: Floats, human: Floats, unit: Ints, times: Floats) -> Floats:
-    """float64[K, R] Pearson's r of float64[m, K] scores, from the sums of each unit, which counts float64[U, R] times.
-
-    Where digits are lost, from the pairs.
-    """
-    centred = human - human.mean()
-    correlations = np.empty((columns.shape[1], times.shape[1]))
-    for place, column in enumerate(columns.T):
-        pairs = pair_columns(column - column.mean(), centred)
-        sums = sums_by(unit, pairs, len(times))
-        drawn = times.T @ sums
-        # the first sum is that of ones: how many pairs were drawn
-        too_few = drawn[:, 0] < FEWEST
-        correlations[place] = np.where(too_few, np.nan, pearson_of_sums(drawn))
-    lost = np.flatnonzero(np.isnan(correlations).any(axis=0))
-    for part in ranges(len(lost), fitting(CELLS, len(human))):
-        some = lost[part]
-        weights = times[:, some][unit]
-        correlations[:, some] = weighted_correlations("pearson", columns, human, weights)
-    return correlations
-
-
-def _after_swaps(
-    kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, members: list[Ints]
-) -> Floats:
-    """float64[R] differences after float64[U, R] swaps of units: a metric then has rows of both, pooled."""
-    differences = np.full(swap.shape[1], np.nan)
-    if kind == "pearson" and len(members) == 1:
-        # Swaps change the sums of one metric by as much as those of the other, by what the swapped units differ.
-        centred = human - human.mean()
-        x_sums = sums_by(unit, pair_columns(x, centred))
-        y_sums = sums_by(unit, pair_columns(y, centred))
-        moved = swap.T @ (y_sums - x_sums)
-        of_x = pearson_of_sums(x_sums.sum(axis=0) + moved)
-        of_y = pearson_of_sums(y_sums.sum(axis=0) - moved)
-        differences = of_x - of_y
-    lost = np.flatnonzero(np.isnan(differences))
-    if len(lost):
-        swapped = swap[:, lost]
-        kept = 1 - swapped
-        # each unit twice, with its rows of x and with those of y: a metric takes one of the two
-        both = np.append(x, y)[:, None]
-        judged = np.tile(human, 2)
-        units = np.append(unit, unit + number_of(unit))
-        groups = [np.append(rows, rows + len(x)) for rows in members]
-        of_x = _resampled(kind, both, judged, units, np.concatenate([kept, swapped]), groups)[0]
-        of_y = _resampled(kind, both, judged, units, np.concatenate([swapped, kept]), groups)[0]
-        differences[lost] = of_x - of_y
-    return differences
-
-
-def _mean_within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> float:
-    """The correlation, or its mean within groups of rows."""
-    correlations = [correlate(kind, scores[rows], human[rows]) for rows in members]
-    return float(_mean(np.array(correlations)))
-
-
-def _mean(values: Sequence[Floats] | Floats) -> Floats:
-    """float64[R] the mean of arrays of that length, without what is undefined."""
-    known = np.isfinite(values)
-    total = np.where(known, values, 0.0).sum(axis=0)
-    return ratio(total, known.sum(axis=0))
 
 
 def compare_sums(
@@ -446,36 +318,3 @@ def unit_variance(scores: Floats) -> Floats:
     if not (scores == scores[0]).all():
         left /= left.std()
     return left
-
-
-def holm(p: ArrayLike) -> Floats:
-    """float64[n] p values adjusted by Holm (1979): the family-wise error rate, whatever the tests' dependence.
-
-    The i-th smallest of n is multiplied by n - i + 1 and made no smaller than the one before, at most 1. NaN (a test
-    that is undefined) stays NaN and does not count in n. Raises ValueError for numbers outside [0, 1].
-    """
-    p = np.asarray(p, dtype=np.float64)
-    if p.ndim != 1:
-        raise ValueError(f"a family of p values is one array, not of shape {p.shape}")
-    tested = np.flatnonzero(~np.isnan(p))
-    outside = (p[tested] < 0) | (p[tested] > 1)
-    if outside.any():
-        raise ValueError("a p value is between 0 and 1")
-    order = tested[np.argsort(p[tested], kind="stable")]
-    adjusted = np.full(p.shape, np.nan)
-    # n for the smallest p, 1 for the largest
-    factors = len(order) - np.arange(len(order))
-    raised = np.maximum.accumulate(p[order] * factors)
-    adjusted[order] = np.minimum(raised, 1.0)
-    return adjusted
-
-
-def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """float64[n] p values adjusted by Benjamini and Hochberg (1995): the false discovery rate. NaN as for `holm`."""
-    from scipy.stats import false_discovery_control
-
-    adjusted = np.array(p, dtype=np.float64)
-    known = np.isfinite(adjusted)
-    if known.any():
-        adjusted[known] = false_discovery_control(adjusted[known])
-    return adjusted

@@ -1,4 +1,4 @@
-"""Units drawn with replacement or swapped, intervals from resamples, and correlations of weighted pairs.
+"""Units drawn with replacement or swapped, and intervals from resamples.
 
 A resample is a row of weights: how often each pair counts. A bootstrap draw of clusters, and a swap of two metrics'
 scores (the pairs of both metrics pooled, each with weight 0 or 1), are both such rows, so that one set of vectorised

@@ -1,4 +1,10 @@
-"""Scores and labels of tokens, carried over to words: which token belongs to which word."""
+"""How tags and scores get from one tokenisation of a text to another.
+
+Publishers give tags to tokens (Moses tokens, escaped entities, sub-words, split Latin words), and metrics score texts
+whose words are separated otherwise. Both are the same characters in the same order, apart from blanks. Where they are
+not, the characters that differ are counted and the words that have none in common with the other side are named;
+nothing is moved to a neighbour.
+"""
 
 from __future__ import annotations
 

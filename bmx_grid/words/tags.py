@@ -1,9 +1,4 @@
-"""OK and BAD of words, and how tags and scores get from one tokenisation of a text to another.
-
-Publishers give tags to tokens (Moses tokens, escaped entities, sub-words, split Latin words), and metrics score texts
-whose words are separated otherwise. Both are the same characters in the same order, apart from blanks. Where they are
-not, the characters that differ are counted and the words that have none in common with the other side are named;
-nothing is moved to a neighbour.
+"""OK and BAD of words, and the error spans that they may come from.
 
 Spans have a start and an end, the end excluded, counted in characters of the text from 0, as in xCOMET (Guerreiro et
 al. 2024, TACL 12) and MQM. A word is BAD if any of its characters is inside a span.

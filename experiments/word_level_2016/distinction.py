@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.measures.paired_tests import holm
+from bmx_grid.measures.multiple_tests import holm
 
 Floats = NDArray[np.float64]
 Correction = Literal["bonferroni", "holm"]

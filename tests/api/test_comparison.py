@@ -12,7 +12,7 @@ import bmx_grid as bmx
 from bmx_grid.commands.compare import main
 from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import number
-from bmx_grid.measures.paired_tests import holm
+from bmx_grid.measures.multiple_tests import holm
 
 SYSTEMS, ITEMS = 4, 15
 METRICS = ("poor, (v2) ü", "good one")

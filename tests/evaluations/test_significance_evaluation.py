@@ -15,7 +15,7 @@ from bmx_grid.evaluations.significance import SignificanceEvaluation, significan
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import Point, PowerRange
-from bmx_grid.measures.paired_tests import holm
+from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import codes
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})

@@ -9,7 +9,8 @@ from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.annotators import krippendorff_alpha
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid
-from bmx_grid.measures.paired_tests import compare, compare_sums, holm, williams
+from bmx_grid.measures.multiple_tests import holm
+from bmx_grid.measures.paired_tests import compare, compare_sums, williams
 from bmx_grid.measures.word_measures import rank_words
 
 ONES = np.ones((4, 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures.paired_tests import benjamini_hochberg, holm
+from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean, interval_kind, interval_levels
 
 NAN = float("nan")

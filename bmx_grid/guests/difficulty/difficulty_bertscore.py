@@ -9,8 +9,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import counted
 from bmx_grid.guests.difficulty.system_outputs import SystemOutputs, outputs_of
+from bmx_grid.guests.difficulty.token_weights import Match, Repeated, TokenWeights, mean_of_rows
 from bmx_grid.metrics.base import GroundTruth, pairs_of
 from bmx_grid.metrics.encoders import (
     BertScore,
@@ -35,21 +35,7 @@ if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
 COSINE_ROUNDING = 1e-6  # of cosines of float32 vectors: a mean cosine this near to 1 is 1, a difficulty below it 0
-Repeated = Literal["running", "mean"]
 _OWN = 4  # columns of statistics before those of further fits
-
-
-class Match(NamedTuple):
-    """The tokens of a pair of texts without special ones, and the best cosine of each with a token of the other text.
-
-    float64[L] and int64[L] of the ground truth, float64[M] and int64[M] of the hypothesis; cosines are 0 where the
-    other text has no token.
-    """
-
-    truth_cosines: Floats
-    hypothesis_cosines: Floats
-    truth_tokens: Ints
-    hypothesis_tokens: Ints
 
 
 def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair, Match]:
@@ -82,58 +68,6 @@ def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair,
     to_tokens = functools.partial(bert_score_tokens, loaded, max_length=metric.max_length)
     for_token_pairs(loaded, pairs, to_tokens, add_matches, metric.batch_tokens)
     return matches
-
-
-@dataclass(frozen=True, eq=False)
-class TokenWeights:
-    """The weights of a reference of L tokens under F fits.
-
-    tokens: int64[L]. weights: float64[F, L] of each place. repeated: how a token of several places is weighted.
-    """
-
-    tokens: Ints
-    weights: Floats
-    repeated: Repeated
-
-    @functools.cached_property
-    def of_type(self) -> dict[int, Floats]:
-        """float64[F] by token, as a hypothesis looks it up.
-
-        "running": the mean of what there is and the next place, from the first on; "mean": of all places.
-        """
-        weights: dict[int, Floats] = {}
-        for token in dict.fromkeys(self.tokens.tolist()):
-            place_weights = self.weights[:, self.tokens == token].T
-            if self.repeated == "mean":
-                weights[token] = place_weights.mean(axis=0)
-                continue
-            running = place_weights[0]
-            for further in place_weights[1:]:
-                running = (running + further) / 2
-            weights[token] = running
-        return weights
-
-    def at(self, tokens: Ints) -> Floats:
-        """float64[F, M] weights of other tokens: those of the same token in the reference, else 1."""
-        weights = np.ones((len(self.weights), len(tokens)))
-        for place, token in enumerate(tokens.tolist()):
-            weights[:, place] = self.of_type.get(token, 1.0)
-        return weights
-
-    def aligned(self, tokens: Ints) -> TokenWeights:
-        """The weights of a perturbed reference.
-
-        Tokens that the reference still has in its order keep the weight of their place; others have the weight of the
-        same token in the reference, or 1.
-        """
-        if np.array_equal(tokens, self.tokens):
-            return self
-        weights = self.at(tokens)
-        # autojunk would ignore the frequent tokens of texts of 200 tokens or more.
-        matcher = SequenceMatcher(None, self.tokens.tolist(), tokens.tolist(), autojunk=False)
-        for place, new_place, size in matcher.get_matching_blocks():
-            weights[:, new_place : new_place + size] = self.weights[:, place : place + size]
-        return TokenWeights(tokens, weights, self.repeated)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,8 +169,8 @@ class DifficultyBertScore(BertScore):
             # Equal tokens have the cosine 1, before and after.
             truth = (match.truth_cosines - self.baseline) / scale
             hypothesis = (match.hypothesis_cosines - self.baseline) / scale
-            recall = _mean(fit.weights * truth)
-            precision = _mean(fit.at(match.hypothesis_tokens) * hypothesis)
+            recall = mean_of_rows(fit.weights * truth)
+            precision = mean_of_rows(fit.at(match.hypothesis_tokens) * hypothesis)
             all_are_zero = len(truth) > 0 and not fit.weights[0].any()
             statistics[item, :_OWN] = precision[0], recall[0], 1.0, all_are_zero
             statistics[item, _OWN::2] = precision[1:]
@@ -299,12 +233,6 @@ class DifficultyBertScore(BertScore):
             tokens = tokenizer.convert_ids_to_tokens(fit.tokens.tolist())
             difficulties.append((list(tokens), fit.weights))
         return difficulties
-
-
-def _mean(values: Floats) -> Floats:
-    """float64[F] means of rows; 0 of none."""
-    count = max(values.shape[1], 1)
-    return np.asarray(values.sum(axis=1) / count)
 
 
 class _Prepared:
