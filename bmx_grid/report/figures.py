@@ -155,18 +155,20 @@ def metrics_and_people(metrics: Sequence[MetricRow]) -> Iterator[Drawing]:
     """Metrics alone beside further human scores, which are the ceiling; for each language pair that has such scores."""
     by_pair = rows_by(metrics, lambda row: (row.dataset, row.language_pair))
     for (dataset, language_pair), rows in by_pair.items():
+        # Metrics that score whole systems have no correlation of segments.
+        of_segments = [row for row in rows if POOLED in row.correlations]
         correlations_of_people = []
-        for row in rows:
+        for row in of_segments:
             pooled = row.correlations[POOLED].value
             if row.is_human and math.isfinite(pooled):
                 correlations_of_people.append(pooled)
         if not correlations_of_people:
             continue
         ceiling = max(correlations_of_people)
-        rows.sort(key=lambda row: -abs(row.correlations[POOLED].value))
+        of_segments.sort(key=lambda row: -abs(row.correlations[POOLED].value))
         bars = []
         # There is one figure per language pair: of very many metrics the weakest are left out.
-        for row in rows[:MOST_GAINS]:
+        for row in of_segments[:MOST_GAINS]:
             # Without signs: a metric of errors stands beside those that it agrees with.
             pooled_estimate = _without_sign(row.correlations[POOLED])
             within = abs(row.correlations.get(WITHIN_SOURCES, NOTHING).value)

@@ -33,3 +33,12 @@ def test_a_language_pair_with_other_human_scores_has_a_figure():
 
 def test_metrics_without_people_have_none():
     assert list(metrics_and_people([row("chrf", 0.2)])) == []
+
+
+def test_a_metric_of_systems_alone_is_no_bar():
+    of_systems = MetricRow("wmt", "en-de", "bleu", {"system r": Estimate(0.9)}, {})
+    assert list(metrics_and_people([of_systems])) == []
+    (drawing,) = metrics_and_people([row("chrf", 0.2), of_systems, row("human_mqm", 0.4)])
+    with style():
+        (axes,) = drawing.draw().axes
+    assert [text.get_text() for text in axes.texts] == ["human_mqm", "chrF"]
