@@ -12,6 +12,7 @@ from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_
 from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures import annotators, grouped, paired_tests, resampling, systems, word_measures
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit, selection_adjusted
+from bmx_grid.measures.resampled_correlations import resampled_correlations
 
 DRAWN = {"resamples": 40, "seed": 1}
 N = 24
@@ -92,7 +93,7 @@ INTERVALS = {
         np.column_stack([X, Y]), HUMAN, clusters(count), "pearson", 40, 1
     )[1],
     "correlations under resamples": lambda count: first_sample(
-        resampling.resampled_correlations("pearson", X[:, None], HUMAN, clusters(count), 40, 1)[0]
+        resampled_correlations("pearson", X[:, None], HUMAN, clusters(count), 40, 1)[0]
     ),
     "a boost": lambda count: of_a_boost(count)[0][0].gain.low,
     "a boost, over pairs": lambda count: first_sample([sample_of_pair[0] for sample_of_pair in of_a_boost(count)[1]]),

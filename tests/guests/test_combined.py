@@ -16,7 +16,6 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import files_of, place, replacing
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.guests.datscore import combined
 from bmx_grid.guests.datscore.combined import Combined, one_vs_rest
 from bmx_grid.guests.datscore.kept_values import kept
 from bmx_grid.metrics.base import Metric
@@ -120,7 +119,7 @@ def test_a_file_of_scores_is_a_member(scores):
 
 @pytest.mark.parametrize("where", ["store", "folder"])
 def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(tmp_path, monkeypatch, where):
-    monkeypatch.setattr(combined, "VALUES_OF_A_PART", 1)
+    monkeypatch.setattr("bmx_grid.guests.datscore.kept_values.VALUES_OF_A_PART", 1)
     folder = str(tmp_path) if where == "folder" else f"memory://{uuid.uuid4().hex}"
     asked = []
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pairs import request_of
 
-from bmx_grid.metrics import _ngrams
+from bmx_grid.metrics import _ngrams, _sides
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.words.perturbation import Item, Plan, Request
@@ -26,28 +26,28 @@ def long_requests() -> list[Request]:
 
 
 @pytest.mark.parametrize(
-    ("limit", "value"),
+    ("module", "limit", "value"),
     [
-        pytest.param("MOST_CELLS", 1, id="text by text"),
-        pytest.param("MOST_CELLS", 5_000, id="some texts at once"),
-        pytest.param("_BLOCK_CELLS", 1, id="a block per side"),
-        pytest.param("_DENSE_TABLE", 0, id="branches are searched for"),
+        pytest.param(_sides, "MOST_CELLS", 1, id="text by text"),
+        pytest.param(_sides, "MOST_CELLS", 5_000, id="some texts at once"),
+        pytest.param(_ngrams, "_BLOCK_CELLS", 1, id="a block per side"),
+        pytest.param(_ngrams, "_DENSE_TABLE", 0, id="branches are searched for"),
     ],
 )
 @pytest.mark.parametrize("metric", [Chrf(word_order=2), SentenceBleu()], ids=["chrF++", "BLEU"])
-def test_the_way_of_counting_changes_no_bit(metric, limit, value, monkeypatch):
+def test_the_way_of_counting_changes_no_bit(metric, module, limit, value, monkeypatch):
     """A pair of 3,000 words took 3.3 GB: the masks of all texts over all characters, as 64-bit integers."""
-    monkeypatch.setattr(_ngrams, "LONG_SIDE", NEVER)
+    monkeypatch.setattr(_sides, "LONG_SIDE", NEVER)
     requests = long_requests()
     expected = metric.score_masked(requests)
-    monkeypatch.setattr(_ngrams, limit, value)
+    monkeypatch.setattr(module, limit, value)
     for scores, wanted in zip(metric.score_masked(requests), expected, strict=True):
         assert scores.tobytes() == wanted.tobytes()
 
 
 def test_counting_takes_memory_for_a_part_of_the_texts_only(monkeypatch):
-    monkeypatch.setattr(_ngrams, "LONG_SIDE", NEVER)
-    monkeypatch.setattr(_ngrams, "MOST_CELLS", 2**14)  # the long text has 361,500 cells, the short one 240,000
+    monkeypatch.setattr(_sides, "LONG_SIDE", NEVER)
+    monkeypatch.setattr(_sides, "MOST_CELLS", 2**14)  # the long text has 361,500 cells, the short one 240,000
     requests = long_requests()
     Chrf().score_masked(requests)  # what stays in memory, such as tokens of words, is not counted below
     tracemalloc.start()
@@ -86,8 +86,8 @@ METRICS = [
 def test_what_changes_around_hidden_words_counts_as_the_texts_written_out(metric, monkeypatch):
     rng = np.random.default_rng(3)
     requests = [few_hidden(rng) for _ in range(150)]
-    monkeypatch.setattr(_ngrams, "LONG_SIDE", 0)
-    monkeypatch.setattr(_ngrams, "CELLS_OF_A_CHANGE", 0)
+    monkeypatch.setattr(_sides, "LONG_SIDE", 0)
+    monkeypatch.setattr(_sides, "CELLS_OF_A_CHANGE", 0)
     for request, scores in zip(requests, metric.score_masked(requests), strict=True):
         assert scores.tobytes() == metric.score(request.items()).tobytes()
 
