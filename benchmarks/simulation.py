@@ -48,6 +48,7 @@ from bmx_grid.datasets.base import DatasetReader  # noqa: E402
 from bmx_grid.datasets.segments import clusters  # noqa: E402
 from bmx_grid.explainers.base import Explainer  # noqa: E402
 from bmx_grid.measures.correlation import correlate  # noqa: E402
+from bmx_grid.measures.correlations_of_resamples import resampled_correlations  # noqa: E402
 from bmx_grid.measures.grid import GridSpec, PowerRange, grid_inputs  # noqa: E402
 from bmx_grid.measures.grid_resampling import (  # noqa: E402
     GridSample,
@@ -55,7 +56,6 @@ from bmx_grid.measures.grid_resampling import (  # noqa: E402
     selection_adjusted,
 )
 from bmx_grid.measures.paired_tests import Comparison, compare, williams  # noqa: E402
-from bmx_grid.measures.resampled_correlations import resampled_correlations  # noqa: E402
 from bmx_grid.measures.resampling import codes, interval, number_of  # noqa: E402
 from bmx_grid.metrics.base import Metric  # noqa: E402
 

@@ -22,7 +22,7 @@ from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.word_level import WordsRow
 from bmx_grid.measures.correlation import FEWEST, correlate
-from bmx_grid.measures.resampled_correlations import resampled_correlations
+from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.resampling import cluster_mean, codes, number_of
 from bmx_grid.measures.resampling import interval as ends_of
 

@@ -23,7 +23,7 @@ from bmx_grid.evaluations.base import BASE, SettingNames
 from bmx_grid.evaluations.base import ColumnKind as Holds
 from bmx_grid.evaluations.stored_tables import as_frame, check_columns, read_arrow
 from bmx_grid.measures.correlation import Kind, check_kind
-from bmx_grid.measures.resampled_correlations import resampled_correlations, weighted_correlations
+from bmx_grid.measures.correlations_of_resamples import resampled_correlations, weighted_correlations
 from bmx_grid.measures.resampling import codes, interval, number_of
 from bmx_grid.sweep.output import table_path
 

@@ -14,9 +14,9 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingNames, SettingRow
 from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.nuisance import CurveTerms, beyond_nuisance
 from bmx_grid.measures.pairwise import PairedSources
-from bmx_grid.measures.resampled_correlations import weighted_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, interval, number_of, seeded_draws
 
 # What a gain is measured from: the metric; whatever score, lengths and texts tell, fitted to both; the same with all

@@ -15,7 +15,7 @@ from bmx_grid.core.ragged import Flags, Floats, Labels, Ragged, sums_by_text
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Measured, SettingRow
 from bmx_grid.measures.correlation import correlate
-from bmx_grid.measures.resampled_correlations import resampled_correlations
+from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.resampling import codes, interval, number_of
 from bmx_grid.measures.word_measures import (
     Ties,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.annotators import reliability as reliability
     from bmx_grid.measures.annotators import uniform_kappa as uniform_kappa
     from bmx_grid.measures.correlation import correlate as correlate
+    from bmx_grid.measures.correlations_of_resamples import resampled_correlations as resampled_correlations
     from bmx_grid.measures.grid import GridSpec as GridSpec
     from bmx_grid.measures.grid import PowerRange as PowerRange
     from bmx_grid.measures.grid import compute_grid as compute_grid
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from bmx_grid.measures.paired_tests import compare as compare
     from bmx_grid.measures.paired_tests import williams as williams
     from bmx_grid.measures.pairwise import pairwise_correlations as pairwise_correlations
-    from bmx_grid.measures.resampled_correlations import resampled_correlations as resampled_correlations
     from bmx_grid.measures.resampling import cluster_mean as cluster_mean
     from bmx_grid.measures.resampling import interval as interval
     from bmx_grid.measures.span_agreement import agreement_with_interval as agreement_with_interval
@@ -63,7 +63,7 @@ _MODULES = {
     "pairwise": ("pairwise_correlations",),
     "multiple_tests": ("benjamini_hochberg", "holm"),
     "paired_tests": ("compare", "williams"),
-    "resampled_correlations": ("resampled_correlations",),
+    "correlations_of_resamples": ("resampled_correlations",),
     "resampling": ("cluster_mean", "interval"),
     "span_agreement": ("agreement_with_interval", "character_sums", "span_sums"),
     "systems": ("outliers", "rank_ranges"),

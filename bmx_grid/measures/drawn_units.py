@@ -9,7 +9,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
-from bmx_grid.measures.resampled_correlations import pair_columns, pearson_of_sums, weighted_correlations
+from bmx_grid.measures.correlations_of_resamples import pair_columns, pearson_of_sums, weighted_correlations
 from bmx_grid.measures.resampling import (
     CELLS,
     Draw,

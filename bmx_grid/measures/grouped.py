@@ -17,8 +17,8 @@ import numpy as np
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
+from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.projection import projected
-from bmx_grid.measures.resampled_correlations import weighted_correlations
 from bmx_grid.measures.resampling import (
     CELLS,
     FEWEST_CLUSTERS,

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.resampled_correlations import pearson_two_pass
+from bmx_grid.measures.correlations_of_resamples import pearson_two_pass
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
     FEWEST_CLUSTERS,

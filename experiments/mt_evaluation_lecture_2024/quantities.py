@@ -65,7 +65,7 @@ def ranks(_: Sequence[GridTable], expected: Mapping[str, Any]) -> Iterator[Check
 def interval(x: np.ndarray[Any, Any], human: np.ndarray[Any, Any], kind: Any) -> tuple[float, float]:
     """95 % interval of a correlation by a bootstrap of systems."""
     from bmx_grid.measures import resampling
-    from bmx_grid.measures.resampled_correlations import weighted_correlations
+    from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 
     times = np.concatenate(list(resampling.seeded_draws(len(x), 2000, 0)), axis=1)
     return resampling.interval(weighted_correlations(kind, x[:, None], human, times)[0], len(x))

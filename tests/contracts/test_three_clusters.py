@@ -11,8 +11,8 @@ from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
 from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures import annotators, grouped, paired_tests, resampling, systems, word_measures
+from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit, selection_adjusted
-from bmx_grid.measures.resampled_correlations import resampled_correlations
 
 DRAWN = {"resamples": 40, "seed": 1}
 N = 24

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bmx_grid.measures import grouped
+from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.projection import projected
-from bmx_grid.measures.resampled_correlations import weighted_correlations
 from bmx_grid.measures.resampling import BUNDLES, MOST_UNITS, bundled
 
 KINDS = ("pearson", "spearman", "kendall")

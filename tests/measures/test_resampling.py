@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures import ordered, resampling
-from bmx_grid.measures.resampled_correlations import (
+from bmx_grid.measures.correlations_of_resamples import (
     pair_columns,
     pearson_of_sums,
     pearson_two_pass,
