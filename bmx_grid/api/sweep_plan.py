@@ -136,7 +136,6 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     with asking_nobody(dry=settings.dry_run):
         plan = make_plan(datasets, metrics, explainers, settings)
     left_out = _left_out(evaluations, plan)
-    plan.costs()
     evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}
     return Sweep(settings, plan, evaluations, left_out, executor, tracker, config)
 

@@ -23,8 +23,8 @@ def make_plan(
     """Read the data and expand the sweep: what will be run, what is cached, what is left out and why. Scores nothing.
 
     explainers: without any, the metrics alone are evaluated.
-    Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern, and BmxError
-    for a metric or explainer that is a file and names none.
+    Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern, or costs
+    more than the user allows, and BmxError for a metric or explainer that is a file and names none.
     """
     data = read(datasets, options)
     failed = list(data.failed)
@@ -42,4 +42,6 @@ def make_plan(
         if combination.kind == "failed":
             failed.append(Refused(combination.label, combination.reason))
     missing = unavailable({**known_metrics, **known_explainers})
-    return SweepPlan(settings, repeats, tuple(without), tuple(failed), missing)
+    plan = SweepPlan(settings, repeats, tuple(without), tuple(failed), missing)
+    plan.costs()  # refuses what costs more than the user allows
+    return plan
