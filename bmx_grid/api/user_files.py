@@ -13,8 +13,8 @@ from bmx_grid.core.configure import folder_path, groups, options
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
 from bmx_grid.core.storage import read_file
 
-# Groups of which several options can be chosen.
 POWERS = "grid.p"  # a range, or a list
+# Groups of which several options can be chosen.
 GROUPS_OF_SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")
 WHOLE_GROUPS = ("sweep", "tasks")  # groups whose options set keys of all others
 Folder = Path | None  # of the user's own options

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bmx_grid.attribution.contracts import described
 from bmx_grid.attribution.explain import Explanation, count_texts, drawn_with, explain_items, in_parts
 from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.configure import check_seed
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
@@ -203,13 +204,13 @@ def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanatio
     broken = ~np.isfinite(base)
     broken |= has_truth & ~defined_rows(truth)
     broken |= has_hypothesis & ~defined_rows(hypothesis)
+    fitted = recipe.fitted()
     scores = np.empty(len(base))
     # A block at a time: the paper's boost has 600 features, of which one is used.
     for first in range(0, len(base), BLOCK_ITEMS):
         block = slice(first, first + BLOCK_ITEMS)
-        scores[block] = _scores_of_block(
-            recipe, base[block], rows_from(truth, block), rows_from(hypothesis, block), first
-        )
+        features = _features_from(first, recipe.boost, rows_from(truth, block), rows_from(hypothesis, block))
+        scores[block] = fitted.scores(base[block], features)
     undefined = ~np.isfinite(scores)
     # only where a side has no words may a boost be undefined
     broken |= undefined & has_truth & has_hypothesis
@@ -218,12 +219,11 @@ def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanatio
     return scores, np.flatnonzero(undefined)
 
 
-def _scores_of_block(recipe: Recipe, base: Floats, truth: Ragged, hypothesis: Ragged, first: int) -> Floats:
-    """The boosted scores of items from number `first` on. Raises DataError that names the segment, from 1."""
+def _features_from(first: int, boost: Boost, truth: Ragged, hypothesis: Ragged) -> Floats:
+    """The features of items from number `first` on. Raises DataError that names the segment, from 1."""
     try:
-        features = recipe.boost.features(truth, hypothesis)
+        return boost.features(truth, hypothesis)
     except DataError as error:
         # it numbers the rows of this block from 0, which are segments to a caller
         message = re.sub(r"^row (\d+)", lambda row: f"segment {first + int(row[1]) + 1}", str(error))
         raise DataError(message) from error
-    return recipe.fitted().scores(base, features)

@@ -10,14 +10,15 @@ from bmx_grid.measures.resampling import (
     CACHED_CELLS,
     CELLS,
     FEWEST_CLUSTERS,
-    LEAST_VARIANCE,
-    TOGETHER,
     fitting,
     number_of,
     ranges,
     ratio,
     seeded_draws,
 )
+
+TOGETHER = 32  # resamples in one product of many pairs, at least: fewer read all pairs for little
+LEAST_VARIANCE = 1e-6  # share of the second moment that must be left as variance, to trust moments
 
 
 def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Floats) -> Floats:

@@ -28,11 +28,9 @@ FEWEST_CLUSTERS = 3
 CONFIDENCE = 0.95
 CELLS = 2**21  # resamples x pairs handled at a time: 16 MiB per array
 CACHED_CELLS = 2**17  # resamples x pairs in one pass over sorted pairs: 1 MiB per array stays in a processor's cache
-TOGETHER = 32  # resamples in one product of many pairs, at least: fewer read all pairs for little
 BOOTSTRAPPED = 12  # clusters from which on a bootstrap of them holds what it promises
 MOST_UNITS = 5000  # clusters that are drawn one by one
 BUNDLES = 2000  # of more clusters: a thousand draws of them are kept for the next interval
-LEAST_VARIANCE = 1e-6  # share of the second moment that must be left as variance, to trust moments
 
 
 def codes(labels: ArrayLike) -> Ints:

@@ -209,8 +209,6 @@ def _clip(nodes: Indices, text: Indices, limits: Indices, per_side: Indices, sid
 # Long texts of which few words are hidden: an n-gram differs from the whole text's only where it touches a hidden word
 # or spans the gap. So the whole text is counted once. Around the hidden words, n - 1 tokens to each side, the n-grams
 # of the whole text are taken off and those of the text without the words are added: those of neither cancel out.
-
-
 def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
     """As `_walk`, of one side."""
     n_texts = len(side.keep)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures import grouped, resampling
+from bmx_grid.measures import correlations_of_resamples, grouped, resampling
 from bmx_grid.measures.agreement import SegmentPairs
 from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_correlations
 from bmx_grid.measures.resampling import dealt, draws, interval_levels
@@ -131,7 +131,8 @@ def test_columns_are_as_if_alone_and_draws_do_not_depend_on_blocks(grouping, mon
     columns = np.stack([scores, np.round(scores), -human], axis=1)
     together = grouped_correlations(list(SCIPY), columns, *arrays)
     agreed = grouped.grouped_acc_eq(columns, *arrays)
-    monkeypatch.setattr(resampling, "CELLS", 7 * len(human))
+    for module in (resampling, correlations_of_resamples):
+        monkeypatch.setattr(module, "CELLS", 7 * len(human))
     for column, by_kind, (agreement, *_) in zip(columns.T, together, agreed, strict=True):
         for kind, result in by_kind.items():
             assert grouped_correlation(kind, column, *arrays) == pytest.approx(result, abs=1e-14)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures import ordered, resampling
+from bmx_grid.measures import correlations_of_resamples, ordered, resampling
 from bmx_grid.measures.correlations_of_resamples import (
     pair_columns,
     pearson_of_sums,
@@ -59,7 +59,7 @@ def test_weights_are_repetitions(kind, values, monkeypatch):
     rng = np.random.default_rng(3)
     columns, human = rng.integers(0, values, (30, 3)).astype(float), rng.integers(0, values, 30).astype(float)
     columns[3, 2], weights = np.nan, draws(rng, 30, 40)
-    monkeypatch.setattr(resampling, "CACHED_CELLS", 7 * 30)
+    monkeypatch.setattr(correlations_of_resamples, "CACHED_CELLS", 7 * 30)
     correlations = weighted_correlations(kind, columns, human, weights.T)
     for column, of_column in zip(columns.T[:2], correlations, strict=False):
         expected = [SCIPY[kind](np.repeat(column, row), np.repeat(human, row)) for row in weights.astype(int)]
