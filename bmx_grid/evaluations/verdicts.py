@@ -22,17 +22,16 @@ from bmx_grid.evaluations.boost_evidence import (
     ELSEWHERE,
     FIXED,
     LENGTH,
-    METRIC,
     METRICS,
     OTHER_DATASETS,
     PUBLISHED,
     SCORE_AND_TEXT,
     WITHIN,
     BoostRow,
-    Key,
     contrasts,
     lines_of,
 )
+from bmx_grid.evaluations.gain_estimates import METRIC, Key
 from bmx_grid.evaluations.held_out import REASSIGNED, SHUFFLED, Rated
 from bmx_grid.measures.correlation import TIE, Kind
 from bmx_grid.measures.multiple_tests import holm
