@@ -13,7 +13,8 @@ from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.significance import TestRow
 
 ALPHA = 0.05
-DECLARED_POINTS = (PUBLISHED, ELSEWHERE)  # points that were not chosen where they are judged; the first that is there
+# Points that were not chosen on the segments of this sweep that judge them; the first that is there.
+DECLARED_POINTS = (PUBLISHED, ELSEWHERE)
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
 PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
 SURVIVES = f"it survives Holm's correction at {ALPHA:.2f} within its family".replace("0.", ".")

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from bmx_grid.boosts.base import Boost, Fit
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
@@ -132,6 +134,7 @@ def use_points_of_grid(boosts: Boosts, spec: GridSpec, member: Member, held_out:
     """
     for point, scores in member.setting.boosted.items():
         for name, boost in boosts.items():
-            if (name, point) in held_out and is_of_grid(boost, spec):
+            declared = scores[member.used]
+            if (name, point) in held_out and is_of_grid(boost, spec) and np.isfinite(declared).all():
                 _, *of_other_attributions = held_out[name, point]
-                held_out[name, point] = [scores[member.used], *of_other_attributions]
+                held_out[name, point] = [declared, *of_other_attributions]

@@ -31,11 +31,12 @@ class GridRow(SettingRow):
 
 @dataclass(frozen=True)
 class PointRow(SettingRow):
-    """One row of points.parquet: a point that was not chosen on the segments it is judged on, and what it reaches.
+    """One row of points.parquet: a point that the judged segments of the sweep did not choose, and what it reaches.
 
-    point: "published", at the nearest grid point, of two equally near ones the lower; or "elsewhere", chosen on the
-    other language pairs. w, p: the point; w = 1, with p NaN, is the metric alone. baseline, correlation: of the metric
-    alone and of the boosted scores, NaN where undefined; gain: their difference.
+    point: "published", at the nearest grid point, of two equally near ones the lower, which a paper chose and which is
+    in-sample on the data sets of the paper; or "elsewhere", chosen on the other language pairs. w, p: the point; w = 1,
+    with p NaN, is the metric alone. baseline, correlation: of the metric alone and of the boosted scores, NaN where
+    undefined; gain: their difference.
     """
 
     point: str

@@ -96,6 +96,7 @@ NOT_JUDGED = "none"  # in place of a point
 class Verdict(SettingRow):
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
+    A published point may have been chosen on them, by its paper.
     dataset, language_pair: "all" for several. human: the human score that judges, "" for the primary one, which alone
     chooses.
     because: the numbers behind it in a sentence. gain: of the boost over the metric alone. beyond: what the boost adds
