@@ -253,9 +253,8 @@ def _parts_of_verdicts(table: Table) -> Iterator[Table]:
         points = dict.fromkeys(row[chosen_on].shown for row in group)
         title = f"Chosen on {named(list(points))}"
         if any(point.startswith(PUBLISHED) for point in points):
-            title = f"At the fixed points (grid.fixed): {named(list(points))}"
-            if list(points) == [PUBLISHED]:
-                title = "At the fixed points (grid.fixed)"
+            in_sample = [point.removeprefix(PUBLISHED) for point in points]
+            title = f"At the fixed points (grid.fixed){''.join(in_sample)}"
         # The first keeps the name of the table, so that links to it stay.
         stem = table.stem
         if place > 0:
