@@ -31,28 +31,23 @@ from bmx_grid.measures.resampling import CONFIDENCE
 
 ESTIMATED = {  # the estimates of a verdict, and their headers
     "gain": "gain",
-    "beyond": "beyond score, length and text",
-    "over_reassigned": "over reassigned",
-    "over_shuffled": "over shuffled weights",
-    "within_source": "within source",
+    "partial_r": "partial r",
     "length_gain": "length alone",
     "curve_gain": "curve alone",
     "combined_gain": "average of metrics",
-    "over_metrics": "over the metrics",
+    "over_metrics": "partial r given metrics",
 }
 OF_VERDICTS = (
     "Each boost is chosen on some segments, not boosting among the choices, and judged on others. Data set or language "
     "pair all: the mean over language pairs. In brackets 95 % intervals: of one pair by a bootstrap of clusters of "
     "segments; of several the wider of Student's t over the pairs and the bootstrap of all their clusters.",
-    "Gain: over the metric alone. Beyond score, length and text: what the boost adds to all that score and numbers of "
-    "words jointly, the frequency of words, and named systems, raters and domains tell of the judged segments. Over "
-    "reassigned: the gain minus that of the same boost made of attributions of other segments. Over shuffled weights: "
-    "the same with attributions of a shuffled model, where explainer=shuffled is in the sweep. Within source: among "
-    "the outputs for one source. Length, curve alone, average of metrics: what these gain without an explanation, "
-    "chosen in the same way; over the metrics: as beyond, with all other metrics of the sweep.",
-    "p (Holm): of gain, beyond score, length and text, and over reassigned together, corrected for so many verdicts of "
-    "one question. Best point looks better by: its gain on the segments that it is chosen on, minus its gain on "
-    "others.",
+    "Gain: over the metric alone. Partial r: the correlation of boosted and human scores when score, numbers of words, "
+    "text statistics and named systems, raters and domains are controlled for; within sources or documents if the data "
+    "have several segments of each. It is no gain, and may be larger than one. Length, curve alone, average of "
+    "metrics: what these gain without an explanation, chosen in the same way. Partial r given metrics: all other "
+    "metrics of the sweep are controlled for as well.",
+    "p gain, p partial (Holm): corrected for so many verdicts of one question. Best point looks better by: its gain on "
+    "the segments that it is chosen on, minus its gain on others.",
     *(f"{label[0].upper()}{label[1:]}: {meaning}." for label, meaning in LEGEND.items()),
 )
 OF_PUBLISHED = (
@@ -115,14 +110,12 @@ def tables(result: Answers) -> Iterator[Table]:
         names.append("human")
     names.append("verdict")
     columns: list[str | Column] = [*names]
-    # Most sweeps have no shuffled models: there the column would be empty.
-    shuffled = any(math.isfinite(row.over_shuffled.value) for row in judged)
     for name, header in ESTIMATED.items():
-        if shuffled or name != "over_shuffled":
-            columns.append(Column(name, header, "+.4f"))
+        columns.append(Column(name, header, "+.4f"))
     columns += [
         Column("best_looks_better", "best point looks better by", "+.4f"),
-        Column("p_helps_holm", "p (Holm)", P_VALUE),
+        Column("p_gain_holm", "p gain (Holm)", P_VALUE),
+        Column("p_partial_holm", "p partial (Holm)", P_VALUE),
         Column("tried", "corrected for"),
         Column("chosen_on", "chosen on"),
         "pairs",
@@ -256,19 +249,15 @@ def _part(alike: Verdicts, among: Verdicts) -> str:
         return _joined(verdict, named(places))
     gain = f"{first.gain:+.3f}"
     remarks = _doubt(first)
-    within = ""
     if len(alike) > 1:
         gain = f"at most {gain}"
         remarks = _joined(place_of(first, alike), remarks)
-    # Of several pairs it would be the number of one of them.
-    elif math.isfinite(first.within_source.value):
-        within = f"within sources {first.within_source:+.3f}"
     if remarks:
         gain = f"{gain} ({remarks})"
     n_pairs = max(first.pairs, len(alike))
     where = counted(n_pairs, "language pair") if n_pairs > 1 else place_of(first, among)
     n_segments = sum(row.n for row in alike)
-    return _joined(verdict, gain, where, counted(n_segments, "segment"), within)
+    return _joined(verdict, gain, where, counted(n_segments, "segment"))
 
 
 def _joined(*parts: str) -> str:

@@ -261,7 +261,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
             "gain": row.gain.value,
             "low": row.gain.low,
             "high": row.gain.high,
-            "beyond": row.beyond.value,
+            "partial_r": row.partial_r.value,
         }
     return _flat(values)
 

@@ -12,7 +12,7 @@ from bmx_grid.analysis.points import in_sample_on
 from bmx_grid.core.wording import named, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
-from bmx_grid.evaluations.verdicts import ADDS_NOTHING, DISTANCE, LEGEND, NOT_JUDGED, Verdict
+from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND, NOT_JUDGED, REDUNDANT, Verdict
 
 PAPERS_BOOST = "power_mean_grid"
 DECLARED = "declared"
@@ -41,10 +41,10 @@ class ShownVerdict(Verdict):
         """The verdict, with the names of the metrics that a boost adds nothing to, or with what is undefined."""
         if math.isnan(self.gain.value):
             return f"{self.verdict}: {self.because}"
-        if self.verdict != ADDS_NOTHING:
+        if self.verdict != REDUNDANT:
             return self.verdict
         metrics = [written(name) for name in self.metrics.split(", ")]
-        return f"helps, but adds nothing to {named(metrics)}, in this sweep"
+        return f"{self.verdict} with {named(metrics)} in this sweep"
 
     @property
     def of_boost(self) -> tuple[str, str, str]:

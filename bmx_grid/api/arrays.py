@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 AttributionRows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
-DRAWS = 3  # of reassigned attributions
 CORRELATION = ".4f"  # how correlations are written
 
 
@@ -74,13 +73,12 @@ class Boosted:
     def verdict(self) -> Verdict:
         """The verdict on the gain at this point: `label`, and `because` with the numbers.
 
-        The same rule and controls as in a sweep: what score, lengths, texts and systems tell is fitted to these
-        segments, and attributions are reassigned from other ones. It is valid if the point was not chosen on these
-        human scores.
+        The same rule and controls as in a sweep: score, lengths, texts and systems of these segments are controlled
+        for. It is valid if the point was not chosen on these human scores.
         """
-        from bmx_grid.evaluations.held_out import rated_of, reassignments, terms_of
+        from bmx_grid.evaluations.held_out import nuisance_of, rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
-        from bmx_grid.measures.nuisance import NO_DONOR, log_words
+        from bmx_grid.measures.nuisance import log_words
 
         scores, human = self._judged()
         kind = self._spec.correlation
@@ -90,20 +88,9 @@ class Boosted:
         texts = []
         for texts_of_side in self._texts:
             texts.append([text.split() for text in texts_of_side])
-        terms = terms_of([self._systems], texts, self._clusters)
-        # Arrays have no ids: each segment is an item of its own.
-        items = np.arange(len(self.base))
-        rated = rated_of(kind, self.base, human, words, self._clusters, items, terms, used, seed)
-        n_words = self.hypothesis.lengths
-        if self._spec.side == "both":
-            n_words = n_words + self.ground_truth.lengths
-        used_rows = np.flatnonzero(used)
-        reassigned = []
-        for donors in reassignments(n_words[used], rated.clusters, DRAWS, seed):
-            # A draw counts only if every segment has a donor.
-            if not (donors == NO_DONOR).any():
-                reassigned.append(self._boosted(used_rows, donors=used_rows[donors]))
-        evidence = evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed)
+        nuisance = nuisance_of(self.base, words, texts, [self._systems], self._clusters)
+        rated = rated_of(kind, self.base, human, words, self._clusters, nuisance, used, seed)
+        evidence = evidence_on(kind, rated, scores[used], self._resamples, seed)
         (verdict,) = judged([evidence])
         if texts:
             return verdict

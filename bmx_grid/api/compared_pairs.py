@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import NOTHING, Finished
-from bmx_grid.evaluations.held_out import rated_of, terms_of
+from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.kernel_ridge import scattered
@@ -94,25 +95,28 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
         for role in other.worded:
             texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
     groups = [group[read] for group in other.segments.groups.values()]
-    terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
+    base = other.scores.base_scores[read]
+    clusters = np.asarray(other.clusters)[read]
     # The same of each segment, which explains nothing.
     no_lengths = np.zeros((len(read), 1))
+    log_words = no_lengths if other.log_words is None else other.log_words[read]
+    strata = strata_of([other.segments.segments[row] for row in read], clusters, used[read])
     rated = rated_of(
-        options.statistic,
-        other.scores.base_scores[read],
-        other.segments.human_scores[read],
-        no_lengths if other.log_words is None else other.log_words[read],
-        segment_codes.clusters[read],
-        segment_codes.items[read],
-        terms,
-        used[read],
-        options.seed,
+        kind=options.statistic,
+        base=base,
+        human=other.segments.human_scores[read],
+        log_words=log_words,
+        clusters=segment_codes.clusters[read],
+        nuisance=nuisance_of(base, log_words, texts, groups, clusters, strata),
+        used=used[read],
+        seed=options.seed,
+        items=segment_codes.items[read],
     )
     scores = better.scores.base_scores[read][used[read]]
-    evidence = evidence_on(options.statistic, rated, scores, (), **options.draws)
+    evidence = evidence_on(options.statistic, rated, scores, **options.draws)
     if other.log_words is None:
         # Without words what is beyond the score alone is not what its name says.
-        return replace(evidence, beyond=NOTHING)
+        return replace(evidence, partial_r=NOTHING, left=math.nan)
     return evidence
 
 

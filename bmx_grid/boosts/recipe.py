@@ -155,8 +155,8 @@ class Recipe:
     """A boost of a metric by an explainer, with what such a choice gains on segments that did not choose.
 
     boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`, which does not
-    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; beyond: over a curve of score
-    and lengths. verdict: on such a choice.
+    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; beyond: the
+    partial correlation given score, lengths, texts and groups. verdict: on such a choice.
     seed: of the draws of the explainer; None where nothing is random. date: of the choice, as YYYY-MM-DD.
     signature: names the parts, and has a digest of all else in the file.
     """
@@ -295,7 +295,7 @@ def recipes_in_words() -> str:
         data = ", ".join(datasets)
         lines.append(
             f"{name}: {recipe.metric.name} boosted by {recipe.explainer.name} with {recipe.boost_name}, chosen on "
-            f"{data}; {recipe.verdict}, gain {recipe.gain}, beyond score, length and text {recipe.beyond} "
+            f"{data}; {recipe.verdict}, gain {recipe.gain}, partial r {recipe.beyond} "
             f"({recipe.gain.how})"
         )
     return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."

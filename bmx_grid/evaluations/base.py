@@ -162,7 +162,6 @@ class Finished(Combination):
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
     words of the texts, as they are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
-    placebos: the attributions of the same metric by placebos of this explainer (`Explainer.is_placebo_of`).
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
     correlation of the grid, as the evaluations before this one estimated them (`Evaluation.gains`).
@@ -178,7 +177,6 @@ class Finished(Combination):
     attributed: Mapping[Role, Rows] = field(default_factory=dict)
     segmented: PairWords = WHITESPACE
     others: Mapping[str, Floats] = field(default_factory=dict)
-    placebos: Sequence[AttributionSet] = ()
 
     @property
     def points(self) -> Mapping[str, Floats]:
@@ -206,6 +204,10 @@ class Finished(Combination):
         Words that an explanation made elsewhere says nothing of are not among them.
         """
         return tuple(self._rows(role))
+
+    def segment_words(self, role: Role) -> Rows:
+        """N rows of the words of a text of the segments, whether or not the metric reads it."""
+        return tuple(self.segmented.words(role, text) for text in self.segments.texts(role))
 
     def word_counts(self, role: Role) -> Ints:
         """int64[N] the number of words of each row of `words_of`, without holding the words."""

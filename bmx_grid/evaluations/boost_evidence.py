@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,22 +19,23 @@ from bmx_grid.evaluations.gain_estimates import (
     estimate_gains,
     p_of,
 )
-from bmx_grid.evaluations.held_out import Rated
+from bmx_grid.evaluations.held_out import FEWEST_SOURCES, Rated
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.nuisance import CurveTerms, beyond_nuisance
+from bmx_grid.measures.kernel_ridge import Nuisance
 from bmx_grid.measures.pairwise import PairedSources
+from bmx_grid.measures.partial_correlation import partial_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, number_of, seeded_draws
 
-# What a gain is measured from besides the metric: whatever score, lengths and texts tell, fitted to both; the same with
-# all metrics at hand; the metric, within each source. Also what the boost gains with other attributions (`held_out`).
+# In place of the metric, in rows of partial correlations: given score, lengths, texts and named groups; given these and
+# all other metrics of the sweep.
 SCORE_AND_TEXT = "score, length and text"
 METRICS = "metrics"
-WITHIN = "metric within source"
 # What stands beside the boosts, under these names.
 LENGTH = "length"
 CURVE = "curve"
 COMBINED = "combined"
 PLACEBOS = (LENGTH, CURVE)
+REASSIGNED = "reassigned"
 # Points: where a boost was chosen.
 CROSS_FITTED = "cross_fitted"
 ELSEWHERE = "elsewhere"
@@ -42,16 +43,21 @@ OTHER_DATASETS = "other_datasets"
 PUBLISHED = "published"
 FIXED = "fixed"
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
-FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 
-# Scores float64[n] of a boost at a point, by both: with its attributions as they are, then with each of the others.
-HeldOutScores = dict[tuple[str, str], list[Floats]]
+HeldOutScores = dict[tuple[str, str], Floats]  # float64[n] of a boost at a point, by both
+
+
+def placebo_name(boost: str, draw: int) -> str:
+    """The name of a boost that is made of the attributions of other segments, of the nth draw."""
+    return f"{boost} {REASSIGNED} {draw}"
 
 
 @dataclass(frozen=True)
 class BoostRow(SettingRow):
-    """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
+    """One row of boosts.parquet: what a boost gains over the metric at a point, on a data set and language pair.
 
+    Or, against something else than the metric, its partial correlation with the human scores (`SCORE_AND_TEXT`).
+    explained: the share of the variance of human scores that is predicted by what a partial correlation is given.
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
     human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
     these. beside: of what stands beside boosts that are judged on different segments, the boosts whose segments these
@@ -71,6 +77,7 @@ class BoostRow(SettingRow):
     clusters: int
     human: str = ""
     beside: str = ""
+    explained: float = math.nan
 
     @property
     def key(self) -> Key:
@@ -82,88 +89,49 @@ def contrasts(
     kind: Kind,
     rated: Rated,
     held_out: HeldOutScores,
-    instead: Sequence[str] = (),
+    seed: int,
     metrics: Floats | None = None,
     statistic: GainStatistic = "pooled",
     gold: str = "",
 ) -> Contrasts:
-    """What each boost gains over the metric, and over what else its verdict asks for.
+    """What each boost gains over the metric, and its partial correlations.
 
-    statistic, gold: as of `Contrasts`; within sources there is nothing further to ask where these judge anyway.
-    instead: of which kind the other attributions are, of one kind all draws after each other (`Member.instead`).
-    metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments as further terms.
+    statistic, gold: as of `Contrasts`. metrics: float64[n, m] of other metrics, if there are any. seed: of the halves
+    of the segments that a partial correlation is extrapolated from.
     """
+    sources = None
+    if statistic == "pdp":
+        paired = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
+        sources = paired if len(paired.first) >= FEWEST_SOURCES else None
     # One set of columns for all contrasts: each correlation is computed once per resample.
-    sources = _paired_sources(kind, rated, statistic)
     differences = Contrasts(kind=kind, statistic=statistic, gold=gold, human=rated.human, sources=sources)
     base = differences.add(rated.base)
-    # All boosts as they are stand before all with other attributions.
-    places = {}
-    for boost_and_point, (as_it_is, *_) in held_out.items():
-        places[boost_and_point] = differences.add(as_it_is)
-    for (boost, point), place in places.items():
+    for (boost, point), scores in held_out.items():
+        place = differences.add(scores)
         differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
-        if sources is not None and statistic == "pooled":
-            differences.within[boost, WITHIN, point, gold] = place, base
-        _, *of_other_attributions = held_out[boost, point]
-        # Not strict: `length` and `curve` are made of no attributions, and of the last kind another language pair may
-        # lack some.
-        places_of_kinds: dict[str, list[int]] = {}
-        for scores, attributions in zip(of_other_attributions, instead, strict=False):
-            other = differences.add(scores)
-            places_of_kinds.setdefault(attributions, []).append(other)
-        for attributions, places_of_kind in places_of_kinds.items():
-            # The mean over the draws of one kind is taken off.
-            share = -1 / len(places_of_kind)
-            weights = dict.fromkeys(places_of_kind, share)
-            differences.terms[boost, attributions, point, gold] = {place: 1.0, **weights}
-    _adjust(differences, rated, held_out, SCORE_AND_TEXT)
+    _add_partial(differences, rated, rated.nuisance, held_out, SCORE_AND_TEXT, seed)
     if metrics is not None:
-        # The average of metrics is made of what would be taken off.
-        boosts_alone = {key: held_out[key] for key in held_out if key[0] != COMBINED}
-        _adjust(differences, rated, boosts_alone, METRICS, metrics)
+        # The average of metrics is made of what it would be given.
+        boosts_alone = {key: scores for key, scores in held_out.items() if key[0] != COMBINED}
+        nuisance = replace(rated.nuisance, metrics=metrics)
+        _add_partial(differences, rated, nuisance, boosts_alone, METRICS, seed)
     return differences
 
 
-def _paired_sources(kind: Kind, rated: Rated, statistic: GainStatistic) -> PairedSources | None:
-    """The sources with several translations; None of too few, and where most have one and a pooled statistic judges."""
-    sources = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
-    if len(sources.first) < FEWEST_SOURCES:
-        return None
-    are_most = 2 * len(sources.rows) >= len(rated.human)
-    if are_most or statistic == "pdp":
-        return sources
-    return None
-
-
-def _adjust(differences: Contrasts, rated: Rated, held_out: HeldOutScores, against: str, *more: Floats) -> None:
-    """Add contrasts of boosts with what score, lengths, texts and more tell of the judged segments anyway.
-
-    more: float64[n, m] of further terms.
-    """
-    keys = []
-    for (boost, point), (as_it_is, *_) in held_out.items():
-        if boost not in PLACEBOS and np.isfinite(as_it_is).all():
-            keys.append((boost, point))
-    if not (keys and len(rated.human)):
+def _add_partial(
+    differences: Contrasts, rated: Rated, nuisance: Nuisance, held_out: HeldOutScores, given: str, seed: int
+) -> None:
+    """Add the partial correlations of boosts; none of placebos, which are made of the nuisance."""
+    judged = {}
+    for (boost, point), scores in held_out.items():
+        if boost not in PLACEBOS and f" {REASSIGNED} " not in boost and np.isfinite(scores).all():
+            judged[boost, given, point, differences.gold] = scores
+    if not (judged and len(rated.human)):
         return
-    # As many terms as the clusters allow.
-    n_clusters = number_of(codes(rated.clusters))
-    curve = CurveTerms.of(rated.base, rated.log_words, n_clusters)
-    terms_of_curve = curve.columns(rated.base, rated.log_words)
-    terms = np.column_stack([terms_of_curve, rated.terms, *more])
-    scores = np.column_stack([held_out[key][0] for key in keys])
+    columns = np.column_stack(list(judged.values()))
     kind = differences.kind
-    fits = beyond_nuisance(kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores)
-    for fit in fits:
-        # One column for all boosts: what is known without any of them.
-        alone = differences.add(fit.alone)
-        for (boost, point), with_score in zip(keys, fit.with_scores.T, strict=True):
-            contrast = (boost, against, point, differences.gold)
-            weights = differences.terms.setdefault(contrast, {})
-            place = differences.add(with_score)
-            weights[place] = fit.weight
-            weights[alone] = -fit.weight
+    found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
+    differences.partial.update(zip(judged, found, strict=True))
 
 
 def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamples: int, seed: int) -> list[BoostRow]:
@@ -174,6 +142,8 @@ def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamp
     for key, gain in estimate_gains(differences, rated.clusters, resamples, seed).items():
         boost, against, point, human = key
         line = BoostRow(*setting, boost, against, point, gain, pairs=1, n=n_segments, clusters=n_clusters, human=human)
+        if key in differences.partial:
+            line = replace(line, explained=differences.partial[key].explained)
         lines.append(line)
     return lines
 
@@ -245,6 +215,7 @@ def over_scope(
             clusters=clusters,
             human=human,
             beside=of_pairs[0].beside,
+            explained=float(np.mean([line.explained for line in of_pairs])),
         )
         joined.append(row)
     return joined

@@ -14,20 +14,20 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.held_out import (
-    REASSIGNED,
-    SHUFFLED,
     Rated,
     folds_of,
     free_of_each,
+    nuisance_of,
     rated_of,
     reassignments,
-    terms_of,
+    strata_of,
 )
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec, words_of
 from bmx_grid.measures.nuisance import NO_DONOR, log_words
 from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import codes
+from bmx_grid.words.perturbation import ROLES
 
 Boosts = Mapping[str, Boost]  # by name
 
@@ -37,34 +37,23 @@ class Member(Rated):
     """The segments of a setting that some boosts can be made on, and are judged on.
 
     setting: where they are from; features: float64[n, k] of each of these boosts; donors: int64[n] for each draw, which
-    segment each gets its attributions from, none where a segment has no other cluster to get them from; placebos:
-    features like the first ones, of each of the setting's placebos; choosing: for each member that chooses for this
-    one, by its number, bool[n] which of its segments do.
+    segment each gets its attributions from, none where a segment has no other cluster to get them from; choosing: for
+    each member that chooses for this one, by its number, bool[n] which of its segments do.
     """
 
     setting: Finished
     features: Mapping[str, Floats]
     donors: tuple[Ints, ...]
-    placebos: tuple[Mapping[str, Floats], ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
 
-    def features_of(self, name: str, boost: Boost) -> list[Floats]:
-        """The features of a boost as they are, then those of each of `instead`. None where it cannot be made."""
+    def reassigned(self, name: str, boost: Boost) -> list[Floats]:
+        """The features of a boost with the attributions of other segments, of each draw."""
         if name not in self.features:
             return []
         features = self.features[name]
         # Columns that are no attributions, such as lengths, stay with their segment.
-        reassigned = np.array(boost.of_attributions())
-        of_others = [np.where(reassigned, features[donor], features) for donor in self.donors]
-        of_placebos = [placebo[name] for placebo in self.placebos]
-        return [features, *of_others, *of_placebos]
-
-    @property
-    def instead(self) -> list[str]:
-        """What the same boost is made of as well: attributions of other segments, then those of placebos."""
-        of_others = [REASSIGNED] * len(self.donors)
-        of_placebos = [SHUFFLED] * len(self.placebos)
-        return of_others + of_placebos
+        attributed = np.array(boost.of_attributions())
+        return [np.where(attributed, features[donor], features) for donor in self.donors]
 
     def on_all(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the others."""
@@ -130,7 +119,7 @@ def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Ra
         log_words=member.log_words[rows],
         clusters=clusters,
         items=member.items[rows],
-        terms=member.terms[rows],
+        nuisance=member.nuisance.take(np.flatnonzero(rows)),
         fold_of=folds_of(kind, base, human, cluster_codes, fold_seed),
         used=used,
     )
@@ -142,22 +131,19 @@ class Material:
     """What the boosts of a setting are made of, of all N segments.
 
     rated: bool[N] which segments people and the metric score. features: float64[N, k] of each boost that can be made;
-    placebos: like these, of each of the setting's placebos; lacking: why other boosts cannot be made, by name.
+    lacking: why other boosts cannot be made, by name.
     """
 
     setting: Finished
     rated: Flags
     features: Mapping[str, Floats] = field(default_factory=dict)
-    placebos: Sequence[Mapping[str, Floats]] = ()
     lacking: Mapping[str, str] = field(default_factory=dict)
 
     def segments_of(self, name: str) -> Flags:
-        """bool[N] which rated segments a boost can be made on, with its placebos; all of them if it cannot be made."""
-        used = self.rated.copy()
-        for features_of_model in (self.features, *self.placebos):
-            if name in self.features:
-                used &= np.isfinite(features_of_model[name]).all(axis=1)
-        return used
+        """bool[N] which rated segments a boost can be made on; all of them if it cannot be made."""
+        if name not in self.features:
+            return self.rated
+        return np.asarray(self.rated & np.isfinite(self.features[name]).all(axis=1))
 
 
 def material_of(setting: Finished, boosts: Boosts) -> Material:
@@ -168,8 +154,8 @@ def material_of(setting: Finished, boosts: Boosts) -> Material:
     rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
     if setting.explainer is None:
         return Material(setting, rated)
-    features, placebos, lacking = _with_placebos(setting, boosts, rated)
-    return Material(setting, rated, features, placebos, lacking)
+    features, lacking = _features(setting, boosts, rated)
+    return Material(setting, rated, features, lacking)
 
 
 def boosts_by_segments(boosts: Boosts, materials: Sequence[Material]) -> list[dict[str, Boost]]:
@@ -199,63 +185,41 @@ def member_of(material: Material, boosts: Boosts, spec: GridSpec, *, fold_seed: 
     for name in boosts:
         used = used & material.segments_of(name)
     features = _picked(material.features, boosts)
-    placebos = [_picked(placebo, boosts) for placebo in material.placebos]
-    n_words = [setting.word_counts(role) for role in setting.worded]
-    items = np.array([segment.id for segment in setting.segments.segments])
-    groups = list(setting.segments.groups.values())
-    texts = [setting.words_of(role) for role in setting.worded]
+    segments = setting.segments
+    log_words_of_texts = log_words(*[setting.word_counts(role) for role in setting.worded])
+    nuisance = nuisance_of(
+        base=setting.scores.base_scores,
+        log_words=log_words_of_texts,
+        texts=[setting.words_of(role) for role in setting.worded],
+        unread=[setting.segment_words(role) for role in ROLES if role not in setting.worded and segments.has(role)],
+        groups=list(segments.groups.values()),
+        clusters=labels,
+        strata=strata_of(segments.segments, labels, used),
+    )
     rated = rated_of(
         kind=kind,
         base=setting.scores.base_scores,
-        human=setting.segments.human_scores,
-        log_words=log_words(*n_words),
+        human=segments.human_scores,
+        log_words=log_words_of_texts,
         clusters=labels,
-        items=items,
-        terms=terms_of(groups, texts, labels),
+        items=np.array([segment.id for segment in segments.segments]),
+        nuisance=nuisance,
         used=used,
         seed=fold_seed,
     )
     drawn: tuple[Ints, ...] = ()
-    if features:
+    if features and draws:
         attributed = words_of(spec.side, setting.scores.ground_truth, setting.scores.hypothesis)
         drawn = reassignments(attributed.lengths[used], rated.clusters, draws, seed)
-        # Nothing is judged in one cluster: no segment has another one to get attributions from.
-        lacks_donors = any((donor == NO_DONOR).any() for donor in drawn)
-        if lacks_donors or not len(rated.base):
+        # In one cluster no segment has another one to get attributions from.
+        if any((donor == NO_DONOR).any() for donor in drawn):
             drawn = ()
-            placebos = []
-    placebos_of_judged = [_judged(kind, features_of_placebo, used) for features_of_placebo in placebos]
-    return Member(
-        **vars(rated),
-        setting=setting,
-        features=_judged(kind, features, used),
-        donors=drawn,
-        placebos=tuple(placebos_of_judged),
-    )
+    return Member(**vars(rated), setting=setting, features=_judged(kind, features, used), donors=drawn)
 
 
 def _picked(features: Mapping[str, Floats], boosts: Boosts) -> dict[str, Floats]:
     """The features of these boosts."""
     return {name: columns for name, columns in features.items() if name in boosts}
-
-
-def _with_placebos(
-    setting: Finished, boosts: Boosts, rated: Flags
-) -> tuple[dict[str, Floats], list[dict[str, Floats]], dict[str, str]]:
-    """The features of boosts that a setting and each of its placebos can be made with, of it and of each placebo.
-
-    Then why others cannot, by name.
-    """
-    features, lacking = _features(setting, boosts, rated)
-    placebos = []
-    for scores in setting.placebos:
-        as_placebo = replace(setting, scores=scores)
-        features_of_placebo, lacking_there = _features(as_placebo, boosts, rated)
-        placebos.append(features_of_placebo)
-        # What a placebo cannot be made for is not judged: there would be nothing to compare with.
-        lacking |= lacking_there
-    features = {name: columns for name, columns in features.items() if name not in lacking}
-    return features, placebos, lacking
 
 
 def _judged(kind: Kind, features: Mapping[str, Floats], used: Flags) -> dict[str, Floats]:

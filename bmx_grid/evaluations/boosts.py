@@ -13,7 +13,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.base import OF_SETS, ColumnValues, Each, Estimate, Finished, grouped, here
-from bmx_grid.evaluations.beside import named_levels, other_metrics, placebos_of, with_best
+from bmx_grid.evaluations.beside import named_levels, other_metrics, with_best
 from bmx_grid.evaluations.boost_choices import (
     add_cross_fitted,
     average_of,
@@ -94,14 +94,14 @@ class BoostEvaluation(OnGrid):
     scores that a data set does not have.
     """
 
-    VERSION: ClassVar[int] = 7  # each boost has segments of its own
+    VERSION: ClassVar[int] = 8  # verdicts by partial correlations, extrapolated; each boost has segments of its own
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
     boosts: Mapping[str, Boost] = identity()
     human: tuple[str, ...] = identity((), later=True)
     statistic: GainStatistic = identity("pooled", later=True)
-    draws: int = identity(3, least=1, most=100)
+    draws: int = identity(0, least=0, most=100)
     resamples: int = identity(1000, least=40, most=100_000)
     seed: int = identity(0, least=0, most=2**63)
     smallest_gain: float = identity(SMALLEST_GAIN, least=0, below=1)
@@ -158,9 +158,7 @@ class BoostEvaluation(OnGrid):
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
         with_others = []
         for setting in settings:
-            others = other_metrics(setting, settings)
-            placebos = placebos_of(setting, settings)
-            with_others.append(replace(setting, others=others, placebos=placebos))
+            with_others.append(replace(setting, others=other_metrics(setting, settings)))
         results = super().evaluate(with_others, each)
         # The correction knows how many verdicts there are only when all scopes have ended.
         family: list[Verdict] = []
@@ -270,7 +268,7 @@ class BoostEvaluation(OnGrid):
         metrics: Sequence[Floats | None] = [None] * len(members)
         if average is not None:
             choices.append(average)
-            metrics = [scores for (scores,) in average.features]
+            metrics = average.features
         held_out = chosen_by_others(kind, choices, members, ELSEWHERE)
         for member, scores in zip(members, held_out, strict=True):
             published = self.grid.fixed.get(member.setting.explainer_name)
@@ -283,8 +281,7 @@ class BoostEvaluation(OnGrid):
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
                 for name in self.boosts:
                     if (name, point) in scores:
-                        as_it_is = scores[name, point][0]
-                        result.scores[name] = member.on_all(as_it_is)
+                        result.scores[name] = member.on_all(scores[name, point])
         return self._add_lines(members, results, held_out, metrics)
 
     def _across_datasets(
@@ -325,8 +322,8 @@ class BoostEvaluation(OnGrid):
                 # A further human score may rate fewer of the segments.
                 rated, rows = judged_by(kind, member, gold, self.grid.seed)
                 scores_of_rated: HeldOutScores = {}
-                for key, of_attributions in scores.items():
-                    scores_of_rated[key] = [values[rows] for values in of_attributions]
+                for key, values in scores.items():
+                    scores_of_rated[key] = values[rows]
                 metrics_of_rated = None
                 if other_scores is not None:
                     metrics_of_rated = other_scores[rows]
@@ -334,7 +331,7 @@ class BoostEvaluation(OnGrid):
                     kind=kind,
                     rated=rated,
                     held_out=scores_of_rated,
-                    instead=member.instead,
+                    seed=self.seed,
                     metrics=metrics_of_rated,
                     statistic=self.statistic,
                     gold=gold,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from bmx_grid.evaluations.base import Estimate
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.pairwise import PairedSources
+from bmx_grid.measures.partial_correlation import PartialCorrelation
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, number_of, seeded_draws
 
 METRIC = "metric"  # what a gain is measured from: the metric alone
@@ -28,8 +28,8 @@ class Contrasts:
 
     statistic: the correlation over all segments, or that of the pairs of translations of one source (PDP). gold: the
     name of the human score. columns: float64[n] each; terms: for each key the weight of each of its columns, by place.
-    sources: the pairs of translations of one source, where there are enough; within: for each key its column, and that
-    of the metric.
+    sources: the pairs of translations of one source, for PDP. partial: partial correlations, by key: no differences,
+    but estimated from the same draws, by the influence of each segment.
     """
 
     kind: Kind
@@ -39,7 +39,7 @@ class Contrasts:
     columns: list[Floats] = field(default_factory=list)
     terms: dict[Key, dict[int, float]] = field(default_factory=dict)
     sources: PairedSources | None = None
-    within: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    partial: dict[Key, PartialCorrelation] = field(default_factory=dict)
 
     def add(self, scores: Floats) -> int:
         """The place of a column."""
@@ -57,8 +57,11 @@ class Contrasts:
             for place, column in enumerate(self.columns):
                 if np.isfinite(column).all():
                     reached[place] = correlate(self.kind, column, self.human)
-        differences = self._differences(reached, once)
-        return {key: float(values[0]) for key, values in differences.items()}
+        differences = self._differences(reached)
+        values = {key: float(values[0]) for key, values in differences.items()}
+        for key, correlation in self.partial.items():
+            values[key] = correlation.value
+        return values
 
     def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
         """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
@@ -69,8 +72,11 @@ class Contrasts:
                 reached = self._of_pairs(columns, weights)
             else:
                 reached = weighted_correlations(self.kind, columns, self.human, weights)
-            for key, values in self._differences(reached, weights).items():
+            for key, values in self._differences(reached).items():
                 blocks.setdefault(key, []).append(values)
+            for key, correlation in self.partial.items():
+                moved = correlation.influence @ weights / len(weights)
+                blocks.setdefault(key, []).append(correlation.value + moved)
         samples = {}
         for key, parts in blocks.items():
             samples[key] = np.concatenate(parts)
@@ -88,22 +94,13 @@ class Contrasts:
             return np.full((columns.shape[1], times.shape[1]), math.nan)
         return self.sources.correlations(columns, times[self.sources.first])
 
-    def _differences(self, reached: Floats, times: Floats) -> dict[Key, Floats]:
-        """float64[R] of each key from float64[K, R] correlations of the columns; times: float64[n, R]."""
+    def _differences(self, reached: Floats) -> dict[Key, Floats]:
+        """float64[R] of each key from float64[K, R] correlations of the columns."""
         values: dict[Key, Floats] = {}
         for key, weight_of_column in self.terms.items():
             places = list(weight_of_column)
             weights = np.array(list(weight_of_column.values()))
             values[key] = weights @ reached[places]
-        if self.within:
-            # The columns of other terms are not asked for within sources.
-            asked = set(itertools.chain.from_iterable(self.within.values()))
-            in_order = sorted(asked)
-            columns = np.column_stack([self.columns[place] for place in in_order])
-            correlations = self._of_pairs(columns, times)
-            within_sources = dict(zip(in_order, correlations, strict=True))
-            for key, (boosted, alone) in self.within.items():
-                values[key] = within_sources[boosted] - within_sources[alone]
         return values
 
 

@@ -45,7 +45,7 @@ LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain
 NO_GAIN_HERE = -32_768
 MOST_OPEN = 3  # tables of a page without an answer
 # What a verdict rests on first of all. The other columns stand in a table below, so that each table fits the page.
-FIRST_COLUMNS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
+FIRST_COLUMNS = ("verdict", "gain", "partial r", "p gain (Holm)", "p partial (Holm)", "segments")
 OPEN_FIGURE = "boosts"  # the figure beside the answer
 
 
