@@ -227,9 +227,13 @@ class Finished(Combination):
         scores = self.scores
         return grid_inputs(spec, scores.base_scores, scores.ground_truth, scores.hypothesis, self.segments.human_scores)
 
-    def with_points(self, boosted: Mapping[str, Floats], gains: Mapping[str, Estimate]) -> Finished:
-        """The same setting with these further points, and gains at points."""
-        return replace(self, boosted={**self.boosted, **boosted}, gains={**self.gains, **gains})
+    def with_points(self, boosted: Mapping[str, Floats]) -> Finished:
+        """The same setting with these further points."""
+        return replace(self, boosted={**self.boosted, **boosted})
+
+    def with_gains(self, gains: Mapping[str, Estimate]) -> Finished:
+        """The same setting with these further gains at points."""
+        return replace(self, gains={**self.gains, **gains})
 
 
 # Applies a function to every item of a list, here or in other processes.

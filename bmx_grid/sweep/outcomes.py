@@ -179,7 +179,8 @@ def complete(
             continue
         for place, value in enumerate(values):
             evaluated[place][evaluation.key] = value
-            settings[place] = settings[place].with_points(evaluation.points(value), evaluation.gains(value))
+            with_points = settings[place].with_points(evaluation.points(value))
+            settings[place] = with_points.with_gains(evaluation.gains(value))
     for place, setting in enumerate(settings):
         of_setting = evaluated[place]
         columns = []
