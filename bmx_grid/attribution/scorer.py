@@ -134,7 +134,7 @@ class Scorer:
         return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
 
     def score(self, *texts: Sequence[Any], progress: Report | None = None) -> Floats:
-        """float64[N] scores of N segments, higher is better.
+        """float64[N] scores of N segments; `metric.higher_is_better` says their direction (lower is better for TER).
 
         texts: for each role of `reads`, in that order, a list of N texts: score(references, hypotheses). A metric with
             references="all" also takes a list of references for each segment.

@@ -21,7 +21,6 @@ class SystemScore(TorchMetric):
     is scored when it comes, and the states are rows of sums, which processes gather.
     """
 
-    higher_is_better = True
     is_differentiable = False
     full_state_update = False
     sums: Any
@@ -31,6 +30,11 @@ class SystemScore(TorchMetric):
         self.scorer = scorer
         # rows of all processes in one list, which `compute` sums
         self.add_state("sums", default=[], dist_reduce_fx="cat")
+
+    @property
+    def higher_is_better(self) -> bool:  # type: ignore[override]  # torchmetrics declares a class attribute
+        """Whether a higher score is a better one; False for error rates (TER, WER, PER), whose best score is 0."""
+        return bool(self.scorer.metric.higher_is_better)
 
     def update(self, preds: Sequence[str], target: Sequence[Any], sources: Sequence[str] | None = None) -> None:
         """Score a batch: hypotheses, and the references, or the sources for a metric that reads no reference.

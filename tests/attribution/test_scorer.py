@@ -138,6 +138,17 @@ def test_many_segments_are_scored_in_parts_and_in_order(explainer, monkeypatch):
     assert len(parts) == (3 if explainer is None else 12) and sum(parts) == scorer.count_texts(references, references)
 
 
+@pytest.mark.parametrize("metric", ["ter", "wer", "per", "chrf", "sentence_bleu"])
+def test_torchmetrics_takes_the_epoch_of_the_perfect_system_as_the_best(metric):
+    wrappers = pytest.importorskip("torchmetrics.wrappers", reason="torchmetrics is not installed")
+    tracker = wrappers.MetricTracker(bmx_grid.load(metric, None).torch_metric(), maximize=None)
+    for hypotheses in (["no dog barks here"] * 2, ["the cat sat on the mat"] * 2, ["the mat sat down"] * 2):
+        tracker.increment()
+        tracker.update(hypotheses, ["the cat sat on the mat"] * 2)
+    _, epoch = tracker.best_metric(return_step=True)
+    assert epoch == 1
+
+
 @pytest.mark.parametrize(("metric", "point"), [("chrf", {}), ("chrf", {"p": -1.0}), ("minilm_sbert", {})])
 def test_torchmetrics_gets_the_score_of_a_system_batch_by_batch(metric, point):
     pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
