@@ -1,7 +1,7 @@
 """Score translations with a metric: alone, boosted by a recipe, or by
 s1 = w * s0 + (1 - w) * M_p.
 
-A file holds one segment per line, in UTF-8, split at line feeds only. The file
+A file holds one segment per line, in UTF-8, ended by LF or CR LF. The file
 - is standard input; gzip is recognised.
 
 Scores of BLEU, chrF and TER are printed on sacreBLEU's scale, 0 to 100; in

@@ -185,11 +185,31 @@ def by_recipe(tmp_path, score):
     """The same with the recipe mine.json in place of a metric."""
     write_recipe(tmp_path / "mine.json", recipe("learned"))
 
-    def go(*arguments: str, texts: bool = True, named: bool = True) -> SimpleNamespace:
+    def go(*arguments: str, texts: bool = True, named: bool = True, **files: str | None) -> SimpleNamespace:
         option = ("--recipe", str(tmp_path / "mine.json")) if named else ()
-        return score(*option, *arguments, chosen=(), **({} if texts else {"reference": None, "hypothesis": None}))
+        if not texts:
+            files = {"reference": None, "hypothesis": None}
+        return score(*option, *arguments, chosen=(), **files)
 
     return go
+
+
+@pytest.mark.parametrize("read_from", ["files", "gzip", "standard input"])
+def test_crlf_ends_lines_as_lf_does(by_recipe, tmp_path, monkeypatch, read_from):
+    """The third segment is blank: it has no word and no attribution, and keeps the score of the metric."""
+    arguments = ("--json", "--words")
+    expected = by_recipe(*arguments)
+    for name in "rh":
+        path = tmp_path / f"{name}.txt"
+        crlf = path.read_bytes().replace(b"\n", b"\r\n")
+        path.write_bytes(gzip.compress(crlf) if read_from == "gzip" else crlf)
+    files = {}
+    if read_from == "standard input":
+        content = (tmp_path / "h.txt").read_bytes()
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        files["hypothesis"] = "-"
+    done = by_recipe(*arguments, **files)
+    assert (done.out, done.err) == (expected.out, expected.err)
 
 
 def test_every_format_has_the_scores_and_names_the_recipe(by_recipe, tmp_path):

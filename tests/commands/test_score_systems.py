@@ -83,11 +83,12 @@ def test_only_the_systems_are_shown_where_asked(files, capsys):
     assert "scores" not in json.loads(run(files, capsys, "--only-system", "--json", systems=("good",)))
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CR LF"])
 @pytest.mark.parametrize("metric", ORACLES)
-def test_several_references_are_those_of_sacrebleu(files, capsys, metric):
+def test_several_references_are_those_of_sacrebleu(files, capsys, metric, end):
     """A line may be empty from the second file on: fewer references of that segment."""
     other = [" ".join(reversed(text.split())) if row % 3 else "" for row, text in enumerate(REFERENCES)]
-    (files / "other.txt").write_text("".join(f"{line}\n" for line in other))
+    (files / "other.txt").write_bytes("".join(f"{line}{end}" for line in other).encode())
     more = ("-r", str(files / "other.txt"), "--only-system", "--json")
     printed = json.loads(run(files, capsys, *more, metric=metric, systems=("good",)))
     expected = ORACLES[metric].corpus_score(SYSTEMS["good"], [REFERENCES, [line or None for line in other]]).score
