@@ -10,6 +10,7 @@ import sacrebleu
 from pairs import items, pairs_of, request_of, score
 from real_data import read
 
+import bmx_grid
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.metrics import sentence_bleu
 from bmx_grid.metrics.chrf import Chrf
@@ -37,6 +38,7 @@ WRITTEN = [
     pytest.param(SentenceBleu(tokenize="intl"), id="BLEU intl"),
     pytest.param(SentenceBleu(tokenize="zh"), id="BLEU zh"),
     pytest.param(Ter(), id="TER"),
+    pytest.param(Ter(normalized=True), id="TER normalized"),
     pytest.param(Ter(normalized=True, no_punct=True), id="TER normalized-without-punctuation"),
     pytest.param(Ter(normalized=True, asian_support=True), id="TER asian"),
 ]
@@ -67,6 +69,11 @@ PAIRS = [
     ("", ""),
     ("   ", " "),
     ("漢字 の 文。 5 . 3", "漢字 文。 5.3"),
+    # Tercom's normalisation separates more when it is applied again, as sacreBLEU does to references.
+    ("It is cheaper than Arthur's, of course.", "It is cheap compared with Arthur's, of course."),
+    ("It is cheaper than Arthur's, of course.", "It is cheaper than Arthur's, of course."),
+    ("Only .,5 of it", "Only .,5 of that"),
+    ("&amp;lt; is less", "&lt; is less"),
 ]
 STAND_INS = ("UNKWORDZ", "", None, "the", "5", ".", "two words", "-\n")
 
@@ -199,6 +206,28 @@ def test_real_segments_score_as_sacrebleu_scores_them_and_correlate_as_expected(
 
 
 OTHERS = {"tokenize": "intl", "smooth_method": "exp", "lowercase": True, "effective_order": False}
+
+
+@pytest.mark.parametrize("method", ["add-k", "exp", "floor", "none"])
+def test_a_smoothing_method_alone_has_its_own_value(method):
+    """Of a text without matches in higher orders, where smoothing decides the score; sacreBLEU's floor is 0.1."""
+    scorer = bmx_grid.load("sentence_bleu", explainer=None, settings={"metric.smooth_method": method})
+    pairs = [("the cat sat on the mat", "a dog sat on that rug"), ("the cat sat", "the dog")]
+    references, hypotheses = map(list, zip(*pairs, strict=True))
+    default = sacrebleu.BLEU(smooth_method=method, effective_order=True)
+    expected = [default.sentence_score(hypothesis, [reference]).score / 100 for reference, hypothesis in pairs]
+    assert scorer.score(references, hypotheses).tolist() == expected
+
+
+def test_only_normalised_ter_has_another_identity():
+    """Its references are normalised twice since version 2; other results did not change."""
+    versions = {}
+    for normalized, asian in itertools.product([False, True], repeat=2):
+        metric = Ter(normalized=normalized, asian_support=asian)
+        versions[normalized, asian] = metric.fingerprint()["version"]
+    assert versions == {(False, False): 1, (False, True): 1, (True, False): 2, (True, True): 2}
+
+
 SIGNATURES = [
     (SentenceBleu(), "BLEU|nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[1.00]"),
     (SentenceBleu(**OTHERS), "BLEU|nrefs:1|case:lc|eff:no|tok:intl|smooth:exp"),
