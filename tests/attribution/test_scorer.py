@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+import sacrebleu
 
 import bmx_grid
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
@@ -147,6 +148,31 @@ def test_torchmetrics_takes_the_epoch_of_the_perfect_system_as_the_best(metric):
         tracker.update(hypotheses, ["the cat sat on the mat"] * 2)
     _, epoch = tracker.best_metric(return_step=True)
     assert epoch == 1
+
+
+CORPUS = {
+    "sentence_bleu": sacrebleu.BLEU(smooth_method="add-k", effective_order=True),
+    "chrf": sacrebleu.CHRF(),
+    "chrf_plus_plus": sacrebleu.CHRF(word_order=2),
+    "ter": sacrebleu.TER(),
+}
+
+
+@pytest.mark.parametrize("metric", CORPUS)
+def test_a_corpus_score_is_sacrebleus(metric):
+    score = bmx_grid.load(metric, None).corpus_score(REFERENCES, HYPOTHESES)
+    assert 100 * score == pytest.approx(CORPUS[metric].corpus_score(HYPOTHESES, [REFERENCES]).score, abs=1e-12)
+
+
+def test_a_corpus_score_without_statistics_is_the_mean_and_undefined_without_segments():
+    scorers = bmx_grid.load("ter", None), bmx_grid.load("chrf", "erasure", p=-0.3), bmx_grid.load("rouge_l", None)
+    for scorer in scorers:
+        assert np.isnan(scorer.corpus_score([], []))
+        assert scorer.corpus_score(["", ""], ["", ""]) == scorer.score([""], [""])[0], "segments without words count"
+    mean = scorers[1].score(REFERENCES, HYPOTHESES).mean()
+    assert scorers[1].corpus_score(REFERENCES, HYPOTHESES) == pytest.approx(mean, abs=1e-15)
+    # by hand: "is" and "a" for "sat" and "the" of 6 words, "the" and "barked" for "a" and "barks" of 3
+    assert scorers[0].corpus_score(REFERENCES[:2], HYPOTHESES[:2]) == pytest.approx(4 / 9, abs=1e-15)
 
 
 @pytest.mark.parametrize(("metric", "point"), [("chrf", {}), ("chrf", {"p": -1.0}), ("minilm_sbert", {})])
