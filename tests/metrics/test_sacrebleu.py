@@ -3,10 +3,12 @@
 import dataclasses
 import itertools
 import logging
+import re
 
 import numpy as np
 import pytest
 import sacrebleu
+import sentencepiece
 from pairs import items, pairs_of, request_of, score
 from real_data import read
 
@@ -268,3 +270,49 @@ def test_a_tokenizer_without_its_libraries_says_how_to_get_them(monkeypatch, lan
     for ask in (metric.check, lambda: metric.signature, lambda: score(metric, [("a", "a")])):
         with pytest.raises(UnavailableError, match=rf"pip install 'sacrebleu\[{language}\]'"):
             ask()
+
+
+@pytest.fixture
+def sub_words(tmp_path, monkeypatch):
+    """A folder of sacreBLEU's with a small sub-word model, trained on the pairs, under the name of flores200's."""
+    tokenizer_spm = pytest.importorskip("sacrebleu.tokenizers.tokenizer_spm")
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(tmp_path))
+    file = tmp_path / "models" / tokenizer_spm.SPM_MODELS["flores200"]["url"].rpartition("/")[2]
+    file.parent.mkdir()
+    texts = [f"{text.strip()} {row}" for row, text in enumerate(itertools.chain.from_iterable(PAIRS * 20))]
+    arguments = {"sentence_iterator": iter(texts), "model_writer": file.open("wb"), "vocab_size": 150, "minloglevel": 2}
+    with arguments["model_writer"]:
+        sentencepiece.SentencePieceTrainer.train(**arguments, hard_vocab_limit=False)
+    for cached in (sentence_bleu._library_tokenizer, sentence_bleu._tokenizer):
+        cached.cache_clear()
+    yield file
+    for cached in (sentence_bleu._library_tokenizer, sentence_bleu._tokenizer):
+        cached.cache_clear()
+
+
+def test_spbleu_is_sacrebleus_with_the_same_sub_words(sub_words):
+    metric = SentenceBleu(tokenize="flores200")
+    pairs = some_pairs(11, 40)
+    assert score(metric, pairs).tolist() == oracle(metric, pairs)
+    assert score(metric, pairs).tolist() != score(SentenceBleu(), pairs).tolist()
+    assert "|tok:flores200|" in metric.signature
+    several = dataclasses.replace(metric, references="all")
+    item = items([pairs[0]])[0]._replace(further_references=(pairs[1][0],))
+    expected = library(metric).sentence_score(item.hypothesis, [pairs[0][0], pairs[1][0]]).score / 100
+    assert several.score([item]).tolist() == [expected]
+    before = metric.fingerprint()
+    sub_words.write_bytes(sub_words.read_bytes() + b"\n")
+    assert metric.fingerprint() != before, "another model is another metric"
+
+
+def test_spbleu_without_its_model_says_where_to_put_it(sub_words):
+    """And a damaged one; sacreBLEU alone would download it, or end in an error of its own."""
+    metric = SentenceBleu(tokenize="flores200")
+    sub_words.write_bytes(b"no model")
+    with pytest.raises(UnavailableError, match="cannot be read as a model of sentencepiece; download it again"):
+        metric.check()
+    sub_words.unlink()
+    for ask in (metric.check, lambda: metric.signature, lambda: score(metric, [("a", "a")])):
+        with pytest.raises(UnavailableError, match=f"{re.escape(str(sub_words))} is not there. Download it: curl "):
+            ask()
+    assert metric.fingerprint()["tokenizer"] is None
