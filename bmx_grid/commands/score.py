@@ -129,6 +129,7 @@ def _run(parsed: Namespace) -> str:
     if parsed.format == WMT26:
         return _predictions(parsed, settings)
     texts = _texts(parsed)
+    settings |= _idf_texts(parsed, settings, texts)
     scorer = _scorer(parsed, settings, texts["reference"])
     for role in scorer.reads:
         if not texts[role]:
@@ -244,6 +245,20 @@ def _scorer(parsed: Namespace, settings: ComponentSettings, references: Sequence
     if several and not scorer.metric.reads_all_references:
         raise ConfigError(f"--reference: {_metric(parsed, scorer)} compares with one reference; give one file.")
     return scorer
+
+
+def _idf_texts(
+    parsed: Namespace, settings: ComponentSettings, texts: Mapping[Role, Sequence[list[str]]]
+) -> dict[str, Any]:
+    """The texts that tokens are weighted by if the metric has idf weights: all ground truths, as in bert-score."""
+    option = {} if parsed.metric is None else load_option("metric", parsed.metric)
+    if not settings.get("metric.idf", option.get("idf")):
+        return {}
+    role = settings.get("metric.ground_truth", option.get("ground_truth"))
+    files = texts.get(role, ())
+    # empty lines of further files are no references
+    lines = [line for number, file in enumerate(files) for line in file if line or number == 0]
+    return {"metric.idf_texts": lines}
 
 
 def _metric(parsed: Namespace, scorer: Scorer) -> str:

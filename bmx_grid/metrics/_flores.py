@@ -12,10 +12,11 @@ FLORES = ("flores101", "flores200")  # tokenizers of sacreBLEU
 
 def _model_of(name: str) -> tuple[Path, str]:
     """The file of a sub-word model, in sacreBLEU's folder, and the address that sacreBLEU has it from."""
-    from sacrebleu.tokenizers import tokenizer_spm
+    from sacrebleu import utils
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
 
-    address = tokenizer_spm.SPM_MODELS[name]["url"]
-    return Path(tokenizer_spm.SACREBLEU_DIR) / "models" / address.rpartition("/")[2], address
+    address = SPM_MODELS[name]["url"]
+    return Path(utils.SACREBLEU_DIR) / "models" / address.rpartition("/")[2], address
 
 
 def content_of_model(name: str) -> str | None:

@@ -276,7 +276,8 @@ def test_a_tokenizer_without_its_libraries_says_how_to_get_them(monkeypatch, lan
 def sub_words(tmp_path, monkeypatch):
     """A folder of sacreBLEU's with a small sub-word model, trained on the pairs, under the name of flores200's."""
     tokenizer_spm = pytest.importorskip("sacrebleu.tokenizers.tokenizer_spm")
-    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(tmp_path))
+    for module in (sacrebleu.utils, tokenizer_spm):
+        monkeypatch.setattr(module, "SACREBLEU_DIR", str(tmp_path))
     file = tmp_path / "models" / tokenizer_spm.SPM_MODELS["flores200"]["url"].rpartition("/")[2]
     file.parent.mkdir()
     texts = [f"{text.strip()} {row}" for row, text in enumerate(itertools.chain.from_iterable(PAIRS * 20))]
