@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
+from bmx_grid.attribution.contracts import combined, statistics_of
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option
@@ -26,6 +27,7 @@ from bmx_grid.core.errors import (
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Role
 
@@ -134,7 +136,7 @@ class Scorer:
         return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
 
     def score(self, *texts: Sequence[Any], progress: Report | None = None) -> Floats:
-        """float64[N] scores of N segments, higher is better.
+        """float64[N] scores of N segments; `metric.higher_is_better` says their direction (lower is better for TER).
 
         texts: for each role of `reads`, in that order, a list of N texts: score(references, hypotheses). A metric with
             references="all" also takes a list of references for each segment.
@@ -142,6 +144,27 @@ class Scorer:
         length, and ExplainError for a segment that the explainer cannot explain.
         """
         return self.unexplained.explain(*texts, progress=progress).scores
+
+    def corpus_score(self, *texts: Sequence[Any]) -> float:
+        """The score of a system's N segments together: of BLEU, chrF and TER sacreBLEU's corpus score, divided by 100.
+
+        Of a metric without statistics, and of a boosted one, the mean of the segments. NaN without segments.
+        texts: as of `score`, which raises the same.
+        """
+        rows = self.statistics(*texts)
+        return self.combine(rows.sum(axis=0)) if len(rows) else math.nan
+
+    def statistics(self, *texts: Sequence[Any]) -> Floats:
+        """float64[N, k] rows, whose sum `combine` makes the score of a system: counts, or the score and a 1."""
+        if self.has_statistics:
+            return statistics_of(self.metric, self.items(*texts))
+        return by_mean(self.score(*texts))
+
+    def combine(self, sums: Floats) -> float:
+        """The score of a system from float64[k], the sum of the rows of `statistics`."""
+        if self.has_statistics:
+            return float(combined(self.metric, sums))
+        return float(mean(sums))
 
     def count_texts(self, *texts: Sequence[Any]) -> int:
         """The most texts that `explain` asks the metric for, as `score` does where it boosts.

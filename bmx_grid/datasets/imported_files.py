@@ -38,7 +38,7 @@ from bmx_grid.datasets.lines import (
     finite_or_nan,
     listed_tags,
     parse_number,
-    read_crlf_lines,
+    read_lines,
     refuse,
     text_rows,
 )
@@ -99,7 +99,7 @@ def read_word_file(path: Path, option: FromFile) -> ImportedFile:
     name = path.name.lower()
     if _is_table(name):
         return _word_table(path, option)
-    lines = read_crlf_lines(path)
+    lines = read_lines(path)
     if _lists_tags(lines):
         return ImportedFile(path, _word_submission(path, lines), are_labels=True)
     rows = _rows([line.split() for line in lines])
@@ -129,8 +129,8 @@ def _lists_tags(lines: Sequence[str]) -> bool:
 
 
 def _filled_lines(path: Path) -> list[str]:
-    """The lines without CR, and without empty ones at the end. Raises DataError when there are none."""
-    lines = read_crlf_lines(path)
+    """The lines without empty ones at the end. Raises DataError when there are none."""
+    lines = read_lines(path)
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines:

@@ -25,7 +25,7 @@ from bmx_grid.core.wording import named
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.imported_files import read_blocks
-from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
+from bmx_grid.datasets.lines import check_aligned, read_lines, refuse, text_rows
 from bmx_grid.datasets.scores_of_files import with_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 
@@ -60,7 +60,7 @@ class MtMetricsEval(DatasetReader):
     leave_out: names of systems that are not read, such as outliers.
 
     Ids are line numbers from 1. Segments that nobody rated are kept, with NaN; those without a translation are left
-    out. Texts are as in the files, but for CR before a line feed.
+    out. Texts are as in the files, without the ends of lines (LF or CR LF).
     """
 
     folder: str = runtime("mt-metrics-eval-v2")
@@ -258,7 +258,7 @@ def _read_texts(root: Path, language_pair: str) -> _Texts:
     documents = _files(root / "documents", f"{language_pair}.docs")
     if not outputs:
         raise DataMissingError(f"{folder}: there are no outputs, as SYSTEM.txt.")
-    lines = {path: read_crlf_lines(path) for path in (source, *references, *outputs, *documents)}
+    lines = {path: read_lines(path) for path in (source, *references, *outputs, *documents)}
     count = check_aligned({str(path): texts for path, texts in lines.items()})
     document_of: list[str | None] = [None] * count
     domain_of: list[str | None] = [None] * count

@@ -130,7 +130,7 @@ def _text_lines(path: Path) -> list[str]:
     if raw.startswith(GZIP):
         raw = gunzip(raw, str(path), LARGEST_TABLE, SPLIT)
     lines = decode_lines(raw, str(path))
-    while lines and lines[-1] in ("", "\r"):
+    while lines and lines[-1] == "":
         lines.pop()
     if not lines:
         raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
@@ -160,7 +160,6 @@ def _tsv(lines: list[str], path: Path) -> TableFile:
     """A table of TSV lines, kept in Arrow: a million rows of Python's texts take several times the room."""
     import pyarrow.compute as pc
 
-    lines = [line.removesuffix("\r") for line in lines]
     names = lines[0].split("\t")
     for number, line in enumerate(lines, start=1):
         if line.count("\t") + 1 != len(names):

@@ -95,6 +95,13 @@ def test_missing_translations_and_marks_of_other_systems_are_no_texts(read, tree
     assert segments.texts("source") == ["s1", "s2", "s3", "s1", "s3"], "CR LF and a byte-order mark are no text"
 
 
+def test_a_tree_with_crlf_is_the_one_with_lf(read, tree):
+    expected = {pair: read(pair).fingerprint() for pair in ("en-de", "cs-uk")}
+    for name, content in TREE.items():
+        (tree / "toy" / name).write_bytes(content.replace("\n", "\r\n").encode())
+    assert {pair: read(pair).fingerprint() for pair in expected} == expected
+
+
 ONE_TWO = {f"references/en-de.ref{name}.txt": None for name in "AB"}
 ONE_TWO |= {f"references/en-de.{name}.txt": "r1\nr2\nr3\n" for name in ("one", "two")}
 TOO_FEW = blocks(sysA=(-1, None), sysB=(0, -0.1, None))

@@ -53,7 +53,9 @@ def read(write, reader):
         pytest.param("my.TSV.gz", gzip.compress(tsv().encode()), id="tsv-gz"),
         pytest.param("my.tsv", gzip.compress(tsv().encode()), id="gzip-is-recognised-by-its-content"),
         pytest.param("my.csv", tsv(separator=",", written=quoted), id="csv"),
+        pytest.param("my.csv", tsv(end="\r\n", separator=",", written=quoted), id="csv-crlf"),
         pytest.param("my.jsonl", "".join(f"{json.dumps(record)}\n" for record in TYPED), id="jsonl"),
+        pytest.param("my.jsonl", "".join(f"{json.dumps(record)}\r\n" for record in TYPED), id="jsonl-crlf"),
         pytest.param("my.parquet", None, id="parquet"),
     ],
 )

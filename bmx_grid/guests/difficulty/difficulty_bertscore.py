@@ -109,6 +109,8 @@ class DifficultyBertScore(BertScore):
         super().__post_init__()
         if self.ground_truth != "reference":
             raise ConfigError(f"ground_truth={self.ground_truth}: it weighs tokens of references; leave it out.")
+        if self.idf:
+            raise ConfigError("idf=true: tokens weigh by their difficulty; leave idf out.")
 
     @property
     def signature(self) -> str:
