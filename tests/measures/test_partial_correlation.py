@@ -73,7 +73,8 @@ def test_a_linear_nuisance_leaves_the_partial_correlation_of_least_squares():
     (found,) = partial_correlations("pearson", inside, human, scores, clusters_of(900), 0)
     error = found.influence.std() / np.sqrt(900)
     assert found.value == pytest.approx(expected, abs=2 * error)
-    assert error == pytest.approx((1 - expected**2) / np.sqrt(900), rel=0.5)
+    # An extrapolation costs precision: that of the plain coefficient is its floor.
+    assert 1 < error * np.sqrt(900) / (1 - expected**2) < 3
     assert found.explained == pytest.approx(1.34 / 3.34, abs=0.08)
 
 
