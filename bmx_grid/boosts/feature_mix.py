@@ -19,6 +19,7 @@ from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec
 from bmx_grid.measures.nuisance import fit_term
+from bmx_grid.measures.scale import size_exponent
 
 Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean", "severity"]
 FeatureSide = Literal["hypothesis", "ground_truth", "both"]
@@ -206,8 +207,14 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
 def within_sd(columns: Sequence[Floats]) -> float:
     """The standard deviation within parts, which count the same; exactly 0 where every part is constant."""
     # By the range, as rounding can leave a constant column a variance above 0.
-    variances = [0.0 if np.ptp(column) == 0 else column.var() for column in columns]
-    return float(np.sqrt(np.mean(variances)))
+    together = np.concatenate(columns)
+    # over one power of two, so that squares of tiny scores are not 0
+    exponent = size_exponent(together)
+    variances = []
+    for column in columns:
+        variance = 0.0 if np.ptp(column) == 0 else np.ldexp(column, -exponent).var()
+        variances.append(variance)
+    return float(np.ldexp(np.sqrt(np.mean(variances)), exponent))
 
 
 def within_sds(tables: Sequence[Floats]) -> Floats:

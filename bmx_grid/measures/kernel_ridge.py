@@ -15,6 +15,7 @@ import numpy as np
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks
+from bmx_grid.measures.scale import standard_deviation
 
 Distance = Literal["each input", "city block", "straight", "squared"]
 KernelChoice = tuple[Distance, float, float]  # distance and width of the kernel, penalty
@@ -53,7 +54,7 @@ class Inputs:
         ranks = np.column_stack([average_ranks(column) for column in values.T])
         # a constant input has rounding for a deviation
         varies = np.ptp(values, axis=0) > 0
-        sds = np.where(varies, values.std(axis=0), 1.0)
+        sds = np.where(varies, standard_deviation(values), 1.0)
         standard = (values - values.mean(axis=0)) / sds
         return cls(ranks / len(values), np.clip(standard, -FARTHEST, FARTHEST))
 

@@ -30,6 +30,7 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
 from bmx_grid.measures.kernel_ridge import out_of_part
 from bmx_grid.measures.resampling import number_of
+from bmx_grid.measures.scale import below_one, size_exponent, standard_deviation
 
 KNOTS = 7  # of the spline of the score; benchmarks/verdicts.py has what fewer miss
 PER_TERM = 10  # clusters that each term needs
@@ -58,7 +59,7 @@ class CurveTerms:
         means = values.mean(axis=0)
         # A constant column has rounding for a deviation.
         varies = np.ptp(values, axis=0) > 0
-        sds = np.where(varies, values.std(axis=0), 1.0)
+        sds = np.where(varies, standard_deviation(values), 1.0)
         standard = (values[:, 0] - means[0]) / sds[0]
         shares = np.linspace(0.05, 0.95, KNOTS)
         # of many equal scores several knots are one
@@ -137,9 +138,12 @@ def beyond_nuisance(
         with_scores = np.full(boosted.shape, np.nan)
         return [NuisanceFit(alone, with_scores, 1.0)]
     target = human if kind == "pearson" else average_ranks(human)
-    wanted = np.column_stack([target, boosted - boosted.mean(axis=0)])
+    # over powers of two, so that squares of tiny scores are not 0
+    exponent = size_exponent(target)
+    boosted = below_one(boosted)
+    wanted = np.column_stack([np.ldexp(target, -exponent), boosted - boosted.mean(axis=0)])
     n_sides = log_words.shape[1]
-    inputs = [score, *log_words.T]
+    inputs = [below_one(score), *log_words.T]
     # The ratio of lengths is a direction of its own to a learner that sees distances along the axes.
     if n_sides == 2:
         inputs.append(log_words[:, 1] - log_words[:, 0])
@@ -155,8 +159,8 @@ def beyond_nuisance(
     for prediction, weight in zip(learned, weights, strict=True):
         predicted = linear + prediction
         alone = predicted[:, 0]
-        added = _added(wanted - predicted, wanted, fold_of)
-        fits.append(NuisanceFit(alone, alone[:, None] + added, weight))
+        with_scores = alone[:, None] + _added(wanted - predicted, wanted, fold_of)
+        fits.append(NuisanceFit(np.ldexp(alone, exponent), np.ldexp(with_scores, exponent), weight))
     return fits
 
 
@@ -233,6 +237,7 @@ def _added(left: Floats, values: Floats, fold_of: Ints) -> Floats:
 
 def _scaled(columns: Floats) -> Floats:
     """Columns with a mean square of 1; a column of zeros as it is."""
+    columns = below_one(columns)
     size = np.sqrt(np.mean(columns**2, axis=0))
     return columns / np.where(size > 0, size, 1.0)
 
@@ -313,14 +318,17 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
     usable = []
     for base, term, human in parts:
         if len(human) >= fewest and np.ptp(human) > 0:
-            usable.append((base, term, human))
+            usable.append((base, term, below_one(human)))
     if not usable:
         return alone
+    # over powers of two, so that squares of tiny scores are not 0
+    base_exponent = size_exponent(np.concatenate([base for base, _, _ in usable]))
+    term_exponents = size_exponent(np.concatenate([term for _, term, _ in usable]))
     columns = []
     targets = []
     for base, term, human in usable:
         target = human if kind == "pearson" else average_ranks(human)
-        both = np.column_stack([base, term])
+        both = np.column_stack([np.ldexp(base, -base_exponent), np.ldexp(term, -term_exponents)])
         # divided by the square root of n, so that a long part counts no more than a short one
         root = np.sqrt(len(target))
         columns.append((both - both.mean(axis=0)) / root)
@@ -339,7 +347,7 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
         return alone
     # Correlations do not depend on the scale of a score; the grid that blends it with attributions does.
     base_weight = float(weights[0] * of_base / spread)
-    term_weights = weights[1:] * of_base / spread
+    term_weights = np.ldexp(weights[1:] * of_base / spread, base_exponent - term_exponents)
     gains = []
     for base, term, human in usable:
         score = base_weight * base + term @ term_weights
