@@ -185,6 +185,10 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     own, weights = fit_term(kind, terms)
     weights = weights * sds
     own = own * base_sd
+    # over one power of two: they are on the scale of the base
+    exponent = size_exponent(np.append(weights, own))
+    weights = np.ldexp(weights, -exponent)
+    own = float(np.ldexp(own, -exponent))
     size = float(np.sqrt(weights @ weights))
     if size == 0:
         return alone

@@ -18,7 +18,15 @@ from numpy.typing import ArrayLike
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import TIE, Kind, check_kind
-from bmx_grid.measures.drawn_units import Unit, after_swaps, check_unit, drawn_units, mean_within, resampled_means, units_of
+from bmx_grid.measures.drawn_units import (
+    Unit,
+    after_swaps,
+    check_unit,
+    drawn_units,
+    mean_within,
+    resampled_means,
+    units_of,
+)
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     Combine,
