@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -70,15 +69,25 @@ def shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Flo
     return shared, scores_of_members
 
 
-def named_levels(settings: Sequence[Finished]) -> str:
-    """Of systems, raters, domains and documents what the data of all settings name."""
-    groups_of_settings = [set(setting.segments.groups) for setting in settings]
-    levels = set.intersection(*groups_of_settings)
-    # Documents are no group of names: a segment without one is a document of its own.
-    segments = itertools.chain.from_iterable(setting.segments.segments for setting in settings)
-    if all(segment.document for segment in segments):
-        levels.add("document")
-    return ", ".join(sorted(levels))
+def named_levels(row: Verdict, settings: Sequence[Finished]) -> str:
+    """The levels (systems, raters, domains, documents) that all data behind a verdict name."""
+    levels_of_settings = []
+    for setting in _settings_of(row, settings):
+        levels = set(setting.segments.groups)
+        if any(segment.document for segment in setting.segments.segments):
+            levels.add("document")
+        levels_of_settings.append(levels)
+    return ", ".join(sorted(set.intersection(*levels_of_settings)))
+
+
+def _settings_of(row: Verdict, settings: Sequence[Finished]) -> list[Finished]:
+    """The settings behind a verdict: of its data set and language pair, or of all."""
+    of_row = []
+    for setting in settings:
+        dataset, language_pair = setting.pair
+        if row.dataset in (ALL, dataset) and row.language_pair in (ALL, language_pair):
+            of_row.append(setting)
+    return of_row
 
 
 def with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:

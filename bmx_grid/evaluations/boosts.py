@@ -345,10 +345,9 @@ class BoostEvaluation(OnGrid):
         for setting in settings:
             metrics.update(setting.others)
         names_of_metrics = ", ".join(sorted(metrics))
-        named = named_levels(settings)
         for member, result in zip(members, results, strict=True):
             for row in asked(result.boosts, self.boosts):
-                verdict = replace(with_best(row, settings, best), named=named)
+                verdict = replace(with_best(row, settings, best), named=named_levels(row, settings))
                 # Metrics are named only where a gain over them is known.
                 if math.isfinite(row.over_metrics.value):
                     verdict = replace(verdict, metrics=names_of_metrics)

@@ -462,7 +462,7 @@ def test_a_boost_that_reads_a_side_without_attributions_has_a_reason_and_takes_n
     assert {row["n"] for row in rows(results, boost="hypothesis", pairs=1)} == {60}
     for pair in PAIRS[:2]:
         lacking = one_row(results, "verdicts", boost="learned", language_pair=pair)
-        assert "a side that has no attributions" in lacking["because"]
+        assert "boost=learned reads attributions of the ground truth" in lacking["because"]
     assert not rows(results, boost="learned")
     assert [chosen["boost_name"] for chosen in results[0].chosen] == ["hypothesis"]
 
@@ -563,3 +563,51 @@ def test_boosts_come_from_their_group_and_the_grid_from_the_sweep():
     assert list(evaluation.boosts) == ["spread", "power_mean_grid"]
     assert evaluation.boosts["power_mean_grid"].spec.p == evaluation.grid.spec.p
     assert [bool(evaluation.inapplicable(*counts, [])) for counts in ((1, 0), (2, 0), (1, 1))] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("known", "name", "boost", "way_out"),
+    [
+        pytest.param("hypothesis", "mean", MEAN, "boost.mean.side=hypothesis", id="a feature"),
+        pytest.param(
+            "hypothesis", "learned", LEARNED, "boost=[mean] boost.mean.side=hypothesis", id="no side to choose"
+        ),
+        pytest.param(
+            "source",
+            "mean",
+            dataclasses.replace(MEAN, side="hypothesis"),
+            "boost.mean.side=ground_truth",
+            id="the source alone",
+        ),
+        pytest.param(
+            "source",
+            "grid",
+            dataclasses.replace(OWN_GRID, side="hypothesis", shift="none"),
+            "boost=[mean] boost.mean.side=ground_truth",
+            id="a grid of the source",
+        ),
+    ],
+)
+def test_a_boost_of_a_side_without_attributions_names_one_that_can_be_made(known, name, boost, way_out):
+    setting = simulated("signal", n=60)
+    rows_of_side = setting.scores.by_role[known]
+    one_sided = dataclasses.replace(setting.scores, by_role={known: rows_of_side})
+    results = together([changed(setting, scores=one_sided)], boosts={name: boost})
+    (because,) = [row["because"] for row in rows(results, "verdicts", boost=name, point="none")]
+    lacking = "ground truth" if known == "hypothesis" else "hypothesis"
+    assert f"boost={name} reads attributions of the {lacking}, and explainer=erasure gives none" in because
+    assert because.endswith(f"Choose: {way_out}")
+    # and that one can be made
+    side = way_out.rpartition("=")[2]
+    alternative = MEAN if "boost=[mean]" in way_out else boost
+    results = together([changed(setting, scores=one_sided)], boosts={name: dataclasses.replace(alternative, side=side)})
+    assert rows(results, "verdicts", boost=name, point="cross_fitted")
+
+
+def test_levels_are_those_of_the_data_that_a_verdict_is_about():
+    named, unnamed = simulated("signal", "de-en", n=60), simulated("signal", "cs-en", n=60)
+    segments = [dataclasses.replace(segment, system=None) for segment in unnamed.segments.segments]
+    without = dataclasses.replace(unnamed.segments, segments=tuple(segments))
+    results = together([named, dataclasses.replace(unnamed, segments=without)], boosts={"mean": MEAN})
+    levels = {row["language_pair"]: row["named"] for row in rows(results, "verdicts", boost="mean")}
+    assert levels == {"de-en": "system", "cs-en": ""}
