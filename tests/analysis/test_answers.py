@@ -305,9 +305,7 @@ def test_levels_that_the_judged_data_do_not_name_are_said(rows, sentences_of_lev
         pytest.param([{"metric": "m"}], [], id="a correlation"),
         pytest.param(
             [{"metric": "m", "baseline": math.nan}, {"metric": "n"}],
-            [
-                "m: no correlation with the human scores of d 0: all scores of the metric are equal, or all human scores."
-            ],
+            [f"m{UNCORRELATED} all scores of the metric are equal, or all human scores."],
             id="a constant metric",
         ),
         pytest.param(
@@ -318,9 +316,7 @@ def test_levels_that_the_judged_data_do_not_name_are_said(rows, sentences_of_lev
         pytest.param([{"metric": "m", "baseline": math.nan, "correlation": ""}], [], id="no grid, but a verdict"),
         pytest.param(
             [{"metric": "o", "baseline": math.nan, "correlation": ""}],
-            [
-                "o: no correlation with the human scores of d 0: all scores of the metric are equal, or all human scores."
-            ],
+            [f"o{UNCORRELATED} all scores of the metric are equal, or all human scores."],
             id="no grid, and no verdict",
         ),
     ],
