@@ -247,9 +247,12 @@ def row_mean(rows: Ragged) -> Floats:
 
 def spread(rows: Ragged) -> Floats:
     """float64[N] standard deviation, of all words of the segment (divided by their number); exactly 0 for one word."""
-    means = np.repeat(row_mean(rows), rows.lengths)
-    squares = (rows.values - means) ** 2
-    return np.sqrt(row_mean(Ragged(squares, rows.offsets)))
+    left = rows.values - np.repeat(row_mean(rows), rows.lengths)
+    # each row over a power of two, so that squares of tiny attributions are not 0
+    _, exponents = np.frexp(_over_rows(np.maximum, Ragged(np.abs(left), rows.offsets)))
+    squares = np.ldexp(left, -np.repeat(exponents, rows.lengths)) ** 2
+    deviations = np.sqrt(row_mean(Ragged(squares, rows.offsets)))
+    return np.asarray(np.ldexp(deviations, exponents))
 
 
 def severity_left(rows: Ragged, cap: float) -> Floats:

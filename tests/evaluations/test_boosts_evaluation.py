@@ -611,3 +611,50 @@ def test_levels_are_those_of_the_data_that_a_verdict_is_about():
     results = together([named, dataclasses.replace(unnamed, segments=without)], boosts={"mean": MEAN})
     levels = {row["language_pair"]: row["named"] for row in rows(results, "verdicts", boost="mean")}
     assert levels == {"de-en": "system", "cs-en": ""}
+
+
+@pytest.fixture(scope="module")
+def two_pairs():
+    return [simulated("signal", pair, n=80, systems=2) for pair in ("de-en", "cs-en")]
+
+
+def estimates(settings):
+    """The boosts and verdicts of some settings: labels, and all numbers that are correlations or p values."""
+    boosts = {"mean": MEAN, "learned": LEARNED, "spread": FeatureMix(feature="spread", side="hypothesis")}
+    results = together(settings, boosts=boosts)
+    labels = [row["verdict"] for row in rows(results, "verdicts")]
+    numbers = []
+    for row in rows(results):
+        numbers += [row["gain"], row["low"], row["high"]]
+    return labels, np.array(numbers)
+
+
+@pytest.fixture(scope="module")
+def estimates_of_two_pairs(two_pairs):
+    return estimates(two_pairs)
+
+
+@pytest.mark.parametrize(
+    ("of_metric", "of_human", "of_attributions"),
+    [
+        pytest.param(1e-200, 1.0, 1e-200, id="probabilities of sentences, and their differences"),
+        pytest.param(1.0, 1e-300, 1.0, id="tiny human scores"),
+        pytest.param(1e149, 1e149, 1e100, id="large scores"),
+        pytest.param(1e-12, 1e-12, 1e-12, id="scores as small as rounding elsewhere"),
+    ],
+)
+def test_the_scale_of_scores_changes_no_gain_and_no_verdict(
+    two_pairs, estimates_of_two_pairs, of_metric, of_human, of_attributions
+):
+    scaled = []
+    for setting in two_pairs:
+        by_role = {}
+        for role, attributions in setting.scores.by_role.items():
+            by_role[role] = Ragged(of_attributions * attributions.values, attributions.offsets)
+        base = of_metric * setting.scores.base_scores
+        scores = dataclasses.replace(setting.scores, base_scores=base, by_role=by_role)
+        scaled.append(changed(setting, human=of_human * setting.segments.human_scores, scores=scores))
+    labels, numbers = estimates(scaled)
+    assert labels == estimates_of_two_pairs[0]
+    # scores in another scale are rounded differently
+    np.testing.assert_allclose(numbers, estimates_of_two_pairs[1], rtol=1e-6, atol=1e-8)
