@@ -182,10 +182,13 @@ def _of_segments(scores: Scores) -> Swapped:
         if len(metric) and np.ptp(metric) > 0:
             apart[source] /= metric.std()
     distance = _ranked(apart, np.abs(gaps))
-    candidates = np.append(0, distance[:, ~untied])
-    thresholds = np.unique(candidates)
+    is_threshold = np.zeros(distance.max(initial=0) + 1, dtype=np.int64)
+    is_threshold[distance[:, ~untied]] = 1
+    is_threshold[0] = 1
+    lower_thresholds = np.cumsum(is_threshold) - is_threshold
+    n_thresholds = int(is_threshold.sum())
     # Raising the threshold past a pair gains it where people tied it, else loses it: at once where it is ordered wrong.
-    place = np.searchsorted(thresholds, distance).astype(np.uint32)
+    place = lower_thresholds[distance].astype(np.uint32)
     wrong_order = np.sign(gaps) != pairs.by_human
     place[untied & wrong_order] = 0
     # thresholds that stand together in memory are raised together
@@ -207,7 +210,7 @@ def _of_segments(scores: Scores) -> Swapped:
     def values(swap: Floats, times: Floats) -> Floats:
         drawn = np.ascontiguousarray(times[:, cluster_of_group])
         swapped = swap.astype(np.uint8)
-        gained: Floats = compiled(_most_gained)(first, second, group, gain, places, swapped, drawn, len(thresholds) + 1)
+        gained: Floats = compiled(_most_gained)(first, second, group, gain, places, swapped, drawn, n_thresholds + 1)
         # before any threshold is raised all untied pairs count as right: those ordered wrong are lost at the first
         untied_sums = drawn @ share_untied
         groups = drawn @ has_pairs
