@@ -65,8 +65,8 @@ class Answers:
     verdicts: see `shown_verdicts`; answers: per metric and explainer a line of the boost that was declared first,
     whatever others gain, and one of its published point, where there is one.
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
-    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: of SHARED_LEVELS,
-    what no data set of the sweep names, in a sentence.
+    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: the SHARED_LEVELS
+    that the judged data do not name, in a sentence or two.
     """
 
     verdicts: Verdicts
@@ -96,7 +96,7 @@ def compute(given: Given) -> Answers:
         legend=[f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
         next_steps=next_steps(evidence),
         not_judged=_not_judged(not_judged, declared),
-        unnamed="" if given.constructed else _unnamed(declared),
+        unnamed="" if given.constructed else _unnamed([*declared, *published]),
     )
 
 
@@ -133,18 +133,27 @@ def tables(result: Answers) -> Iterator[Table]:
 
 
 def _unnamed(rows: Verdicts) -> str:
-    """What could explain a gain and is not named; "" where all is."""
-    known: set[str] = set()
-    for row in rows:
-        known.update(row.named.split(", "))
-    missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in known]
-    if not missing:
-        return ""
-    *others, last = missing
-    kinds = last
-    if others:
-        kinds = f"{', '.join(others)} or {last}"
-    return f"These data name no {kinds}: effects of these are not taken off, and may look like a gain."
+    """The levels that could explain a gain and are not named; "" if all are, or if nothing was judged."""
+    levels_of_rows = [set(row.named.split(", ")) for row in rows]
+    in_none: list[str] = []
+    in_some: list[str] = []
+    for level in SHARED_LEVELS:
+        n_naming = sum(level in levels for levels in levels_of_rows)
+        if n_naming < len(rows):
+            missing = in_some if n_naming else in_none
+            missing.append(f"{level}s")
+    sentences = []
+    for data, levels in (("These data", in_none), ("Some of these data", in_some)):
+        if levels:
+            effects = "effects of these are not taken off, and may look like a gain"
+            sentences.append(f"{data} name no {_either(levels)}: {effects}.")
+    return " ".join(sentences)
+
+
+def _either(names: Sequence[str]) -> str:
+    """Names in one list, with "or" before the last."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _boost(row: ShownVerdict, among: Verdicts) -> str:

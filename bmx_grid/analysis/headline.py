@@ -17,6 +17,8 @@ from bmx_grid.analysis.gains import FixedSummary, SettingAtPoints, at_points, ov
 from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
 from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL
+from bmx_grid.evaluations.verdicts import Verdict
+from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.sweep.results import SeedRow
 
 OF_SETTINGS = (
@@ -104,10 +106,33 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     if more > 0:
         lines.append(f"{more} more in report.html")
     lines += of_boosts.not_judged
+    lines += _without_correlation(given)
     lines += given.ask(placebos.compute).unbeaten
     lines += of_boosts.legend
     lines += filter(None, [of_boosts.unnamed, of_boosts.next_steps])
     return [*lines, *of_words.words_in_words, *of_words.plausibility_in_words, *not_evidence(given)]
+
+
+def _without_correlation(given: Given) -> list[str]:
+    """A sentence on the metrics whose correlation with the human scores is undefined, per data and reason."""
+    with_verdict = {(row.metric, row.explainer) for row in given.rows("verdicts", Verdict)}
+    metrics: dict[tuple[str, str], dict[str, None]] = {}
+    for row in given.settings:
+        # without the grid a setting has no baseline: then a metric without any verdict is meant
+        has_grid = row.correlation != ""
+        is_missing = given.judged and (row.metric, row.explainer) not in with_verdict
+        if not math.isnan(row.baseline) or not (has_grid or is_missing):
+            continue
+        reason = "all scores of the metric are equal, or all human scores"
+        if has_grid and row.n_used < FEWEST:
+            reason = f"{counted(row.n_used, 'segment')} with both scores, and a correlation needs {FEWEST}"
+        place = f"{row.dataset} {row.language_pair}"
+        # a metric is named once, however many explainers it has
+        metrics.setdefault((place, reason), {})[row.metric] = None
+    sentences = []
+    for (place, reason), names in metrics.items():
+        sentences.append(f"{', '.join(names)}: no correlation with the human scores of {place}: {reason}.")
+    return sentences
 
 
 def not_evidence(given: Given) -> list[str]:

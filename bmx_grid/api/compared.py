@@ -54,8 +54,9 @@ class Compared:
     """Metrics in comparison.
 
     correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
-    of metrics: difference with interval, p, and p adjusted for the number of pairs; clusters of segments (or at system
-    level whole systems) are swapped between the metrics and drawn with replacement for the interval.
+    of metrics, the better one first: difference with interval, p, and p adjusted for the number of pairs; clusters of
+    segments (or at system level whole systems) are swapped between the metrics and drawn with replacement for the
+    interval.
     verdicts: of every two metrics the better one over the other: gain, partial correlation given the other's score and
     the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
     words the partial correlation is NaN, and nothing helps.

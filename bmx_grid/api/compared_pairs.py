@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.resampling import number_of
 
 Row = dict[str, Any]
+PairOfMetrics = tuple[str, frozenset[str]]  # language pair, the names of two metrics
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,28 @@ def metric_pairs(settings: ScoredColumns) -> Iterator[tuple[ScoredColumn, Scored
             yield left, right
 
 
-def verdicts_of(settings: ScoredColumns, options: ComparisonOptions) -> list[Row]:
-    """A row per two metrics, on the segments that both score; all are one family of tests."""
+def verdicts_of(
+    settings: ScoredColumns, options: ComparisonOptions, better_metrics: Mapping[PairOfMetrics, str]
+) -> list[Row]:
+    """A row per two metrics, on the segments that both score; all are one family of tests.
+
+    better_metrics: of each pair whose difference is defined, so that tests and verdicts have one direction. Of two
+    metrics without it the one that has a correlation is the better one. Two that have none have no verdict.
+    """
     rows = []
     evidence = []
     for left, right in metric_pairs(settings):
         used = _scored_by_both(left, right)
-        human = left.segments.human_scores[used]
-        correlation_of_left = correlate(options.statistic, left.scores.base_scores[used], human)
-        correlation_of_right = correlate(options.statistic, right.scores.base_scores[used], human)
-        better, other = (right, left) if correlation_of_right > correlation_of_left else (left, right)
+        better, other = left, right
+        pair_of_metrics = (left.segments.language_pair, frozenset((left.metric_name, right.metric_name)))
+        better_name = better_metrics.get(pair_of_metrics)
+        if better_name is None:
+            has_correlation = [_has_correlation(setting, used, options.statistic) for setting in (left, right)]
+            if not any(has_correlation):
+                continue
+            better_name = left.metric_name if has_correlation[0] else right.metric_name
+        if better_name == right.metric_name:
+            better, other = right, left
         names = {"compared": better.metric_name, "against": other.metric_name}
         rows.append({"language_pair": other.segments.language_pair, **names})
         evidence.append(_evidence(better, other, used, options))
@@ -75,6 +88,12 @@ def verdicts_of(settings: ScoredColumns, options: ComparisonOptions) -> list[Row
             estimate = getattr(verdict, name)
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return rows
+
+
+def _has_correlation(setting: ScoredColumn, used: Flags, statistic: Kind) -> bool:
+    """Whether the metric has a correlation with the human scores on these segments."""
+    correlation = correlate(statistic, setting.scores.base_scores[used], setting.segments.human_scores[used])
+    return not math.isnan(correlation)
 
 
 def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:

@@ -125,6 +125,13 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     return f"unknown {kind} '{name}'.{hint} Available: {', '.join(available) or 'none'}."
 
 
+def check_name(kind: str, name: object, known: Iterable[str]) -> None:
+    """Raise ConfigError with the closest match unless a name is one of those that exist."""
+    names = list(known)
+    if name not in names:
+        raise ConfigError(unknown(kind, name, names))
+
+
 def close_match(name: str, known: Iterable[str | None]) -> str:
     """ " (did you mean 'NAME'?)" for the known name closest to an unknown one; "" where none is close."""
     names = [known_name for known_name in known if known_name is not None]

@@ -53,17 +53,25 @@ def shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Flo
     return shared, scores_of_members
 
 
-def named_levels(settings: Sequence[Finished]) -> str:
-    """Of systems, raters, domains and documents what the data of all settings name, and a verdict takes off."""
+def named_levels(row: Verdict, settings: Sequence[Finished]) -> str:
+    """The levels (systems, raters, domains, documents) that all data behind a verdict name, and that it controls for."""
     levels_of_settings = []
-    for setting in settings:
-        segments = setting.segments
-        groups = segments.groups
-        documents = [segment.document for segment in segments.segments]
-        if all(documents):
-            groups["document"] = np.array(documents, dtype=np.str_)
+    for setting in _settings_of(row, settings):
+        groups = setting.segments.groups
+        documents = [segment.document or f"\0{row}" for row, segment in enumerate(setting.segments.segments)]
+        groups["document"] = np.array(documents)
         levels_of_settings.append({kind for kind, names in groups.items() if has_groups(names)})
     return ", ".join(sorted(set.intersection(*levels_of_settings)))
+
+
+def _settings_of(row: Verdict, settings: Sequence[Finished]) -> list[Finished]:
+    """The settings behind a verdict: of its data set and language pair, or of all."""
+    of_row = []
+    for setting in settings:
+        dataset, language_pair = setting.pair
+        if row.dataset in (ALL, dataset) and row.language_pair in (ALL, language_pair):
+            of_row.append(setting)
+    return of_row
 
 
 def with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Flags, Floats, Ints
@@ -249,10 +250,26 @@ def _features(setting: Finished, boosts: Boosts, rated: Flags) -> tuple[dict[str
         if (complete & rated).any():
             features[name] = columns
         elif rated.any():
-            lacking[name] = "it reads a side that has no attributions here"
+            lacking[name] = _lacks_side(name, boost, setting)
         else:
             lacking[name] = "no segment is rated"
     return features, lacking
+
+
+def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:
+    """Why no segment has the attributions that a boost reads, with a boost that reads the side which is known."""
+    has_hypothesis = len(setting.scores.hypothesis.values) > 0
+    has_truth = len(setting.scores.ground_truth.values) > 0
+    if has_hypothesis == has_truth:
+        return f"no rated segment has finite attributions of every side that boost={name} reads"
+    lacking, side = ("ground truth", "hypothesis") if has_hypothesis else ("hypothesis", "ground_truth")
+    way_out = f"boost.{name}.side={side}"
+    if not isinstance(boost, FeatureMix):
+        way_out = f"boost=[mean] boost.mean.side={side}"
+    return (
+        f"boost={name} reads attributions of the {lacking}, and explainer={setting.explainer_name} gives none. "
+        f"Choose: {way_out}"
+    )
 
 
 def _differs(boost: Boost, setting: Finished) -> str:

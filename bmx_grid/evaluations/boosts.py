@@ -369,10 +369,9 @@ class BoostEvaluation(OnGrid):
         for setting in settings:
             metrics.update(setting.others)
         names_of_metrics = ", ".join(sorted(metrics))
-        named = named_levels(settings)
         for result in results:
             for row in asked(result.boosts, self.boosts):
-                verdict = replace(with_best(row, settings, best), named=named)
+                verdict = replace(with_best(row, settings, best), named=named_levels(row, settings))
                 # Metrics are named only where a gain over them is known.
                 if math.isfinite(row.over_metrics.value):
                     verdict = replace(verdict, metrics=names_of_metrics)

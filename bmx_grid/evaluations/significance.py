@@ -120,7 +120,7 @@ class SignificanceEvaluation(OnGrid):
     permutation tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
-    VERSION: ClassVar[int] = 6  # gains at points are those of boosts, to the last digit
+    VERSION: ClassVar[int] = 6  # gains at points are those of boosts; equal distances of scores tie in acc_eq
     GONE: ClassVar[Mapping[str, Any]] = {"alternative": "two-sided", "rank_resamples": 0}
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {"tests": TestRow, "ranking": Rank}

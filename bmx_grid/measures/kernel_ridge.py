@@ -17,6 +17,7 @@ import numpy as np
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks
+from bmx_grid.measures.scale import standard_deviation
 
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
 LARGEST_FIT = 2000  # segments that are fitted together at most
@@ -328,13 +329,10 @@ def _ranks(values: Floats) -> Floats:
 
 def standardise(values: Floats) -> Floats:
     """float64[n, d] in standard deviations from the mean, of any scale; a constant column is 0."""
-    centred = values - values.mean(axis=0)
     # a constant column has rounding for a deviation
     varies = np.ptp(values, axis=0) > 0
-    # scaled first, as squares of very small or large numbers are 0 or infinite
-    largest = np.where(varies, np.abs(centred).max(axis=0, initial=0.0), 1.0)
-    scaled = np.where(varies, centred / largest, 0.0)
-    return np.asarray(scaled / np.where(varies, scaled.std(axis=0), 1.0))
+    deviations = np.where(varies, standard_deviation(values), 1.0)
+    return np.asarray(np.where(varies, values - values.mean(axis=0), 0.0) / deviations)
 
 
 def _standard(values: Floats) -> Floats:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
+from bmx_grid.measures.scale import below_one, size_exponent, standard_deviation
 
 KNOTS = 7  # of the spline of the score
 PER_TERM = 10  # clusters that each term needs
@@ -42,7 +43,7 @@ class CurveTerms:
         means = values.mean(axis=0)
         # A constant column has rounding for a deviation.
         varies = np.ptp(values, axis=0) > 0
-        sds = np.where(varies, values.std(axis=0), 1.0)
+        sds = np.where(varies, standard_deviation(values), 1.0)
         standard = (values[:, 0] - means[0]) / sds[0]
         shares = np.linspace(0.05, 0.95, KNOTS)
         # of many equal scores several knots are one
@@ -149,14 +150,17 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
     usable = []
     for base, term, human in parts:
         if len(human) >= fewest and np.ptp(human) > 0:
-            usable.append((base, term, human))
+            usable.append((base, term, below_one(human)))
     if not usable:
         return alone
+    # over powers of two, so that squares of tiny scores are not 0
+    base_exponent = size_exponent(np.concatenate([base for base, _, _ in usable]))
+    term_exponents = size_exponent(np.concatenate([term for _, term, _ in usable]))
     columns = []
     targets = []
     for base, term, human in usable:
         target = human if kind == "pearson" else average_ranks(human)
-        both = np.column_stack([base, term])
+        both = np.column_stack([np.ldexp(base, -base_exponent), np.ldexp(term, -term_exponents)])
         # divided by the square root of n, so that a long part counts no more than a short one
         root = np.sqrt(len(target))
         columns.append((both - both.mean(axis=0)) / root)
@@ -175,7 +179,7 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
         return alone
     # Correlations do not depend on the scale of a score; the grid that blends it with attributions does.
     base_weight = float(weights[0] * of_base / spread)
-    term_weights = weights[1:] * of_base / spread
+    term_weights = np.ldexp(weights[1:] * of_base / spread, base_exponent - term_exponents)
     gains = []
     for base, term, human in usable:
         score = base_weight * base + term @ term_weights

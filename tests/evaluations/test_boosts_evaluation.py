@@ -430,7 +430,7 @@ def test_a_boost_that_reads_a_side_without_attributions_has_a_reason_and_takes_n
     assert {row["n"] for row in rows(results, boost="hypothesis", pairs=1)} == {60}
     for pair in PAIRS[:2]:
         lacking = one_row(results, "verdicts", boost="learned", language_pair=pair)
-        assert "a side that has no attributions" in lacking["because"]
+        assert "boost=learned reads attributions of the ground truth" in lacking["because"]
     assert not rows(results, boost="learned")
     assert [chosen["boost_name"] for chosen in results[0].chosen] == ["hypothesis"]
 
@@ -528,3 +528,98 @@ def test_boosts_come_from_their_group_and_the_grid_from_the_sweep():
     assert list(evaluation.boosts) == ["spread", "power_mean_grid"]
     assert evaluation.boosts["power_mean_grid"].spec.p == evaluation.grid.spec.p
     assert [bool(evaluation.inapplicable(*counts, [])) for counts in ((1, 0), (2, 0), (1, 1))] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("known", "name", "boost", "way_out"),
+    [
+        pytest.param("hypothesis", "mean", MEAN, "boost.mean.side=hypothesis", id="a feature"),
+        pytest.param(
+            "hypothesis", "learned", LEARNED, "boost=[mean] boost.mean.side=hypothesis", id="no side to choose"
+        ),
+        pytest.param(
+            "source",
+            "mean",
+            dataclasses.replace(MEAN, side="hypothesis"),
+            "boost.mean.side=ground_truth",
+            id="the source alone",
+        ),
+        pytest.param(
+            "source",
+            "grid",
+            dataclasses.replace(OWN_GRID, side="hypothesis", shift="none"),
+            "boost=[mean] boost.mean.side=ground_truth",
+            id="a grid of the source",
+        ),
+    ],
+)
+def test_a_boost_of_a_side_without_attributions_names_one_that_can_be_made(known, name, boost, way_out):
+    setting = simulated("signal", n=60)
+    rows_of_side = setting.scores.by_role[known]
+    one_sided = dataclasses.replace(setting.scores, by_role={known: rows_of_side})
+    results = together([changed(setting, scores=one_sided)], boosts={name: boost})
+    (because,) = [row["because"] for row in rows(results, "verdicts", boost=name, point="none")]
+    lacking = "ground truth" if known == "hypothesis" else "hypothesis"
+    assert f"boost={name} reads attributions of the {lacking}, and explainer=erasure gives none" in because
+    assert because.endswith(f"Choose: {way_out}")
+    # and that one can be made
+    side = way_out.rpartition("=")[2]
+    alternative = MEAN if "boost=[mean]" in way_out else boost
+    results = together([changed(setting, scores=one_sided)], boosts={name: dataclasses.replace(alternative, side=side)})
+    assert rows(results, "verdicts", boost=name, point="cross_fitted")
+
+
+def test_levels_are_those_of_the_data_that_a_verdict_is_about():
+    named, unnamed = simulated("signal", "de-en", n=60), simulated("signal", "cs-en", n=60)
+    segments = [dataclasses.replace(segment, system=None) for segment in unnamed.segments.segments]
+    without = dataclasses.replace(unnamed.segments, segments=tuple(segments))
+    results = together([named, dataclasses.replace(unnamed, segments=without)], boosts={"mean": MEAN})
+    levels = {row["language_pair"]: row["named"] for row in rows(results, "verdicts", boost="mean")}
+    assert levels == {"de-en": "system", "cs-en": ""}
+
+
+@pytest.fixture(scope="module")
+def two_pairs():
+    return [simulated("signal", pair, n=80, systems=2) for pair in ("de-en", "cs-en")]
+
+
+def estimates(settings):
+    """The boosts and verdicts of some settings: labels, and all numbers that are correlations or p values."""
+    boosts = {"mean": MEAN, "learned": LEARNED, "spread": FeatureMix(feature="spread", side="hypothesis")}
+    results = together(settings, boosts=boosts)
+    labels = [row["verdict"] for row in rows(results, "verdicts")]
+    numbers = []
+    for row in rows(results):
+        numbers += [row["gain"], row["low"], row["high"]]
+    return labels, np.array(numbers)
+
+
+@pytest.fixture(scope="module")
+def estimates_of_two_pairs(two_pairs):
+    return estimates(two_pairs)
+
+
+@pytest.mark.parametrize(
+    ("of_metric", "of_human", "of_attributions"),
+    [
+        pytest.param(1e-200, 1.0, 1e-200, id="probabilities of sentences, and their differences"),
+        pytest.param(1.0, 1e-300, 1.0, id="tiny human scores"),
+        pytest.param(1e149, 1e149, 1e100, id="large scores"),
+        pytest.param(1e-12, 1e-12, 1e-12, id="scores as small as rounding elsewhere"),
+    ],
+)
+def test_the_scale_of_scores_changes_no_gain_and_no_verdict(
+    two_pairs, estimates_of_two_pairs, of_metric, of_human, of_attributions
+):
+    scaled = []
+    for setting in two_pairs:
+        by_role = {}
+        for role, attributions in setting.scores.by_role.items():
+            by_role[role] = Ragged(of_attributions * attributions.values, attributions.offsets)
+        base = of_metric * setting.scores.base_scores
+        scores = dataclasses.replace(setting.scores, base_scores=base, by_role=by_role)
+        scaled.append(changed(setting, human=of_human * setting.segments.human_scores, scores=scores))
+    labels, numbers = estimates(scaled)
+    assert labels == estimates_of_two_pairs[0]
+    # scores in another scale are rounded differently
+    np.testing.assert_allclose(numbers, estimates_of_two_pairs[1], rtol=1e-6, atol=1e-8)

@@ -106,7 +106,7 @@ class TasksEvaluation(Evaluation):
     language pair. Raises ConfigError.
     """
 
-    VERSION: ClassVar[int] = 2  # pairwise_accuracy is of the scores of systems
+    VERSION: ClassVar[int] = 3  # equal distances of scores tie in acc_eq
     SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.tasks.shared_task",)
