@@ -88,12 +88,12 @@ def test_a_tree_of_mt_metrics_eval_with_its_metrics(run, tmp_path):
     plant(tmp_path / "trees" / "toy", TREE)
     folder = f"dataset.mt_metrics_eval.folder={tmp_path}/trees"
     printed, rows = run(*TOY, folder, "metric=[chrf,imported]", "explainer=[]")
-    assert ("en-de", "COMET-refA", "none") in rows and ("en-de", "chrf", "none") in rows
-    assert rows["en-de", "COMET-refA", "none"]["n_used"] == "4", "two of six are not rated"
+    assert ("en-de", "COMET", "none") in rows and ("en-de", "chrf", "none") in rows
+    assert rows["en-de", "COMET", "none"]["n_used"] == "4", "two of six are not rated"
     assert (
         "chrf: the metric reads the reference, which mt_metrics_eval does not have for every segment (cs-uk)" in printed
     )
-    assert re.search(r"^left out: .*COMET-refA.*: no scores \(cs-uk", printed, flags=re.MULTILINE)
+    assert re.search(r"^left out: .*COMET.*: no scores \(cs-uk", printed, flags=re.MULTILINE)
 
 
 def correlations(level):
@@ -116,7 +116,7 @@ def test_published_scores_of_systems_are_what_the_system_level_rests_on(run, tmp
     plant(tmp_path / "trees/toy", files | {f"system-outputs/en-de/sys{n}.txt": f"o{n}\np{n}\n" for n in range(4)})
     chosen = (f"dataset.mt_metrics_eval.folder={tmp_path}/trees", "metric=[imported]", "explainer=[]")
     run(*TOY, *chosen, "evaluation=[levels]", "evaluation.levels.resamples=0")
-    correlation = correlations("system")["en-de", "BLEU-refA", "pearson"]
+    correlation = correlations("system")["en-de", "BLEU", "pearson"]
     assert correlation["value"] == pytest.approx(np.corrcoef([40, 30, 25, 24], [0, -1, -2, -3])[0, 1])
     assert correlation["n_systems"] == 4
 

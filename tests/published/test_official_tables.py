@@ -9,20 +9,20 @@ from bmx_grid.core.configure import options
 
 # Pearson's r of systems, of segments, and acc_eq: the findings of WMT23 (Freitag et al. 2023), en-de.
 PUBLISHED = {
-    "XCOMET-Ensemble-refA": (0.980, 0.695, 0.604),
-    "MetricX-23-refA": (0.977, 0.585, 0.603),
+    "XCOMET-Ensemble": (0.980, 0.695, 0.604),
+    "MetricX-23": (0.977, 0.585, 0.603),
     "MetricX-23-QE-src": (0.969, 0.626, 0.596),
-    "COMET-refA": (0.990, 0.432, 0.574),
-    "BLEURT-20-refA": (0.990, 0.484, 0.572),
+    "COMET": (0.990, 0.432, 0.574),
+    "BLEURT-20": (0.990, 0.484, 0.572),
     "CometKiwi-src": (0.946, 0.475, 0.569),
-    "docWMT22CometDA-refA": (0.990, 0.394, 0.559),
-    "YiSi-1-refA": (0.925, 0.366, 0.542),
-    "MaTESe-refA": (0.918, 0.554, 0.528),
-    "BERTscore-refA": (0.891, 0.325, 0.528),
-    "f200spBLEU-refA": (0.919, 0.237, 0.526),
-    "BLEU-refA": (0.917, 0.192, 0.520),
-    "chrF-refA": (0.866, 0.232, 0.519),
-    "prismRef-refA": (0.920, 0.516, 0.518),
+    "docWMT22CometDA": (0.990, 0.394, 0.559),
+    "YiSi-1": (0.925, 0.366, 0.542),
+    "MaTESe": (0.918, 0.554, 0.528),
+    "BERTscore": (0.891, 0.325, 0.528),
+    "f200spBLEU": (0.919, 0.237, 0.526),
+    "BLEU": (0.917, 0.192, 0.520),
+    "chrF": (0.866, 0.232, 0.519),
+    "prismRef": (0.920, 0.516, 0.518),
 }
 
 
