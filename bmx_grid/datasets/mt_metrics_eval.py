@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,6 +73,8 @@ class MtMetricsEval(DatasetReader):
     Ids are line numbers from 1. Segments that nobody rated are kept, with NaN; those without a translation are left
     out. Texts are as in the files, but for CR before a line feed.
     """
+
+    VERSION: ClassVar[int] = 2  # WMT19 to WMT21 are judged by the standard of each level
 
     folder: str = runtime("mt-metrics-eval-v2")
     test_set: str | None = identity(None)
@@ -229,7 +231,7 @@ class MtMetricsEval(DatasetReader):
                 f"these, or choose other pairs: dataset.{self.name}.language_pairs=[PAIR]."
             )
 
-        standard = STANDARD_SCORES
+        standard: tuple[str, ...] = STANDARD_SCORES
         if self.test_set in DIRECT_ASSESSMENTS:
             standard = (*STANDARD_OF_SYSTEMS, *STANDARD_SCORES)
 

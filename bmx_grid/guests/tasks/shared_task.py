@@ -72,24 +72,28 @@ def _of_tasks(ranking: Sequence[TaskRank]) -> Table:
 
 def _lacking(scores: Sequence[TaskScore]) -> Iterator[Table]:
     """The metrics that lack a task, and what they lack; no table where all metrics have all tasks."""
-    statistics_of: dict[tuple[str, str], set[str]] = {}
-    known: dict[str, set[tuple[str, ...]]] = {}
+    several_sets = len({row.dataset for row in scores}) > 1
+    statistics_of: dict[str, set[str]] = {}
+    known: dict[str, set[tuple[str, str]]] = {}
     for row in scores:
         of_metric = known.setdefault(row.metric, set())
         # A task that is undefined for every metric, or weighs nothing, is no task.
         if math.isfinite(row.value) and row.weight > 0:
-            of_metric.add((*row.pair, row.statistic))
-            statistics_of.setdefault(row.pair, set()).add(row.statistic)
+            pair = f"{row.dataset} {row.language_pair}" if several_sets else row.language_pair
+            of_metric.add((pair, row.statistic))
+            statistics_of.setdefault(pair, set()).add(row.statistic)
     rows = []
     for metric in sorted(known):
-        lacks = []
-        for pair, statistics in statistics_of.items():
-            missing = sorted(name for name in statistics if (*pair, name) not in known[metric])
+        # The language pairs by what the metric lacks there.
+        pairs_of: dict[str, list[str]] = {}
+        for pair, statistics in sorted(statistics_of.items()):
+            missing = sorted(name for name in statistics if (pair, name) not in known[metric])
             if missing:
                 names = "all tasks" if len(missing) == len(statistics) else ", ".join(missing)
-                lacks.append(f"{setting_label(*pair)}: {names}")
-        if lacks:
-            rows.append({"metric": metric, "lacks": "; ".join(lacks)})
+                pairs_of.setdefault(names, []).append(pair)
+        if pairs_of:
+            lacks = "; ".join(f"{', '.join(pairs)}: {names}" for names, pairs in pairs_of.items())
+            rows.append({"metric": metric, "lacks": lacks})
     if rows:
         title = "Metrics left out of the ranking, and the tasks that they lack"
         yield Table.of("task_gaps", title, rows, ["metric", "lacks"], [OF_LACKING], names=2, brief=True)
