@@ -80,7 +80,7 @@ class FromFile(Component):
         evaluated; with {metric} the option stands for as many metrics or explainers as there are names in its place;
         {level} is seg and sys, {side} target, source or reference; * is anything. The folder of a test set of
         mt-metrics-eval stands for all its metrics. A metric's name ends before the reference that it read, as its file
-        is called (COMET-refA); where the data set names its references, the file is read that read the pair's own.
+        is called (COMET-refA); where the data set names its references, its scores are those by the pair's own.
     files: in place of file, name -> path: several under names of their own.
     decimal: the decimal sign of scores that are texts.
     columns: of a table, role -> column. A role that is null takes the column of its own name.
@@ -300,8 +300,10 @@ def file_system_scores(file: ImportedFile, segments: SegmentSet, option: FromFil
 def _matched(
     file: ImportedFile, rows: pd.DataFrame, wanted: pd.DataFrame, segments: SegmentSet, option: FromFile
 ) -> pd.DataFrame:
-    """The row of each wanted name. Raises DataError for one that is there twice or missing, and for unknown names;
-    DataMissingError where one of several metrics lacks whole systems."""
+    """The row of each wanted name. Raises DataError for one that is there twice or missing, and for unknown names.
+
+    NaN of systems that neither a metric nor people scored; raises DataMissingError where people did.
+    """
     keys = [str(key) for key in wanted]
 
     def sentence(row: Any) -> str:
@@ -315,9 +317,9 @@ def _matched(
     refuse(rows, rows.duplicated(keys), sentence)
     matched = wanted.merge(rows, how="left", on=keys)
     missing = matched[matched.place.isna()]
-    # Of the metrics of a shared task, one may not have scored a system that others have.
-    if len(missing) and option.has("metric") and _lacks_systems(rows, missing, segments):
-        raise DataMissingError(f"{file.path} has no scores of the system {missing.system.iloc[0][:60]}")
+    unscored = _unscored_systems(file, rows, segments, option)
+    if unscored:
+        missing = missing[~missing.system.isin(unscored)]
     if len(missing):
         name = _named(missing.iloc[0], keys)
         hint = ""
@@ -336,12 +338,25 @@ def _matched(
     return matched
 
 
-def _lacks_systems(rows: pd.DataFrame, missing: pd.DataFrame, segments: SegmentSet) -> bool:
-    """Whether all that is missing is of systems that no row is of, while all others are known."""
-    if "system" not in rows:
-        return False
-    scored = set(rows.system)
-    return scored.isdisjoint(missing.system) and scored <= set(segments.all_systems)
+def _unscored_systems(file: ImportedFile, rows: pd.DataFrame, segments: SegmentSet, option: FromFile) -> set[str]:
+    """The systems that neither one of several metrics nor people scored; none of a file that may be damaged.
+
+    Raises DataMissingError for one that people scored.
+    """
+    # Values of words are objects, which have no NaN.
+    if not option.has("metric") or "system" not in rows or rows.value.dtype != np.float64:
+        return set()
+    unscored = set(segments.systems) - set(rows.system)
+    if not set(rows.system) <= set(segments.all_systems):
+        return set()
+    judgements = segments.judgements
+    judged = set(judgements.systems.get(judgements.primary_of_systems, ()))
+    for segment, is_rated in zip(segments.segments, np.isfinite(segments.human_scores), strict=True):
+        if is_rated and segment.system is not None:
+            judged.add(segment.system)
+    if unscored & judged:
+        raise DataMissingError(f"{file.path} has no scores of the system {min(unscored & judged)[:60]}")
+    return unscored
 
 
 def _refuse_unknown(

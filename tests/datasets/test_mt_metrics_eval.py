@@ -230,6 +230,19 @@ def test_a_metric_of_a_tree_may_lack_a_system_or_a_pair_but_not_be_damaged(read,
     assert type(raised.value) is kind
 
 
+def test_a_metric_need_not_score_a_system_that_nobody_judged(read, tree):
+    (tree / "toy" / SEG).write_text("sysB 0\nsysB 1\nsysB None\n")
+    (tree / "toy" / SYS).write_text("sysB 0.5\n")
+    (tree / "toy" / QE).write_text(blocks(sysB=(1, 2, 3)))
+    segments = read()
+    with pytest.warns(UserWarning, match="3 of 6 segments have no score"):
+        scores = Imported(file=str(tree / "toy")).members("imported", [segments])["QE-src"].given(segments)
+    np.testing.assert_array_equal(scores.segments, [np.nan] * 3 + [1, 2, 3])
+    # of one file that is named, every row is expected
+    with pytest.raises(DataError, match="no score for segment '1:sysA'"):
+        Imported(file=str(tree / "toy" / QE), language_pairs=("en-de",)).given(segments)
+
+
 def test_a_metric_of_systems_may_say_so_in_its_file_of_segments(read, tree):
     (tree / "toy/metric-scores/en-de/BLEU-refA.seg.score").write_text(blocks(sysA=(None,) * 3, sysB=(None,) * 3))
     segments = read()
