@@ -62,7 +62,7 @@ class MtMetricsEval(DatasetReader):
 
     language_pairs: none meaning all that have human scores, those of the name `human` where it is given.
     reference: the name of the reference that metrics read, or pair -> name; null is the standard one of test sets up
-        to WMT23, else the one called refA or ref, or the only one, and a warning names the choice. The others are
+        to WMT24, else the one called refA or ref, or the only one, and a warning names the choice. The others are
         further references: metrics that ask for all read them, and segments that share one are one cluster.
     human: the human score that is the primary one; null is the standard one, which for the direct assessments of WMT19
         to WMT21 is wmt-raw for segments and wmt-z for systems. All that there are become aspects.
