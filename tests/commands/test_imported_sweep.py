@@ -10,7 +10,9 @@ import pytest
 from pyarrow import parquet
 from score_trees import TREE, plant
 
+from bmx_grid.commands.data_show import show_set
 from bmx_grid.commands.run import compose_and_run
+from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 
 TABLE = "id\tsystem\tsource\treference\thypothesis\tscore\n" + "".join(
     f"{row}\t{system}\ts{row}\tword {row} here\tword {row} {system}\t{row * 0.1 + (system == 'B')}\n"
@@ -121,7 +123,7 @@ def test_published_scores_of_systems_are_what_the_system_level_rests_on(run, tmp
     assert correlation["n_systems"] == 4
 
 
-def test_systems_of_wmt20_are_judged_by_scores_standardised_by_rater(run, tmp_path):
+def test_systems_of_wmt20_are_judged_by_scores_standardised_by_rater(run, tmp_path, capsys):
     """meta_info: wmt-raw is the standard of segments, wmt-z of systems; here they order the systems the other way."""
     rng = np.random.default_rng(0)
     names = tuple("abcd")
@@ -162,6 +164,12 @@ def test_systems_of_wmt20_are_judged_by_scores_standardised_by_rater(run, tmp_pa
     # Without intervals: segment r, PDP, system r, and ranks.
     numbers = re.findall(r"-?\d\.\d{3}", re.sub(r"\[.*?\]", "", " ".join(shown)))
     assert (numbers[0], numbers[2]) == (f"{of_segments:.3f}", f"{of_systems:.3f}"), shown
+    reader = MtMetricsEval(name="mt_metrics_eval", folder=f"{tmp_path}/trees", test_set="wmt20")
+    show_set(reader, tmp_path, limit=0)
+    assert re.findall(r"^  (\S+ \(.*\)):", capsys.readouterr().out, flags=re.MULTILINE) == [
+        "wmt-raw (primary)",
+        "wmt-z (primary of systems)",
+    ]
 
 
 def test_the_official_submissions_of_wmt22(run, data_dir):
