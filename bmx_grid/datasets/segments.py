@@ -196,8 +196,8 @@ class SegmentSet:
     origin: the file the rows came from, for messages.
     all_ids, all_systems: of the whole test set that this may be a part of (`limit`, systems left out), the ids in the
         order of its sources: what score files made elsewhere are written for. By default those of these segments.
-    references: the names of the references, the one that metrics read first; none if the data set does not name them.
     constructed: whether texts or scores were made up, so that nothing follows from them.
+    references: the names of the references, the one that metrics read first; none if the data set does not name them.
     Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, or
     an (id, system) that occurs twice.
     """
