@@ -98,6 +98,8 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
     several = len(judgements.scores) > 1
     for name, scores in judgements.scores.items():
         primary = " (primary)" if several and name == judgements.primary else ""
+        if name == judgements.of_systems:
+            primary = " (primary of systems)"
         print(f"  {visible(name)}{primary}: {_range(scores)}")
     empty = segments.empty_texts()
     if empty:

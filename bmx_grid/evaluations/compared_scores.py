@@ -16,6 +16,8 @@ from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.paired_tests import Comparison, compare
 
 AGREEMENTS = get_args(AgreementStatistic)
+# Agreements that judge systems, though by their segments.
+OF_SYSTEMS = ("pairwise_accuracy", "spa")
 # What each permutation test swaps.
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 
@@ -77,6 +79,9 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     scores = setting.points[point]
     alone = setting.scores.base_scores
     human = segments.human_scores
+    aspect = judgements.primary_of_systems
+    if statistic in OF_SYSTEMS:
+        human = judgements.scores[aspect]
     if statistic not in AGREEMENTS:
         # One system cannot be swapped.
         if len(segments.systems) < 2:
@@ -84,8 +89,8 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
         return Scores(scores, alone, human, clusters, systems)
     published = None
     # Where people scored whole systems, these scores order the pairs.
-    if statistic == "pairwise_accuracy" and judgements.primary in judgements.systems:
-        published = SystemLevel(setting, BASE, judgements.primary).human
+    if statistic == "pairwise_accuracy" and aspect in judgements.systems:
+        published = SystemLevel(setting, BASE, aspect).human
     # Segments without a named system would make a system of their own.
     direction = np.where(segment_codes.named, setting.direction, np.nan)
     scores = direction * scores
@@ -105,6 +110,6 @@ def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
             higher_is_better = setting.direction * higher_is_better
         return replace(scores, x=higher_is_better, y=higher_is_better)
     # A system is drawn as a whole: each is a cluster of its own.
-    systems = SystemLevel(setting, point, setting.segments.judgements.primary)
+    systems = SystemLevel(setting, point, setting.segments.judgements.primary_of_systems)
     clusters = np.arange(len(systems.names))
     return Scores(x=systems.scores, y=systems.scores, human=systems.human, cluster=clusters, system=None)

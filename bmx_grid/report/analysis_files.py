@@ -148,7 +148,8 @@ def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAn
 
 
 def _brief_lines(tables: Sequence[Table]) -> list[str]:
-    """The first brief table as lines for a terminal, at most MOST_LINES of it; none without such a table."""
+    """The brief tables as lines for a terminal, at most MOST_LINES of each."""
+    shown: list[str] = []
     for table in tables:
         if table.brief:
             text = as_text(replace(table, notes=()), terminal_width())
@@ -156,8 +157,9 @@ def _brief_lines(tables: Sequence[Table]) -> list[str]:
             if len(lines) > MOST_LINES:
                 more = counted(len(lines) - MOST_LINES, "more line")
                 lines[MOST_LINES:] = [f"… {more} in {REPORT}"]
-            return lines
-    return []
+            # A line between two tables.
+            shown += ["", *lines] if shown else lines
+    return shown
 
 
 def write_analysis(

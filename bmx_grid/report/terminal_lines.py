@@ -211,7 +211,7 @@ def cautions(plan: SweepPlan) -> list[str]:
         scores = segments.human_scores[rated]
         if len(scores) < FEWEST:
             # People may have scored whole systems: the system level needs no rated segment.
-            has_systems = judgements.systems.get(judgements.primary) is not None
+            has_systems = judgements.systems.get(judgements.primary_of_systems) is not None
             if not has_systems or setting.explainer is not None:
                 n_rated = counted(len(scores), "rated segment")
                 few_rated.append(f"{part} has {n_rated}")
