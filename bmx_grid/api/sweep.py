@@ -86,7 +86,7 @@ def _run(sweep: Sweep) -> Ended:
     folder = OutputFolder(settings.output_dir)
     fingerprint = sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
-    if unchanged is not None and sweep.tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
+    if unchanged is not None and sweep.tracker.has_runs(settings.output_dir, unchanged.get("tracked")):
         return _up_to_date(sweep, unchanged, start)
     return _run_and_write(sweep, folder, fingerprint, start)
 
@@ -154,7 +154,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     write_text(settings.output_dir / LOG, "\n".join([*sweep.log, *details, ""]))  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
-        tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
+        tracked = tracker.identify_runs(settings.output_dir)
         folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
     return Ended(len(failed), len(ran.results), tuple(failed))
 
