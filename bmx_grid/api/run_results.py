@@ -119,7 +119,8 @@ class Run:
     >>> print(run.summary())  # doctest: +SKIP
     >>> run.table("verdicts"), run.plot("de-en")  # doctest: +SKIP
 
-    folder: its output folder. n_failed: settings or parts that failed when it was run here.
+    folder: its output folder; place: that of its results, another one since another sweep was run there.
+    n_failed: settings or parts that failed when it was run here.
     """
 
     folder: Path
@@ -127,12 +128,23 @@ class Run:
     _temporary: TemporaryFolder | None = field(default=None, repr=False)
     _config: Mapping[str, Any] | None = field(default=None, repr=False)
     _kind: FrameKind = field(default=PANDAS, repr=False)
+    _fingerprint: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         # The dataclass is frozen.
         object.__setattr__(self, "folder", path("folder", self.folder))
         if not self.folder.is_dir():
             raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
+        from bmx_grid.sweep.output import OutputFolder
+
+        object.__setattr__(self, "_fingerprint", OutputFolder(self.folder).fingerprint)
+
+    @property
+    def place(self) -> Path:
+        """The folder with the results of this run: a later run of another configuration moves them below previous/."""
+        from bmx_grid.sweep.output import OutputFolder
+
+        return OutputFolder(self.folder).place_of(self._fingerprint)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -158,7 +170,7 @@ class Run:
         """Name -> file."""
         from bmx_grid.sweep.output import table_files
 
-        return table_files(self.folder)
+        return table_files(self.place)
 
     settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
@@ -173,7 +185,7 @@ class Run:
         from bmx_grid.analysis.load import load_table, tables_beside
         from bmx_grid.analysis.questions import analyse_table
 
-        table = load_table(self.folder)
+        table = load_table(self.place)
         return analyse_table(table, tables_beside(table))
 
     def plot(
@@ -262,7 +274,7 @@ class Run:
 
         if self._config is not None:
             return self._config
-        file = self.folder / "config.yaml"
+        file = self.place / "config.yaml"
         if not file.is_file():
             raise DataMissingError(f"{self.folder} has no config.yaml, which says where its data and attributions are.")
         config: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))

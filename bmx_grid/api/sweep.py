@@ -37,11 +37,13 @@ class Ended:
     """How a sweep ended. n_failed: settings (or whole parts) that failed; n_done: those that have results.
 
     failed: why, where it is known: a sweep that is up to date does not ask again.
+    moved: where the results of another configuration were moved, as a sentence; "" if there were none.
     """
 
     n_failed: int
     n_done: int = 0
     failed: tuple[Refused, ...] = ()
+    moved: str = ""
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
         tracker.start(settings.name, sweep.config_text(), settings.output_dir)
         ran = run_settings(sweep)
         failed = ran.failed
+        moved = _keep_other(sweep, folder)
         said, written = write(sweep, ran, folder)
     except BaseException as error:
         tracker.finish([*failed, Refused(settings.name, f"stopped by {type(error).__name__}")], error)
@@ -155,8 +158,28 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
         tracked = tracker.identify_runs(settings.output_dir)
-        folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
-    return Ended(len(failed), len(ran.results), tuple(failed))
+        folder.finish(
+            fingerprint,
+            written,
+            said=said,
+            n_failed=len(failed),
+            tracked=tracked,
+            configuration=sweep.configuration(),
+        )
+    return Ended(len(failed), len(ran.results), tuple(failed), moved)
+
+
+def _keep_other(sweep: Sweep, folder: OutputFolder) -> str:
+    """Move the results of another configuration aside, and say it: that sentence; "" if there are none."""
+    place = folder.keep_other(sweep.configuration())
+    if place is None:
+        return ""
+    sentence = (
+        f"all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a "
+        "folder of its own, write output_dir=FOLDER."
+    )
+    _say(sweep, sentence)
+    return sentence
 
 
 def _page_named(page: Path, *, shown: bool) -> str:

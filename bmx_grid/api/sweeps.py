@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
@@ -99,6 +100,8 @@ def swept(
         raise ConfigError("dry_run: a plan has no tables; see it with python -m bmx_grid … dry_run=true.")
     with redirect_stdout(io.StringIO()) if quiet else nullcontext(), plain_warnings():
         ended = run_sweep(config)
+        if quiet and ended.moved:
+            warnings.warn(ended.moved, stacklevel=2)
     if not ended.n_done:
         reasons = [f"{refused.label}: {refused.reason}" for refused in ended.failed]
         raise DataError(f"no setting could be run: {named(reasons, separator='; ')}")
@@ -144,7 +147,7 @@ def analyse(
     folders = []
     for finished in runs:
         if isinstance(finished, Run):
-            folders.append(finished.folder)
+            folders.append(finished.place)
         else:
             folders.append(path("runs", finished))
     return side_by_side(folders, correlation=correlation, resamples=resamples, seed=seed)

@@ -13,7 +13,7 @@ from bmx_grid.core.identity import digest
 from bmx_grid.core.secrets import masked_argument
 from bmx_grid.core.wording import counted, shortened
 from bmx_grid.sweep.mlflow_store import MetricEntry
-from bmx_grid.sweep.output import RUNTIME_KEYS
+from bmx_grid.sweep.output import strip_runtime_keys
 from bmx_grid.sweep.results import SettingResult
 
 READABLE = ("dataset", "metric", "explainer", "words", "limit", "seed")  # keys that a reader tells sweeps apart by
@@ -32,7 +32,7 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
 
     whole = yaml.safe_load(config)
     # Who runs a sweep elsewhere, or with other workers, finds the same runs.
-    kept = {key: node for key, node in whole.items() if key not in RUNTIME_KEYS}
+    kept = strip_runtime_keys(whole)
     params: dict[str, str] = {}
     for key in READABLE:
         if key in kept:

@@ -65,6 +65,36 @@ def test_tables_are_those_that_the_command_writes(sweep, tmp_path, blank_figures
         pd.testing.assert_frame_equal(*tables, check_dtype=False, check_categorical=False)
 
 
+def test_another_configuration_leaves_the_results_of_the_first_beside_its_own(tmp_path, blank_figures, capsys):
+    folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache"}
+    arguments = [f"{key}={value}" for key, value in folders.items()]
+    keys = [f"{name}={json.dumps(value)}" for name, value in {**SMALL, **STEP}.items()]
+    assert compose_and_run(["+sweep=quickstart", *arguments, *keys]) == 0
+    first = bmx.Run(tmp_path / "out")
+    before = first.scores
+    later = {**SMALL, **folders, "settings": STEP, "quiet": True}
+    same = bmx.run("quickstart", **{**later, "executor": "loky"})
+    assert same.place == first.place == tmp_path / "out" and not (tmp_path / "out" / "previous").exists()
+    capsys.readouterr()
+    second = bmx.run("quickstart", **{**later, "limit": 4})
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert re.match("warning: all files of an earlier run moved to .*previous.* write output_dir=FOLDER", warning)
+    assert (len(first.scores), len(second.scores)) == (4 * 6, 4 * 4)
+    pd.testing.assert_frame_equal(first.scores, before)
+    (place,) = (tmp_path / "out" / "previous").iterdir()
+    assert first.place == place and second.place == tmp_path / "out"
+    pd.testing.assert_frame_equal(bmx.Run(place).settings, first.settings)
+    assert yaml.safe_load((place / "config.yaml").read_text())["limit"] == 6
+    compared = bmx.analyse([first, second], resamples=40)
+    assert len(compared)
+    capsys.readouterr()
+    assert compose_and_run(["+sweep=quickstart", *arguments, *keys]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("all files of an earlier run moved to") == 1 and "\n0 texts scored" in printed
+    pd.testing.assert_frame_equal(bmx.Run(tmp_path / "out").scores, before)
+    assert len(second.scores) == 4 * 4
+
+
 def test_boosts_of_a_scorers_explanations_have_the_numbers_of_the_sweep(sweep):
     with resources.files("bmx_grid.datasets").joinpath("sample.tsv").open() as file:
         sample = pd.read_csv(file, sep="\t", quoting=csv.QUOTE_NONE).query("language_pair == 'de-en'")[:6]
