@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.api.inputs import listed, path
+from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible
@@ -92,6 +92,7 @@ def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
     """
     fits = list(range(len(settings)))
     for place, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
+        name = one_name(factor, name)
         if name is None:
             continue
         known = {setting[place] for setting in settings}
@@ -162,7 +163,7 @@ class Run:
         from bmx_grid.evaluations.stored_tables import read_frame
 
         tables = self._tables()
-        if name not in tables:
+        if one_name("table", name) not in tables:
             raise DataMissingError(f"{self.folder}: {unknown('table', name, tables)} Choose its evaluation.")
         return read_frame(tables[name])
 

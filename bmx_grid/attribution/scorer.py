@@ -21,6 +21,7 @@ from bmx_grid.core.errors import (
     ExplainError,
     UnavailableError,
     component_errors,
+    shown,
     unknown,
 )
 from bmx_grid.core.ragged import Floats
@@ -265,8 +266,8 @@ def check_pair_of_languages(language_pair: str) -> None:
     """Raise ConfigError for anything but two names with a dash between them."""
     if not isinstance(language_pair, str) or not LANGUAGE_PAIR.fullmatch(language_pair):
         raise ConfigError(
-            f"language_pair: {language_pair!r:.60} is no language pair; write the codes of the language of the source "
-            "and of that of the translation with a dash between them, such as de-en."
+            f"language_pair: {shown(language_pair, 60)} is no language pair; write the codes of the language of the "
+            "source and of that of the translation with a dash between them, such as de-en."
         )
 
 
@@ -346,7 +347,7 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
         is_collection = isinstance(texts, Sized) and isinstance(texts, Iterable)
         # a set has no order of segments
         if not is_collection or isinstance(texts, str | Set | Mapping):
-            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {texts!r:.60}.")
+            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {shown(texts, 60)}.")
         may_be_several = all_references and role == "reference"
         column: list[tuple[str, ...]] = []
         for texts_of_segment in texts:
@@ -358,7 +359,8 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
         for number, segment_texts in enumerate(column, start=1):
             for text in segment_texts:
                 if not isinstance(text, str):
-                    raise DataError(f"{PLURAL[role]}: segment {number} is {text!r:.60}, not a text (it may be empty).")
+                    shown_text = shown(text, 60)
+                    raise DataError(f"{PLURAL[role]}: segment {number} is {shown_text}, not a text (it may be empty).")
                 if SURROGATE.search(text):
                     raise DataError(
                         f"{PLURAL[role]}: segment {number} holds half of a character (a lone surrogate) in "

@@ -324,9 +324,12 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     if hint is Any:
         return value
     if origin is typing.Literal:
-        if value in arguments:
+        # A series or an array compares element by element, and is no value of a Literal.
+        is_plain = isinstance(value, str | int | float | None)
+        if is_plain and value in arguments:
             return value
-        raise ConfigError(f"{where}: {unknown('value', str(value), map(str, arguments))}")
+        name = str(value) if is_plain else shown(value)
+        raise ConfigError(f"{where}: {unknown('value', name, map(str, arguments))}")
     if hint in (Path, Place):
         return _folder(value, hint, where)
     if origin in (typing.Union, types.UnionType):
