@@ -11,14 +11,14 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
-from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible
+from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ class Words:
 
     def __repr__(self) -> str:
         n_segments = self.frame["id"].nunique()
-        return f"Words({setting_label(*self.names)}: {counted(n_segments, 'segment')})"
+        return visible(f"Words({setting_label(*self.names)}: {counted(n_segments, 'segment')})")
 
     def _repr_html_(self) -> str:
         """The first segments: a word in blue raises the score, one in orange lowers it."""
@@ -175,10 +175,33 @@ class Run:
 
     settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
+    points = _table("points", "The gain of each setting at each declared point.")
     scores = _table("scores", "One row per segment and setting: human score, the metric alone and at each point.")
-    correlations = _table("correlations", "Correlation with human judgements at segment and system level.")
-    tests = _table("tests", "Every comparison with difference, interval, p and adjusted p.")
+    boosts = _table("boosts", "The gain of each boost over the metric and controls, on other segments than chose it.")
     verdicts = _table("verdicts", "The verdict on each metric and explainer.")
+    correlations = _table("correlations", "Correlation with human judgements at segment and system level.")
+    systems = _table("systems", "The score and rank of each system.")
+    thresholds = _table("thresholds", "How large a difference of systems' scores has to be.")
+    tests = _table("tests", "Every comparison with difference, interval, p and adjusted p.")
+    ranking = _table("ranking", "The metrics of each data set and language pair in order.")
+    selection = _table("selection", "The median best w and p of each explainer, and the point that is used.")
+    ridge = _table("ridge", "Which factors go with a gain: coefficients, intercept, R².")
+    ceilings = _table("ceilings", "How well raters agree, and the correlation that a perfect metric could reach.")
+    seeds = _table("seeds", "The gain of each setting with each seed of its explainer.")
+    word_tags = _table("word_tags", "Attributions against published word tags.")
+
+    def __getattr__(self, name: str) -> Any:
+        """Any other table that the run wrote: of shared tasks, and of evaluations from outside."""
+        # Python and notebooks look for names of their own, also while this object is being made.
+        if name.startswith("_") or name in {item.name for item in fields(self)}:
+            raise AttributeError(name)
+        try:
+            return self.table(name)
+        except DataMissingError as error:
+            raise AttributeError(f"{error} run.names lists the tables.") from error
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.names})
 
     @functools.cached_property
     def analysis(self) -> Analysis:
@@ -287,7 +310,7 @@ class Run:
         table = ""
         if len(frame):
             table = frame.to_string(index=False, float_format=FOUR_DIGITS)
-        return "\n".join([*lines, "", table]).strip()
+        return visible_lines("\n".join([*lines, "", table]).strip())
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""

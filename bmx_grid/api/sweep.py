@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.terminal import say
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, visible_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,7 +154,8 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
-    write_text(settings.output_dir / LOG, "\n".join([*sweep.log, *details, ""]))  # and tracebacks of what failed
+    log = visible_lines("\n".join([*sweep.log, *details, ""]))
+    write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
         tracked = tracker.identify_runs(settings.output_dir)
@@ -201,13 +202,14 @@ def _usual_files(sweep: Sweep) -> list[Path]:
 
 
 def _say(sweep: Sweep, text: str, how: Callable[[str], None] = say) -> None:
-    """Say a line by `how`, and keep it for log.txt."""
+    """Say a line by `how`, and keep it for log.txt: names are written there as on the terminal."""
+    text = visible_lines(text)
     how(text)
     sweep.log.append(text)
 
 
 def _warn(line: str) -> None:
-    print(line, file=sys.stderr)
+    print(visible_lines(line), file=sys.stderr)
 
 
 def run_settings(sweep: Sweep) -> Ran:
@@ -282,7 +284,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
         lines = answer(analysis, MOST_ANSWERS)
         lines += [unit_of_gains(analysis)] if lines else []
     _track(sweep, ran, analysis, tables, written)
-    summary = "\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part)
+    summary = visible_lines("\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part))
     if summary:
         _say(sweep, f"\n{summary}\n")
     if moved:

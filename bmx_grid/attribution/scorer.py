@@ -359,8 +359,9 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
         for number, segment_texts in enumerate(column, start=1):
             for text in segment_texts:
                 if not isinstance(text, str):
-                    shown_text = shown(text, 60)
-                    raise DataError(f"{PLURAL[role]}: segment {number} is {shown_text}, not a text (it may be empty).")
+                    raise DataError(
+                        f"{PLURAL[role]}: segment {number} is {shown(text, 60)}, not a text (it may be empty)."
+                    )
                 if SURROGATE.search(text):
                     raise DataError(
                         f"{PLURAL[role]}: segment {number} holds half of a character (a lone surrogate) in "

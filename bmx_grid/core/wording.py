@@ -188,6 +188,13 @@ def visible(text: str) -> str:
     return "".join(map(_visible_sign, text))
 
 
+def visible_lines(text: str) -> str:
+    """`text` with its line breaks, and each line as `visible` writes it: for all that is printed or logged."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "\n".join(map(visible, text.split("\n")))
+
+
 def file_stem(*names: str, separator: str = ".") -> str:
     """Names as a file name without suffix, at most 150 bytes and never a path; other names give another stem.
 

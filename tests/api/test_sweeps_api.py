@@ -1,5 +1,6 @@
 """Sweeps from Python: DataFrames in and out, and mistakes in one sentence."""
 
+import copy
 import csv
 import dataclasses
 import json
@@ -15,8 +16,11 @@ import yaml
 
 import bmx_grid as bmx
 from bmx_grid.api.compose import composed
+from bmx_grid.api.sweep_plan import OF_THE_SWEEP
 from bmx_grid.commands.run import compose_and_run
+from bmx_grid.core.configure import option_class, options
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.report.analysis_files import OF_ANALYSIS
 
 SMALL = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 6, "tracking": "none", "executor": "sequential"}
 SMALL |= {"analysis": False}
@@ -52,6 +56,32 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     assert {"gain at w 0.6, p 0", "in-sample best"} <= set(re.split("  +|\n", sweep.summary()))
     places = [sweep._repr_html_().index(f"{value:.4f}") for value in numbers]
     assert places == sorted(places)
+
+
+def test_every_table_is_an_attribute(sweep, tmp_path):
+    words = {"words"}  # a method, of the words of a segment
+    for name in set(sweep.names) - words:
+        pd.testing.assert_frame_equal(getattr(sweep, name), sweep.table(name))
+        assert name in dir(sweep)
+    of_evaluations = {table for option in options("evaluation") for table in option_class("evaluation", option).ROWS}
+    of_guests = {table for table in of_evaluations if "guests" in str(owner(table))}
+    known = {*of_evaluations, *OF_THE_SWEEP, *OF_ANALYSIS} - of_guests - words
+    assert {name for name in known if isinstance(getattr(bmx.Run, name, None), property)} == known
+    (tmp_path / "tables").mkdir()
+    sweep.settings.to_parquet(tmp_path / "tables" / "task_scores.parquet")
+    assert len(bmx.Run(tmp_path).task_scores) == len(sweep.settings)
+    assert copy.copy(sweep).folder == sweep.folder
+    with pytest.raises(DataMissingError, match="unknown table 'ridge'"):
+        assert sweep.ridge
+    with pytest.raises(AttributeError, match="unknown table 'verdict'. Did you mean 'verdicts'"):
+        assert sweep.verdict
+    assert not hasattr(sweep, "_ipython_display_")
+
+
+def owner(table):
+    """The evaluation that writes a table."""
+    classes = [option_class("evaluation", option) for option in options("evaluation")]
+    return next(cls for cls in classes if table in cls.ROWS)
 
 
 def test_tables_are_those_that_the_command_writes(sweep, tmp_path, blank_figures):
