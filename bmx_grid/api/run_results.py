@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
-from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible, visible_lines
+from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +96,7 @@ def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
         if name is None:
             continue
         known = {setting[place] for setting in settings}
+        name = option_named(name, sorted(known))
         if name not in known:
             raise ConfigError(f"{factor}: {unknown(factor_in_words(factor), str(name), known)}")
         fits = [row for row in fits if settings[row][place] == name]

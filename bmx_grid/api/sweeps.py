@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.api.inputs import Function, drawn, keyed, one_name, parts_of, path, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.api.run_results import Run, TemporaryFolder
-from bmx_grid.core.configure import convert, groups
+from bmx_grid.core.configure import convert, groups, options
 from bmx_grid.core.errors import ConfigError, DataError, shown
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.core.wording import named
+from bmx_grid.core.wording import named, option_named
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -139,7 +139,8 @@ def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any
     if value is None and group == "explainer":
         return [], {}
     parts = parts_of(group, value)
-    names = [name for name, part in parts.items() if part is None]
+    # As papers write them, names may have signs that an override may not.
+    names = [option_named(name, options(group)) for name, part in parts.items() if part is None]
     return names, {name: part for name, part in parts.items() if part is not None}
 
 

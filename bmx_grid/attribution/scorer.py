@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
-from bmx_grid.core.configure import build, check_seed, convert, load_option
+from bmx_grid.core.configure import build, check_seed, convert, load_option, options
 from bmx_grid.core.errors import (
     BmxError,
     ConfigError,
@@ -25,7 +25,7 @@ from bmx_grid.core.errors import (
     unknown,
 )
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, option_named
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Role
@@ -209,6 +209,10 @@ def make_scorer(
     UnavailableError for a metric or an explainer that is unavailable here.
     """
     by_point = p is not None or w is not None
+    if isinstance(metric, str):
+        metric = option_named(metric, options("metric"))
+    if isinstance(explainer, str):
+        explainer = option_named(explainer, options("explainer"))
     _check_arguments(metric, explainer, settings, recipe, by_point=by_point)
     default_seed = 0
     if recipe is not None and recipe.seed is not None:

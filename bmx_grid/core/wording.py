@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 UNDEFINED = "n/a"
@@ -135,6 +135,15 @@ def written(name: str) -> str:
     if name in CAPITALS:
         return name.upper().replace("_", "-")
     return WRITTEN.get(name, name)
+
+
+def option_named(name: str, known: Collection[str]) -> str:
+    """The option that is called so, by its own name or as papers write it (chrF, LIME); an unknown name as it is."""
+    if name not in known:
+        for option in known:
+            if written(option) == name:
+                return option
+    return name
 
 
 def correlation_in_words(kind: str | None) -> str:
