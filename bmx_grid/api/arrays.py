@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.api.inputs import drawn, plain_value
+from bmx_grid.api.inputs import drawn, one_name, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind, plain_series
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.configure import convert
-from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.errors import ConfigError, DataError, shown, unknown
 from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.core.wording import counted, first_line, number, point_in_words
 from bmx_grid.datasets.segments import LARGEST
@@ -214,6 +214,9 @@ def boost(
     """
     from bmx_grid.measures.correlation import check_kind
 
+    # A series or an array in place of a name is no name of a correlation or a side.
+    one_name("side", side)
+    one_name("correlation", correlation)
     check_kind(correlation)
     _, kind = plain_series(scores)
     base = _vector(scores, "scores")
@@ -269,11 +272,16 @@ def _texts(attributions: Any, texts: Any, count: int) -> tuple[list[str], ...]:
         side_texts, _ = plain_series(series)
         if side not in SIDES:
             raise ConfigError(f"texts: {unknown('side', str(side), SIDES)}")
+        # A text is a sequence, too; an array without dimensions has no length.
+        is_list = isinstance(side_texts, Sequence | np.ndarray) and not isinstance(side_texts, str)
+        if not is_list or getattr(side_texts, "ndim", 1) == 0:
+            kind = type(side_texts).__name__
+            raise DataError(f"texts of the {side}: expected a list of {count} texts, got a {kind}.")
         if len(side_texts) != count:
             raise DataError(f"texts of the {side}: {len(side_texts)} for {count} scores.")
         for row, text in enumerate(side_texts):
             if not isinstance(text, str):
-                raise DataError(f"texts of the {side}, row {row}: expected a text, got {text!r:.60}.")
+                raise DataError(f"texts of the {side}, row {row}: expected a text, got {shown(text, 60)}.")
         by_side.append(list(side_texts))
     return tuple(by_side)
 

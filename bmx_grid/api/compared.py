@@ -10,7 +10,7 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.declared_gains import ALPHA
 from bmx_grid.api.frames import Roles
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.wording import P_VALUE, counted
+from bmx_grid.core.wording import P_VALUE, counted, visible
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.segment_level import PDP
 from bmx_grid.evaluations.verdicts import HELPS, LEGEND, OPEN
@@ -187,7 +187,7 @@ class Compared:
         return "\n".join(as_text(table, width) for table in self.tables()).rstrip()
 
     def __repr__(self) -> str:
-        metrics = ", ".join(dict.fromkeys(self.correlations["metric"]))
+        metrics = ", ".join(map(visible, dict.fromkeys(self.correlations["metric"])))
         return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
 
     def _repr_html_(self) -> str:

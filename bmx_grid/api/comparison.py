@@ -23,7 +23,7 @@ from bmx_grid.api.compared_pairs import (
     verdicts_of,
 )
 from bmx_grid.api.frames import Columns, Roles, frame_table, number_column, roles_of, segment_sets
-from bmx_grid.api.inputs import Function, drawn, keyed, listed
+from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
 from bmx_grid.api.kinds import PANDAS
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
@@ -98,6 +98,8 @@ def compare(
     convert(level, Level, "level")
     convert(statistic, Kind, "statistic")
     convert(decimal, Decimal, "decimal")
+    human = one_name("human", human, "the name of a column")
+    language_pair = one_name("language_pair", language_pair)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     options = ComparisonOptions(by, level, statistic, resamples, seed)
     table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
@@ -242,7 +244,8 @@ def _with_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
             ids = table.take([id_column])[id_column]
         else:
             ids = [str(row + 1) for row in range(len(table))]
-        texts["source"] = ["" if name is None else name for name in ids]
+        # As texts: what is no id is refused by the column that holds it.
+        texts["source"] = ["" if name is None else str(name) for name in ids]
     added_roles = {role: (f"({role})",) for role in texts}
     added = {f"({role})": values for role, values in texts.items()}
 

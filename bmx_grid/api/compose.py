@@ -26,7 +26,7 @@ from bmx_grid.core.configure import CONFIGS, groups, installed_options, load_opt
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.secrets import masked_address, masked_argument
 from bmx_grid.core.servers import check_servers_of_files
-from bmx_grid.core.wording import shortened
+from bmx_grid.core.wording import option_named, shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -44,7 +44,8 @@ def composed(
     Hydra's state is as before. Raises ConfigError.
     """
     place = None if folder is None else options_folder(str(folder))
-    overrides = [parse_one(line) for line in lines]
+    overrides = [parse_one(_with_option_names(line, place)) for line in lines]
+    values = {_key_with_option_names(key, place): value for key, value in (values or {}).items()}
     for override in overrides:
         key = override.key_or_group
         argument = shown_argument(override.input_line or "")
@@ -63,6 +64,38 @@ def composed(
         keys_of_user.update(_leaves(key, value))
     check_servers_of_files(config, keys_of_user)
     return config
+
+
+def _with_option_names(line: str, folder: Folder) -> str:
+    """An override with the names of options in place of those that papers write, in its key and as its value."""
+    key, sign, text = line.partition("=")
+    line = f"{_key_with_option_names(key, folder)}{sign}{text}"
+    group = key.lstrip("+")
+    if not sign or group not in groups():
+        return line
+    override = parse(line)
+    if override.is_sweep_override():
+        return line
+    value = override.value()
+    known = option_names(group, folder)
+    if isinstance(value, list):
+        names = [option_named(str(name), known) for name in value]
+        return line if names == value else f"{key}=[{','.join(names)}]"
+    name = option_named(str(value), known)
+    return line if name == value or value is None else f"{key}={name}"
+
+
+def _key_with_option_names(key: str, folder: Folder) -> str:
+    """A key below an option, or below `grid.fixed`, with the name of the option in place of that of papers."""
+    parts = key.split(".")
+    group = parts[0].lstrip("+~")
+    place = 1
+    if parts[:2] == ["grid", "fixed"]:
+        group = "explainer"
+        place = 2
+    if group in GROUPS_OF_SEVERAL and len(parts) > place:
+        parts[place] = option_named(parts[place], option_names(group, folder))
+    return ".".join(parts)
 
 
 def _values(overrides: Sequence[Override]) -> list[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.terminal import say
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, visible_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,11 +37,13 @@ class Ended:
     """How a sweep ended. n_failed: settings (or whole parts) that failed; n_done: those that have results.
 
     failed: why, where it is known: a sweep that is up to date does not ask again.
+    moved: where the results of another configuration were moved, as a sentence; "" if there were none.
     """
 
     n_failed: int
     n_done: int = 0
     failed: tuple[Refused, ...] = ()
+    moved: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def _run(sweep: Sweep) -> Ended:
     folder = OutputFolder(settings.output_dir)
     fingerprint = sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
-    if unchanged is not None and sweep.tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
+    if unchanged is not None and sweep.tracker.has_runs(settings.output_dir, unchanged.get("tracked")):
         return _up_to_date(sweep, unchanged, start)
     return _run_and_write(sweep, folder, fingerprint, start)
 
@@ -138,6 +140,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
         tracker.start(settings.name, sweep.config_text(), settings.output_dir)
         ran = run_settings(sweep)
         failed = ran.failed
+        moved = _keep_other(sweep, folder)
         said, written = write(sweep, ran, folder)
     except BaseException as error:
         tracker.finish([*failed, Refused(settings.name, f"stopped by {type(error).__name__}")], error)
@@ -151,12 +154,33 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
-    write_text(settings.output_dir / LOG, "\n".join([*sweep.log, *details, ""]))  # and tracebacks of what failed
+    log = visible_lines("\n".join([*sweep.log, *details, ""]))
+    write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
-        tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
-        folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
-    return Ended(len(failed), len(ran.results), tuple(failed))
+        tracked = tracker.identify_runs(settings.output_dir)
+        folder.finish(
+            fingerprint,
+            written,
+            said=said,
+            n_failed=len(failed),
+            tracked=tracked,
+            configuration=sweep.configuration(),
+        )
+    return Ended(len(failed), len(ran.results), tuple(failed), moved)
+
+
+def _keep_other(sweep: Sweep, folder: OutputFolder) -> str:
+    """Move the results of another configuration aside, and say it: that sentence; "" if there are none."""
+    place = folder.keep_other(sweep.configuration())
+    if place is None:
+        return ""
+    sentence = (
+        f"all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a "
+        "folder of its own, write output_dir=FOLDER."
+    )
+    _say(sweep, sentence)
+    return sentence
 
 
 def _page_named(page: Path, *, shown: bool) -> str:
@@ -178,13 +202,14 @@ def _usual_files(sweep: Sweep) -> list[Path]:
 
 
 def _say(sweep: Sweep, text: str, how: Callable[[str], None] = say) -> None:
-    """Say a line by `how`, and keep it for log.txt."""
+    """Say a line by `how`, and keep it for log.txt: names are written there as on the terminal."""
+    text = visible_lines(text)
     how(text)
     sweep.log.append(text)
 
 
 def _warn(line: str) -> None:
-    print(line, file=sys.stderr)
+    print(visible_lines(line), file=sys.stderr)
 
 
 def run_settings(sweep: Sweep) -> Ran:
@@ -259,7 +284,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
         lines = answer(analysis, MOST_ANSWERS)
         lines += [unit_of_gains(analysis)] if lines else []
     _track(sweep, ran, analysis, tables, written)
-    summary = "\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part)
+    summary = visible_lines("\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part))
     if summary:
         _say(sweep, f"\n{summary}\n")
     if moved:

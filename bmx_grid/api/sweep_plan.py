@@ -25,7 +25,7 @@ from bmx_grid.measures.grid import GridSpec
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.outcomes import fingerprint
-from bmx_grid.sweep.output import RUNTIME_KEYS
+from bmx_grid.sweep.output import strip_runtime_keys
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions, SweepPlan
 from bmx_grid.sweep.tracking import Tracker
@@ -100,14 +100,17 @@ class Sweep:
         """The whole configuration as YAML."""
         return _text(self.config)
 
+    def configuration(self) -> str:
+        """SHA-256 of the keys of the configuration that results depend on."""
+        return digest(_text(strip_runtime_keys(self.config)))
+
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
         from bmx_grid._version import __version__
 
-        kept = {key: node for key, node in self.config.items() if key not in RUNTIME_KEYS}
         refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failed)]
         of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
-        return digest([__version__, digest(_text(kept)), self.settings.figures, of_settings, refused])
+        return digest([__version__, self.configuration(), self.settings.figures, of_settings, refused])
 
 
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:

@@ -14,7 +14,7 @@ from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
 from bmx_grid.attribution.contracts import combined, statistics_of
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
-from bmx_grid.core.configure import build, check_seed, convert, load_option
+from bmx_grid.core.configure import build, check_seed, convert, load_option, options
 from bmx_grid.core.errors import (
     BmxError,
     ConfigError,
@@ -22,10 +22,11 @@ from bmx_grid.core.errors import (
     ExplainError,
     UnavailableError,
     component_errors,
+    shown,
     unknown,
 )
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, option_named
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.metrics.base import Metric
@@ -231,6 +232,10 @@ def make_scorer(
     UnavailableError for a metric or an explainer that is unavailable here.
     """
     by_point = p is not None or w is not None
+    if isinstance(metric, str):
+        metric = option_named(metric, options("metric"))
+    if isinstance(explainer, str):
+        explainer = option_named(explainer, options("explainer"))
     _check_arguments(metric, explainer, settings, recipe, by_point=by_point)
     default_seed = 0
     if recipe is not None and recipe.seed is not None:
@@ -288,8 +293,8 @@ def check_pair_of_languages(language_pair: str) -> None:
     """Raise ConfigError for anything but two names with a dash between them."""
     if not isinstance(language_pair, str) or not LANGUAGE_PAIR.fullmatch(language_pair):
         raise ConfigError(
-            f"language_pair: {language_pair!r:.60} is no language pair; write the codes of the language of the source "
-            "and of that of the translation with a dash between them, such as de-en."
+            f"language_pair: {shown(language_pair, 60)} is no language pair; write the codes of the language of the "
+            "source and of that of the translation with a dash between them, such as de-en."
         )
 
 
@@ -369,7 +374,7 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
         is_collection = isinstance(texts, Sized) and isinstance(texts, Iterable)
         # a set has no order of segments
         if not is_collection or isinstance(texts, str | Set | Mapping):
-            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {texts!r:.60}.")
+            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {shown(texts, 60)}.")
         may_be_several = all_references and role == "reference"
         column: list[tuple[str, ...]] = []
         for texts_of_segment in texts:
@@ -381,7 +386,9 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
         for number, segment_texts in enumerate(column, start=1):
             for text in segment_texts:
                 if not isinstance(text, str):
-                    raise DataError(f"{PLURAL[role]}: segment {number} is {text!r:.60}, not a text (it may be empty).")
+                    raise DataError(
+                        f"{PLURAL[role]}: segment {number} is {shown(text, 60)}, not a text (it may be empty)."
+                    )
                 if SURROGATE.search(text):
                     raise DataError(
                         f"{PLURAL[role]}: segment {number} holds half of a character (a lone surrogate) in "

@@ -85,6 +85,7 @@ class FeatureMix(Boost):
     cap: float | None = identity(None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.cap is not None) != (self.feature == "severity"):
             raise ConfigError(
                 f"feature={self.feature} with cap={self.cap}: cap belongs to feature=severity, which needs it."

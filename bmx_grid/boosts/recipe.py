@@ -311,6 +311,7 @@ class Fixed(Boost):
     recipe: str = identity("")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.recipe:
             raise ConfigError("boost.recipe.recipe is missing: name a file that a sweep wrote, or an embedded recipe.")
         self.known.fitted()

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from bmx_grid.core.errors import ComponentError, ConfigError, component_errors, exception_line, shown, unknown
 from bmx_grid.core.identity import IDENTITY, Component
 from bmx_grid.core.storage import Place, check_name, place
+from bmx_grid.core.wording import option_named
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 # Inside the package where it is installed, beside it in a checkout.
@@ -111,6 +112,7 @@ def way_to_option(group: str, name: str) -> str:
 def option_file(group: str, name: str) -> Path:
     """The YAML file of an option. Raises ConfigError with the closest name when there is no such option."""
     names = options(group)
+    name = option_named(name, names)
     if name not in names:
         raise ConfigError(unknown(group, name, names) + way_to_option(group, name))
     file_of_ours = CONFIGS / group / f"{name}.yaml"
@@ -128,8 +130,8 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
     text = option_file(group, name).read_text(encoding="utf-8")
     settings = yaml.safe_load(text)
     # Options of which a sweep may have several stand below their name.
-    if set(settings) == {name}:
-        settings = settings[name]
+    if set(settings) == {option_named(name, options(group))}:
+        (settings,) = settings.values()
     return {key: _outside_a_sweep(value, seed) for key, value in settings.items()}
 
 
@@ -324,9 +326,11 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     if hint is Any:
         return value
     if origin is typing.Literal:
-        if value in arguments:
+        # A series or an array compares element by element, and is no value of a Literal.
+        if isinstance(value, str | int | float | None) and value in arguments:
             return value
-        raise ConfigError(f"{where}: {unknown('value', str(value), map(str, arguments))}")
+        name = value if isinstance(value, str) else shown(value)
+        raise ConfigError(f"{where}: {unknown('value', name, map(str, arguments))}")
     if hint in (Path, Place):
         return _folder(value, hint, where)
     if origin in (typing.Union, types.UnionType):

@@ -20,6 +20,8 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from bmx_grid.core.wording import visible_lines
+
 MOST_OF_LINE = 500  # signs of what an exception says; all of it is in the traceback, in a sweep's log.txt
 MOST_OF_MESSAGE = 1_000  # signs
 
@@ -31,7 +33,7 @@ class BmxError(Exception):
 
     def __str__(self) -> str:
         """The message; of one that quotes something long the start and the end, which says the way out."""
-        message = super().__str__()
+        message = visible_lines(super().__str__())
         if len(message) <= MOST_OF_MESSAGE:
             return message
         half = MOST_OF_MESSAGE // 2

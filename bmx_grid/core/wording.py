@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 UNDEFINED = "n/a"
@@ -137,6 +137,15 @@ def written(name: str) -> str:
     return WRITTEN.get(name, name)
 
 
+def option_named(name: str, known: Collection[str]) -> str:
+    """The option that is called so, by its own name or as papers write it (chrF, LIME); an unknown name as it is."""
+    if name not in known:
+        for option in known:
+            if written(option) == name:
+                return option
+    return name
+
+
 def correlation_in_words(kind: str | None) -> str:
     """The name of a correlation; of an unstated one "correlation"."""
     if kind is None:
@@ -186,6 +195,13 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_visible_sign, text))
+
+
+def visible_lines(text: str) -> str:
+    """`text` with its line breaks, and each line as `visible` writes it: for all that is printed or logged."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def file_stem(*names: str, separator: str = ".") -> str:

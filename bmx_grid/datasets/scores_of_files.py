@@ -101,6 +101,7 @@ class FromFile(Component):
     extra: Literal["refuse", "ignore"] = runtime("refuse")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for role in self.columns:
             if role not in self.ROLES:
                 raise ConfigError(f"{self.KEY}.columns: " + unknown("role", role, self.ROLES))

@@ -35,6 +35,10 @@ SET_LATEST = """
     ON CONFLICT (key, run_uuid) DO UPDATE
     SET value = excluded.value, timestamp = excluded.timestamp, step = excluded.step
 """
+ACTIVE_RUNS = """
+    SELECT run_uuid FROM runs JOIN experiments USING (experiment_id)
+    WHERE runs.lifecycle_stage = 'active' AND experiments.lifecycle_stage = 'active'
+"""
 
 
 def insert_points(address: str, run_id: str, entries: Sequence[MetricEntry], times: Sequence[int]) -> None:
@@ -51,6 +55,19 @@ def insert_points(address: str, run_id: str, entries: Sequence[MetricEntry], tim
     with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as database, database:
         database.executemany(ADD_POINTS, rows)
         database.executemany(SET_LATEST, latest.values())
+
+
+def active_runs(address: str) -> set[str]:
+    """The runs in a SQLite store that are not deleted, by their identifiers; none if it cannot be read.
+
+    MLflow itself takes seconds to import, which a sweep that is up to date does not have to wait for.
+    """
+    path = Path(address.removeprefix(SQLITE)).absolute()
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as database:
+            return {run for (run,) in database.execute(ACTIVE_RUNS)}
+    except sqlite3.Error:
+        return set()
 
 
 def experiment_id(client: Any, name: str, artifacts: str | None) -> str:
@@ -121,6 +138,8 @@ def quiet(timeout: float) -> None:
     for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
         os.environ.setdefault(name, "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", str(TRIES - 1))
+    # Kept connections would be of a database that was thrown away, if another one was begun at its address since.
+    os.environ.setdefault("MLFLOW_SQLALCHEMYSTORE_POOLCLASS", "NullPool")
     os.environ.setdefault("MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER", "false")
     os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = str(math.ceil(timeout))
     import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)

@@ -1,12 +1,15 @@
 """The folder of a sweep belongs to one run."""
 
+import dataclasses
 import json
 import os
 
 import pytest
 
+from bmx_grid.core.configure import option_class, options
 from bmx_grid.core.errors import ConfigError, StoreError
-from bmx_grid.sweep.output import STAMP, OutputFolder
+from bmx_grid.core.identity import RUNTIME
+from bmx_grid.sweep.output import PARTS, RUNTIME_KEYS_OF_PARTS, STAMP, OutputFolder, strip_runtime_keys
 
 
 def write(folder, *names, text="x"):
@@ -50,6 +53,56 @@ def test_what_an_earlier_run_left_is_moved_aside_and_nothing_else(tmp_path):
     assert (tmp_path / "previous" / "01234567" / "figures" / "a.png").read_text() == "x"
     assert (tmp_path / "mine.parquet").is_file() and (tmp_path / "figures" / "mine.png").is_file()
     assert (tmp_path / "grid.parquet").read_text() == "new"
+
+
+def test_all_files_of_another_configuration_are_kept_in_a_folder_of_their_own(tmp_path):
+    folder = OutputFolder(tmp_path)
+    assert folder.keep_other("a") is None
+    folder.begin([tmp_path / "tables" / "grid.parquet"])
+    files = write(tmp_path, "tables/grid.parquet", "config.yaml")
+    folder.finish("0123456789", files, said="", n_failed=0, configuration="a")
+    folder.claim([tmp_path / "report.html"])  # of `analyse`
+    write(tmp_path, "report.html", "mine.txt")
+    assert folder.keep_other("a") is None, "the same one again"
+    place = folder.keep_other("b")
+    assert place == tmp_path / "previous" / "01234567"
+    left = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert left == {"mine.txt", STAMP}
+    kept = OutputFolder(place)
+    assert kept.unchanged("0123456789") is not None and (place / "report.html").is_file()
+    assert folder.keep_other("b") is None
+    folder.finish("b" * 64, write(tmp_path, "tables/grid.parquet", text="b"), said="", n_failed=0, configuration="b")
+    assert folder.place_of("0123456789") == place and folder.place_of("b" * 64) == folder.place_of(None) == tmp_path
+    assert folder.keep_other("c") == tmp_path / "previous" / "bbbbbbbb"
+    assert (tmp_path / "previous" / "bbbbbbbb" / "tables" / "grid.parquet").read_text() == "b"
+
+
+@pytest.mark.parametrize("run", ["../../..", "a/b", "", "..", None, 3.5])
+def test_a_stamp_cannot_move_files_out_of_the_folder(tmp_path, run):
+    (tmp_path / "out").mkdir()
+    folder = OutputFolder(tmp_path / "out")
+    write(tmp_path / "out", "x")
+    (tmp_path / "out" / STAMP).write_text(json.dumps({"fingerprint": run, "files": {"x": [1, 2]}}))
+    assert folder.keep_other("b") == tmp_path / "out" / "previous" / "older"
+    assert (tmp_path / "out" / "previous" / "older" / "x").read_text() == "x"
+
+
+def test_keys_that_change_where_a_sweep_runs_are_no_other_configuration():
+    parts = {"boosted": {"metric": {"device": "cpu", "layer": 2}, "w": 0.5}, "timeout": {"timeout": 3, "file": "x"}}
+    config = {"executor": {"devices": []}, "figures": "all", "metric": parts, "explainer": None, "limit": 3}
+    kept = {"boosted": {"metric": {"layer": 2}, "w": 0.5}, "timeout": {"file": "x"}}
+    assert strip_runtime_keys(config) == {"metric": kept, "explainer": None, "limit": 3}
+
+
+def test_runtime_keys_of_parts_are_runtime_fields_wherever_a_part_has_them():
+    seen = set()
+    for group in PARTS:
+        for name in options(group):
+            for field in dataclasses.fields(option_class(group, name)):
+                if field.name in RUNTIME_KEYS_OF_PARTS:
+                    assert field.metadata["role"] == RUNTIME, (group, name, field.name)
+                    seen.add(field.name)
+    assert seen == RUNTIME_KEYS_OF_PARTS
 
 
 @pytest.mark.parametrize("name", ["../outside.txt", "/etc/hostname", ""])

@@ -1,6 +1,7 @@
 """What is tracked of a sweep: every correlation once, whatever is repeated or interrupted."""
 
 import dataclasses
+import itertools
 import json
 import os
 import shutil
@@ -155,6 +156,89 @@ def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeyp
     (parent,), children = runs_of(folder)
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"} and len(children) == 2
     assert n_points(folder) == 2 * (CURVES + SCALARS) + HEADLINE
+
+
+def delete_runs(folder, kinds=("sweep", "setting")):
+    """Delete runs of these kinds in MLflow; their identifiers."""
+    runs = [run for run in itertools.chain(*runs_of(folder)) if run.data.tags["kind"] in kinds]
+    for run in runs:
+        client(folder).delete_run(run.info.run_id)
+    return [run.info.run_id for run in runs]
+
+
+def begin_store_anew(folder):
+    """Another database at the same address, in which somebody else's sweep was tracked."""
+    (folder.parent / "mlflow.db").unlink()
+    track(folder, [make_result(metric="ter")], config=CONFIG.replace("seed: 0", "seed: 9"))
+
+
+def delete_and_restore(folder):
+    for run_id in delete_runs(folder):
+        client(folder).restore_run(run_id)
+
+
+def delete_experiment(folder):
+    mlflow = client(folder)
+    mlflow.delete_experiment(mlflow.get_experiment_by_name("tests").experiment_id)
+
+
+@pytest.mark.parametrize("is_server", [False, True], ids=["database", "server"])
+@pytest.mark.parametrize(
+    ("change", "is_whole"),
+    [
+        pytest.param(lambda folder: None, True, id="nothing"),
+        pytest.param(delete_runs, False, id="all runs are deleted"),
+        pytest.param(lambda folder: delete_runs(folder, ["setting"]), False, id="those of settings are deleted"),
+        pytest.param(lambda folder: delete_runs(folder, ["sweep"]), False, id="that of the sweep is deleted"),
+        pytest.param(delete_and_restore, True, id="all are deleted and restored"),
+        pytest.param(delete_experiment, False, id="the experiment is deleted"),
+        pytest.param(begin_store_anew, False, id="the database was begun anew"),
+    ],
+)
+def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(
+    folder, monkeypatch, change, is_whole, is_server
+):
+    runs = track(folder, [make_result(metric=name) for name in ("chrf", "bleu")]).identify_runs(folder)
+    runs = json.loads(json.dumps(runs))  # as from a stamp
+    assert len(runs["runs"]) == 3
+    change(folder)
+    if is_server:
+        monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", "no address begins with this")
+    assert MlflowTracker(address(folder), "tests").has_runs(folder, runs) is is_whole
+    assert not MlflowTracker(address(folder), "others").has_runs(folder, runs)
+
+
+@pytest.mark.parametrize("runs", [None, {}, "sqlite:///mlflow.db tests", {"runs": 3}, [1]])
+def test_a_stamp_without_runs_is_of_a_sweep_that_was_not_tracked(folder, runs):
+    assert not MlflowTracker(experiment="tests").has_runs(folder, runs)
+    assert Tracker().has_runs(folder, runs)
+
+
+@pytest.mark.parametrize("kinds", [["sweep", "setting"], ["setting"], ["sweep"]])
+def test_deleted_runs_are_restored_by_the_same_sweep_and_none_is_there_twice(folder, kinds):
+    results = [make_result(metric=name) for name in ("chrf", "bleu")]
+    track(folder, results)
+    before = n_points(folder)
+    deleted = delete_runs(folder, kinds)
+    assert track(folder, results).failure is None
+    (sweep,), settings = runs_of(folder)
+    assert {run.data.params["metric"] for run in settings} == {"chrf", "bleu"} and len(settings) == 2
+    assert {run.info.status for run in (sweep, *settings)} == {"FINISHED"}
+    assert set(deleted) <= {run.info.run_id for run in (sweep, *settings)}
+    assert n_points(folder) == before, "no point is sent twice"
+
+
+def test_a_sweep_whose_runs_were_deleted_is_not_up_to_date(swept, template, tmp_path, capsys):
+    shutil.copy(template, tmp_path / "mlflow.db")
+    parts = ("metric=[chrf]", "explainer=[erasure]", "dataset.sample.language_pairs=[de-en]", "limit=4")
+    command = ("+sweep=quickstart", *parts, "evaluation=[grid]", "tracking=mlflow", "tracking.experiment=tests")
+    for deleted, is_up_to_date in ((False, False), (False, True), (True, False), (False, True)):
+        if deleted:
+            delete_runs(tmp_path / "out")
+        assert swept(*command) == 0
+        assert ("is up to date" in capsys.readouterr().out) is is_up_to_date
+        sweeps, settings = runs_of(tmp_path / "out")
+        assert (len(sweeps), len(settings)) == (1, 1)
 
 
 def test_points_are_all_there_or_none_and_never_twice(folder):

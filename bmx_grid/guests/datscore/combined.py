@@ -142,6 +142,7 @@ class Combined(Mixed):
     given_scores: tuple[tuple[str, tuple[float, ...]], ...] = runtime(())  # of files, by name
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.metrics:
             raise ConfigError(f"{KEY}.metrics is empty: name at least one metric, as {KEY}.metrics=[chrf].")
         members = tuple(_member(entry, row, self.seed) for row, entry in enumerate(self.metrics))
