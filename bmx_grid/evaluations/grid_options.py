@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -77,3 +77,17 @@ class OnGrid(Evaluation):
     """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated as well."""
 
     grid: GridOptions = identity()
+
+
+def grid_of_sweep(evaluations: Iterable[Evaluation]) -> GridOptions | None:
+    """The grid that the numbers of a sweep rest on; None where no evaluation rests on one.
+
+    Its surface need not be evaluated: boosts are chosen and judged by the correlation of their own grid.
+    """
+    own = None
+    for evaluation in evaluations:
+        if isinstance(evaluation, GridOptions):
+            return evaluation
+        if own is None and isinstance(evaluation, OnGrid):
+            own = evaluation.grid
+    return own

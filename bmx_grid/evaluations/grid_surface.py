@@ -81,6 +81,7 @@ class GridEvaluation(GridOptions, Evaluation):
     The surface of a setting is computed as it ends, so that it can be shown and tracked at once.
     """
 
+    VERSION: ClassVar[int] = 2  # the metric alone is one number at every p, to the last bit
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
     AS_IT_ENDS: ClassVar[bool] = True

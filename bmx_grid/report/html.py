@@ -39,6 +39,7 @@ from bmx_grid.core.wording import (
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.report.canvas import Drawing, correlation_of
 from bmx_grid.report.terminal_lines import MOST_ANSWERS
+from bmx_grid.sweep.settings import ALONE
 
 HERE = Path(__file__).parent / "page"
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
@@ -111,30 +112,46 @@ def write_report(
 
 
 def write_metrics_report(
-    path: Path,
-    *,
-    title: str,
-    introduction: Sequence[str],
-    tables: Sequence[Table],
-    figures: Sequence[tuple[Drawing, Path]] = (),
+    analysis: Analysis, path: Path, *, tables: Sequence[Table], figures: Sequence[tuple[Drawing, Path]] = ()
 ) -> None:
-    """Write the page of a sweep of metrics alone: a few tables open, brief ones first, and figures with their files.
+    """Write the page of a sweep without a grid: a few tables open, brief ones first, and figures with their files.
 
     Raises StoreError.
     """
+    answers_of_boosts = analysis.ask(answers.compute).answers
+    meaning = headline.answer(analysis)[len(answers_of_boosts) :]
     pictures = [_picture(drawing, file) for drawing, file in figures]
-    shown = [table for table in tables if not table.data]
+    verdicts = []
+    shown = []
+    for table in tables:
+        if table.stem == "verdicts":
+            verdicts += [_page_table(part) for part in _parts_of_verdicts(table)]
+        elif not table.data:
+            shown.append(table)
     # The sort is stable: among the brief ones, and among the others, the order stays.
     shown.sort(key=lambda table: not table.brief)
+    title, introduction = _metrics_in_words(analysis)
     _write(
         path,
         title=visible(title),
-        answers=[("", line) for line in introduction],
+        answers=[*map(_answer, answers_of_boosts), ("", introduction), *(("", line) for line in meaning)],
         open_tables=[_page_table(table) for table in shown[:MOST_OPEN]],
+        verdicts=verdicts,
         tables=[_page_table(table) for table in shown[MOST_OPEN:]],
         figure=pictures[0] if pictures else None,
         figures=pictures[1:],
     )
+
+
+def _metrics_in_words(analysis: Analysis) -> tuple[str, str]:
+    """The title of a page without a grid, and a sentence on what was evaluated."""
+    # Any of the tables names the data sets and metrics.
+    frame = analysis.frames.get("settings", next(iter(analysis.frames.values())))
+    datasets = ", ".join(sorted(set(frame["dataset"])))
+    n_metrics = counted(frame["metric"].nunique(), "metric")
+    explainers = sorted(set(frame["explainer"]) - {ALONE})
+    beside = f"explained by {named(explainers)}, without a grid" if explainers else "without an explainer"
+    return f"Metrics on {datasets}", f"{n_metrics} on {datasets}, {beside}."
 
 
 def _write(path: Path, **parts: Any) -> None:

@@ -35,6 +35,7 @@ RUNTIME_KEYS = frozenset(
 )
 STAMP = ".sweep.json"  # which run the folder belongs to, and the files it left
 PREVIOUS = "previous"
+CONFIG = "config.yaml"
 # Folders below that of the sweep.
 TABLES = "tables"
 RECIPES = "recipes"
