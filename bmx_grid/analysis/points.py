@@ -176,7 +176,10 @@ def medians(best: Sequence[BestPoint], *, strict: bool = False) -> dict[str, Med
 
 
 def _median(values: Sequence[float]) -> float:
-    return float(f"{np.median(values):.{DIGITS_OF_MEDIANS}g}")
+    # Between -inf and inf there is no middle: NaN.
+    with np.errstate(invalid="ignore"):
+        median = np.median(values)
+    return float(f"{median:.{DIGITS_OF_MEDIANS}g}")
 
 
 def chosen_points(given: Given) -> dict[str, ChosenPoint]:

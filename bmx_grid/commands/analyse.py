@@ -19,6 +19,8 @@ output_dir or format says so.
                         which shares no setting with this one
   fixed.EXPLAINER.w=W   give gains of an explainer at this point (the nearest of
   fixed.EXPLAINER.p=P   the grid), not at the sweep's own; both w and p are needed
+  correlation=KIND      of several sweeps: pearson, spearman or kendall, where
+                        they do not have the same
   questions=MODULE,...  further questions: modules with `compute` and `tables`,
                         of packages that BMX_ALLOWED_PACKAGES names
 
@@ -50,6 +52,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.terminal import command, working
 from bmx_grid.core.wording import counted, visible
+from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import Point, check_points
 from bmx_grid.report.table import FORMATS, as_text, table_file, write_table
 from bmx_grid.report.terminal_lines import sentences, terminal_width
@@ -58,7 +61,7 @@ from bmx_grid.sweep.output import TABLES, OutputFolder
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 Figures = Literal["page", "all"]
 Values = dict[str, str]  # KEY -> VALUE
-OF_SEVERAL = ("format", "output_dir")
+OF_SEVERAL = ("format", "output_dir", "correlation")
 KEYS = (*OF_SEVERAL, "figures", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions")
 
 
@@ -120,16 +123,19 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     for key in values:
         if key not in OF_SEVERAL:
-            raise ConfigError(f"{key}: several sweeps are compared with {' and '.join(OF_SEVERAL)} only.")
+            raise ConfigError(f"{key}: several sweeps are compared with {', '.join(OF_SEVERAL)} only.")
     from bmx_grid.analysis.side_by_side import side_by_side, table_of
 
-    table = table_of(side_by_side(paths))
+    correlation = convert(values.get("correlation"), Kind | None, "correlation")
+    table = table_of(side_by_side(paths, correlation=correlation))
     _give(form, folder, [table])
     return 0
 
 
 def _analyse(path: Path, values: Values, form: Format | None, folder: Path | None) -> None:
     """Analyse one sweep, or one table of correlations."""
+    if "correlation" in values:
+        raise ConfigError("correlation: a finished sweep has its own; give a second sweep to compare both in another.")
     figures = convert(values.get("figures", "page"), Figures, "figures")
     if "figures" in values and (folder is None or form is not None):
         raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")

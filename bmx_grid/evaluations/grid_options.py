@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,7 +65,9 @@ class GridOptions(Component):
         """p and w as numbers, so that a grid has one identity however it is written."""
         points = {}
         for name, point in sorted(self.fixed.items()):
-            points[name] = [point.w, point.p]
+            # JSON has no infinite numbers.
+            p = point.p if math.isfinite(point.p) else repr(point.p)
+            points[name] = [point.w, p]
         fingerprint = super().fingerprint()
         fingerprint["p"] = list(map(repr, self.spec.p))
         fingerprint["w"] = list(self.spec.w)

@@ -372,7 +372,7 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
         gains_of_settings.append(gain)
     first = gains_of_settings.index(max(gains_of_settings))
     return {
-        "p": grid_table.p.tolist(),
+        "p": list(map(_power, grid_table.p.tolist())),
         "w": grid_table.w.tolist(),
         "first": first,
         "settings": maps,
@@ -406,9 +406,15 @@ def _quantised(grid_table: GridTable, row: int) -> tuple[str, float]:
     return base64.b64encode(packed).decode("ascii"), step
 
 
-def _map_point(w: float, p: float, correlation: float) -> list[float] | None:
+def _map_point(w: float, p: float, correlation: float) -> list[float | str] | None:
     """w, p and correlation; None where there is none, and for the metric alone, which has no place on the map."""
-    point = [w, p, correlation]
-    if w == 1 or not np.isfinite(point).all():
+    if w == 1 or np.isnan([w, p, correlation]).any():
         return None
-    return point
+    return [w, _power(p), correlation]
+
+
+def _power(p: float) -> float | str:
+    """A power for JSON, which has no infinite numbers: those are texts that JavaScript reads as numbers."""
+    if math.isinf(p):
+        return "Infinity" if p > 0 else "-Infinity"
+    return p
