@@ -23,8 +23,8 @@ from bmx_grid.core.wording import METRIC_ALONE, correlation_in_words, telling_ap
 from bmx_grid.evaluations.base import BASE, SettingNames
 from bmx_grid.evaluations.base import ColumnKind as Holds
 from bmx_grid.evaluations.stored_tables import Tables, as_frame, check_columns, read_arrow
-from bmx_grid.measures.correlation import Kind, check_kind
-from bmx_grid.measures.correlations_of_resamples import resampled_correlations, weighted_correlations
+from bmx_grid.measures.correlation import Kind, check_kind, correlate
+from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.resampling import codes, interval, number_of
 from bmx_grid.sweep.output import table_files, table_path
 from bmx_grid.sweep.results import SettingsRow
@@ -119,8 +119,9 @@ class ScoredSegments:
 class ComparedPoint:
     """A setting at a point of two runs, a and b, on the n_segments that both rated and scored.
 
-    r: correlations, of the kind `correlation`; gain: over the metric alone of the same run; difference: of the gains, of the metric alone of the
-    correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that one run has alone.
+    r: correlations, of the kind `correlation`; gain: over the metric alone of the same run; difference: of the gains,
+    of the metric alone of the correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that
+    one run has alone.
     """
 
     dataset: str
@@ -277,8 +278,8 @@ def _difference(
         signs = [1.0, -1.0, -1.0, 1.0]
     if not len(human):
         return np.full(n_columns, np.nan), np.nan, np.nan, n_clusters
-    once = np.ones((len(human), 1))
-    r = weighted_correlations(kind, values, human, once)[:, 0]
+    # As the sweeps compute them, to the last bit.
+    r = np.array([correlate(kind, column, human) for column in values.T])
     # Nothing is drawn for an undefined correlation: the interval is NaN in any case.
     drawn = resamples if np.isfinite(r).all() else 0
     samples = resampled_correlations(kind, values, human, cluster, drawn, seed)
