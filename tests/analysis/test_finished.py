@@ -4,6 +4,7 @@ What is right are the files and the analysis of the sweep itself, as it ran in t
 """
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -190,3 +191,102 @@ def test_a_damaged_configuration_is_refused(sweep, text, message):
     Path("out/config.yaml").write_text(text)
     with pytest.raises(BmxError, match=message):
         load_results(Path("out"))
+
+
+EVALUATION = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bmx_grid.evaluations.base import Evaluation
+
+
+@dataclass(frozen=True)
+class Row:
+    n: int
+
+
+@dataclass(frozen=True)
+class Sizes(Evaluation):
+    ROWS: ClassVar[dict] = {"sizes": Row}
+    QUESTIONS: ClassVar[tuple] = ("ext.question",)
+
+    def of_scope(self, settings):
+        return [{"sizes": [Row(len(setting.segments))]} for setting in settings]
+"""
+QUESTION = """
+from bmx_grid.analysis.base import Cell, Table
+
+
+def compute(given):
+    return {"n_files": len(given.settings)}
+
+
+def tables(result):
+    row = (Cell("all"), Cell(result["n_files"]))
+    return [Table("how_many", "How many settings there are", ("settings", "n"), ((row,),), (), brief=True)]
+"""
+
+
+@pytest.fixture
+def ext(tmp_path, monkeypatch):
+    """A package of somebody else, whose evaluation brings a question, and the option that chooses it."""
+    for name, text in {"__init__": "", "sizes": EVALUATION, "question": QUESTION}.items():
+        (tmp_path / "ext").mkdir(exist_ok=True)
+        (tmp_path / "ext" / f"{name}.py").write_text(text)
+    (tmp_path / "conf" / "evaluation").mkdir(parents=True)
+    (tmp_path / "conf" / "evaluation" / "sizes.yaml").write_text("sizes:\n  _target_: ext.sizes.Sizes\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "ext")
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ext"]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "chosen"),
+    [
+        pytest.param("grid,sizes", {}, id="of an evaluation, with a grid"),
+        pytest.param("levels,sizes", {}, id="of an evaluation, without one"),
+        pytest.param("grid", {"questions": ["ext.question"]}, id="named, with a grid"),
+        pytest.param("levels", {"questions": ["ext.question"]}, id="named, without one"),
+    ],
+)
+def test_a_brief_question_of_another_package_is_in_terminal_page_and_folder(
+    ext, evaluations, chosen, monkeypatch, capsys
+):
+    monkeypatch.chdir(ext)
+    overrides = (*SMALL, "explainer=[erasure]", f"evaluation=[{evaluations}]", "dataset.sample.language_pairs=[de-en]")
+    bmx.run(None, *overrides, output_dir="out", config_dir="conf", **chosen)
+    assert capsys.readouterr().out.count("\nall       1\n") == 1
+    assert "How many settings there are" in (ext / "out" / "report.html").read_text()
+    assert main(["out"]) == 0
+    assert capsys.readouterr().out.count("\nall       1\n") == 1
+    assert "how_many" in bmx.Run("out").analysis.data_frames()
+
+
+def test_a_question_that_fails_is_said_and_leaves_the_rest(ext, monkeypatch, capsys):
+    monkeypatch.chdir(ext)
+    (ext / "ext" / "question.py").write_text(QUESTION.replace("len(given.settings)", "1 // len(given.table)"))
+    bmx.run(None, *SMALL, "explainer=[erasure]", "evaluation=[levels,sizes]", output_dir="out", config_dir="conf")
+    said = "The question ext.question failed: ZeroDivisionError"
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert "Correlation of the metrics alone" in (ext / "out" / "report.html").read_text()
+    assert main(["out"]) == 0
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("evaluations", ["boosts", "boosts,levels", "grid,boosts"])
+def test_verdicts_are_in_terminal_page_and_folder(evaluations, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    overrides = (*SMALL, *BOOSTS, "explainer=[erasure]", f"evaluation=[{evaluations}]", "grid.correlation=kendall")
+    run = bmx.run(None, *overrides, output_dir="out")
+    (verdict,) = run.table("verdicts").query("language_pair == 'all' and point == 'elsewhere'").itertuples()
+    line = f"Erasure on chrF: {verdict.verdict}, "
+    screen = " ".join(capsys.readouterr().out.split())
+    assert line in screen and "differences of Kendall's τ" in screen
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert f"<strong>Erasure on chrF: </strong> {verdict.verdict}, " in page
+    assert line in run.summary()
+    assert main(["out"]) == 0
+    assert line in " ".join(capsys.readouterr().out.split())
+    assert set(run.settings.correlation) == {"kendall"}
