@@ -150,7 +150,11 @@ def _metrics_in_words(analysis: Analysis) -> tuple[str, str]:
     datasets = ", ".join(sorted(set(frame["dataset"])))
     n_metrics = counted(frame["metric"].nunique(), "metric")
     explainers = sorted(set(frame["explainer"]) - {ALONE})
-    beside = f"explained by {named(list(map(written, explainers)))}, without a grid" if explainers else "without an explainer"
+    beside = (
+        f"explained by {named(list(map(written, explainers)))}, without a grid"
+        if explainers
+        else "without an explainer"
+    )
     return f"Metrics on {datasets}", f"{n_metrics} on {datasets}, {beside}."
 
 

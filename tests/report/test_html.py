@@ -236,6 +236,16 @@ def test_the_heat_map_holds_every_gain_to_half_a_step():
         assert setting["best"] == [best[place].best_w, best[place].best_p, best[place].best]
 
 
+def test_infinite_powers_are_in_the_page_as_texts_that_scripts_read_as_numbers(tmp_path):
+    powers = np.array([-np.inf, *P[1:-1], np.inf])
+    surface = flat()
+    surface[0, 0] += 0.1
+    page = written(tmp_path, analyse_table(table({("d", "a", "m", "lime"): surface}, p=powers)))
+    assert (page.grids["p"][0], page.grids["p"][-1]) == ("-Infinity", "Infinity")
+    (setting,) = page.grids["settings"]
+    assert setting["best"][:2] == [0.0, "-Infinity"]
+
+
 def test_points_of_the_heat_map_where_there_is_none():
     """Nothing boosts, nothing changes, nothing is defined, a control."""
     surfaces = (flat(0.5, 0.4), flat(0.5, 0.5), flat(0.5, np.nan), peaked(0.5))
