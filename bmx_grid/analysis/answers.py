@@ -55,6 +55,10 @@ OF_VERDICTS = (
     "others.",
     *(f"{label[0].upper()}{label[1:]}: {meaning}." for label, meaning in LEGEND.items()),
 )
+OF_PUBLISHED = (
+    "Published: at the point of a paper, which was chosen on the data sets of the paper. On these, where in-sample "
+    "stands beside it, its gain is not one on other segments."
+)
 # What people's scores and attributions may both depend on, where the data name it.
 SHARED_LEVELS = ("system", "document", "rater", "domain")
 
@@ -126,7 +130,11 @@ def tables(result: Answers) -> Iterator[Table]:
     ]
     if any(row.repeat_deviation is not None for row in judged):
         columns.append(Column("repeat_deviation", "varies when repeated", ".4f"))
-    notes = [*OF_VERDICTS, result.unnamed] if result.unnamed else OF_VERDICTS
+    notes = [*OF_VERDICTS]
+    if any(row.question == PUBLISHED for row in judged):
+        notes.append(OF_PUBLISHED)
+    if result.unnamed:
+        notes.append(result.unnamed)
     title = "What each boost is worth"
     yield Table.of("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
 
@@ -184,6 +192,9 @@ def _answers(declared: Verdicts, published: Verdicts, points: Sequence[PointRow]
         if both in published_by_both:
             at_point = published_by_both[both]
             where = fixed.get(rows[0].explainer, "its fixed point")
+            # Language pairs of several data sets may differ in it.
+            in_sample = {row.chosen_on.removeprefix(PUBLISHED) for row in at_point}
+            where += "".join(sorted(in_sample))
             head = _boost(at_point[0], declared)
             yield _answer(f"{head} at {where}", at_point, declared, [])
 

@@ -63,7 +63,7 @@ class SettingAtPoints(BestPoint):
 def at_points(given: Given) -> list[SettingAtPoints]:
     """Every setting, with its best point and at the point of its explainer."""
     points = given.ask(chosen_points)
-    tests = first_by(given.ask(declared_points), lambda row: (row.setting, _place(row.w, row.p)))
+    declared = first_by(given.ask(declared_points), lambda row: (row.setting, _place(row.w, row.p)))
     best_points = given.ask(best_of_all)
     gains = gains_of(given.table, points)
     rows = []
@@ -79,7 +79,13 @@ def at_points(given: Given) -> list[SettingAtPoints]:
             gain = at_point.gain
             # Not baseline + gain, which has other last digits than the sweep's own table.
             fixed = correlation_at(given.table, place, Point(point.p, point.w))
-        test = tests.get((best.setting, _place(w, p)), GainTest())
+        test = GainTest()
+        # A gain that the sweep estimated is shown as it is everywhere: that of the grid differs by rounding.
+        key = (best.setting, _place(w, p))
+        if key in declared:
+            test = declared[key]
+            gain = declared[key].gain
+            fixed = declared[key].correlation
         row = SettingAtPoints(
             **vars(best),
             fixed=fixed,

@@ -14,7 +14,7 @@ from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by
 from bmx_grid.analysis.declared_gains import MARKED, DeclaredGain, declared
 from bmx_grid.analysis.gain_summaries import CLUSTERED, COUNTED, SIGN_TEST, SUMMARY_COLUMNS
 from bmx_grid.analysis.gains import FixedSummary, SettingAtPoints, at_points, overview, real_at_points
-from bmx_grid.analysis.points import chosen_points, points_in_words
+from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
 from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.sweep.results import SeedRow
@@ -46,7 +46,7 @@ class Headline:
 
     n_correlations: those with w other than 1, n_undefined of them NaN. single_gains: how many gains at declared points
     were tested, and how many survive Holm's correction; tested_gains: these, with their spread over other draws of the
-    explainer where there are several.
+    explainer where there are several. in_sample: which of them were chosen where they are judged, in a sentence.
     """
 
     headline: Sequence[str]
@@ -60,6 +60,7 @@ class Headline:
     grid: Mapping[str, Any]
     single_gains: Mapping[str, int]
     tested_gains: Sequence[DeclaredGain]
+    in_sample: str
     settings: Mapping[str, SettingAtPoints]
 
 
@@ -84,6 +85,7 @@ def compute(given: Given) -> Headline:
         grid={"p": table.p, "w": table.w, "side": table.side},
         single_gains={"tested": n_tested, "survive": n_survive},
         tested_gains=_with_seeds(defined, given.rows("seeds", SeedRow)),
+        in_sample=given.ask(in_sample_in_words),
         settings=dict(zip(labels, given.ask(at_points), strict=True)),
     )
 
@@ -148,7 +150,7 @@ def tables(result: Headline) -> Iterator[Table]:
     left_out = [f"Left out: {part}." for part in result.left_out]
     notes = [OF_SETTINGS, MARKED, *left_out, result.points]
     yield Table.of("settings", "Every setting", shown, columns, notes, names=4)
-    yield from _table_of_tests(result.tested_gains)
+    yield from _table_of_tests(result.tested_gains, result.in_sample)
 
 
 def _with_seeds(tested: Sequence[DeclaredGain], seeds: Sequence[SeedRow]) -> Sequence[DeclaredGain]:
@@ -169,7 +171,7 @@ def _with_seeds(tested: Sequence[DeclaredGain], seeds: Sequence[SeedRow]) -> Seq
     return seeded
 
 
-def _table_of_tests(tested: Sequence[DeclaredGain]) -> Iterator[Table]:
+def _table_of_tests(tested: Sequence[DeclaredGain], in_sample: str) -> Iterator[Table]:
     """No table where nothing was tested."""
     # A sweep without the evaluation of significance has gains at points, and no tests.
     known = [row for row in tested if row.test is not None]
@@ -193,6 +195,7 @@ def _table_of_tests(tested: Sequence[DeclaredGain]) -> Iterator[Table]:
         "Gain at the declared point with its 95 % interval by a bootstrap of clusters of segments; p of the test "
         f"{known[0].test}, and corrected by Holm within its family ({'; '.join(families)}).",
         MARKED,
+        *filter(None, [in_sample]),
         *OF_SEEDS[: len(spread)],
     )
     title = "Gains at declared points, with intervals and tests"

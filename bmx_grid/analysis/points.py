@@ -16,8 +16,10 @@ from bmx_grid.analysis.base import Column, Given, GridTable, SettingKey, Table, 
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, named, point_in_words
+from bmx_grid.core.wording import counted, named, point_in_words, written
 from bmx_grid.evaluations.base import SettingRow
+from bmx_grid.evaluations.boost_evidence import PUBLISHED
+from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.measures.correlation import TIE, beats, first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.grid import Point, nearest_point
 
@@ -268,6 +270,36 @@ def tables(result: Medians) -> Iterator[Table]:
         "(p, w) improves. With w = 1, the metric alone, p means nothing."
     )
     yield Table.of("selection_by_explainer", "Median best points by explainer", rows, columns, [note])
+
+
+def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[str]:
+    """On which of some data sets the published point of an explainer was chosen: those of its paper.
+
+    None where the sweep's point is another one than the paper's.
+    """
+    papers = PUBLISHED_POINTS.get(explainer)
+    if papers is None:
+        return []
+    used = grid_point(given.table, papers)
+    for row in given.rows("points", PointRow):
+        is_published = row.explainer == explainer and row.point == PUBLISHED
+        # The sweep may have a point of its own (grid.fixed).
+        if is_published and Point(p=row.p, w=row.w) != used:
+            return []
+    return [name for name in datasets if name in PAPERS_DATASETS]
+
+
+def in_sample_in_words(given: Given) -> str:
+    """Which gains at published points are in-sample, in a sentence; "" where none is."""
+    rows = [row for row in given.rows("points", PointRow) if row.point == PUBLISHED]
+    datasets = sorted({row.dataset for row in rows})
+    explainers = sorted({row.explainer for row in rows})
+    chosen_on = {name: in_sample_on(given, name, datasets) for name in explainers}
+    in_sample = [written(name) for name in explainers if chosen_on[name]]
+    if not in_sample:
+        return ""
+    papers = named([name for name in datasets if name in PAPERS_DATASETS])
+    return f"The published point of {named(in_sample)} was chosen on {papers}: gains at it are in-sample there."
 
 
 def points_in_words(points: Mapping[str, ChosenPoint]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmx_grid.analysis.base import Given, SettingKey, first_by, highest_first
+from bmx_grid.analysis.points import in_sample_on
 from bmx_grid.core.wording import named, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
@@ -85,7 +86,7 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
             place=boosts.index(verdict.boost),
             rank=labels.index(verdict.verdict),
             best_looks_better=verdict.best_gain - verdict.gain.value,
-            chosen_on=DISTANCE.get(point, point.replace("_", " ")),
+            chosen_on=_chosen_on(given, verdict),
             repeat_deviation=deviations.get(verdict.metric, unknown),
         )
         rows.append(row)
@@ -101,6 +102,19 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
         if row.question == NOT_JUDGED or row.width == widths[row.question, row.of_boost]:
             widest.append(row)
     return widest
+
+
+def _chosen_on(given: Given, verdict: Verdict) -> str:
+    """On what segments a boost was chosen; a published point also on those that judge it, in its paper."""
+    words = DISTANCE.get(verdict.point, verdict.point.replace("_", " "))
+    if verdict.point == PUBLISHED:
+        datasets = [verdict.dataset]
+        if verdict.dataset == ALL:
+            datasets = given.real.factor_levels("dataset")
+        in_sample = in_sample_on(given, verdict.explainer, datasets)
+        if in_sample:
+            words += f" (in-sample on {named(in_sample)})"
+    return words
 
 
 def _repeat_deviations(given: Given) -> dict[str, float]:

@@ -265,6 +265,7 @@ def _track(
 ) -> None:
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
     from bmx_grid.analysis.headline import answer
+    from bmx_grid.analysis.points import in_sample_in_words
     from bmx_grid.analysis.questions import counts, numbers
     from bmx_grid.report.table import markdown
 
@@ -280,7 +281,8 @@ def _track(
         sweep.tracker.headline({}, note, written, [], of_sweep)
         return
     answers = answer(analysis)
-    note = "\n".join([*(f"- {markdown(line)}" for line in answers), "", f"{note} {READING}"])
+    reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
+    note = "\n".join([*(f"- {markdown(line)}" for line in answers), "", reading])
     sweep.tracker.headline(numbers(analysis), note, written, answers, {**counts(analysis), **of_sweep})
 
 

@@ -164,12 +164,14 @@ class Finished(Combination):
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
     placebos: the attributions of the same metric by placebos of this explainer (`Explainer.is_placebo_of`).
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
-    (`Evaluation.points`); NaN for a segment without one.
+    (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
+    correlation of the grid, as the evaluations before this one estimated them (`Evaluation.gains`).
     """
 
     scores: AttributionSet
     clusters: Sequence[str]
     boosted: Mapping[str, Floats] = field(default_factory=dict)
+    gains: Mapping[str, Estimate] = field(default_factory=dict)
     known: Mapping[str, Any] = field(default_factory=dict)
     systems: Mapping[str, float] = field(default_factory=dict)
     words: Mapping[Role, WordScores] = field(default_factory=dict)
@@ -223,9 +225,9 @@ class Finished(Combination):
         scores = self.scores
         return grid_inputs(spec, scores.base_scores, scores.ground_truth, scores.hypothesis, self.segments.human_scores)
 
-    def with_points(self, boosted: Mapping[str, Floats]) -> Finished:
-        """The same setting with these further points."""
-        return replace(self, boosted={**self.boosted, **boosted})
+    def with_points(self, boosted: Mapping[str, Floats], gains: Mapping[str, Estimate]) -> Finished:
+        """The same setting with these further points, and gains at points."""
+        return replace(self, boosted={**self.boosted, **boosted}, gains={**self.gains, **gains})
 
 
 # Applies a function to every item of a list, here or in other processes.
@@ -324,6 +326,10 @@ class Evaluation(Component):
 
     def points(self, result: Any) -> Mapping[str, Floats]:
         """Boosted scores float64[N] by the name of their point, for the evaluations that follow; none by default."""
+        return {}
+
+    def gains(self, result: Any) -> Mapping[str, Estimate]:
+        """Gains over the metric alone at declared points, for the evaluations that follow; none by default."""
         return {}
 
     def segment_columns(self, result: Any) -> ColumnValues:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from bmx_grid.boosts.base import Fit
+import numpy as np
+
+from bmx_grid.boosts.base import Boost, Fit
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.core.ragged import Floats
@@ -15,7 +18,7 @@ from bmx_grid.evaluations.boost_evidence import COMBINED, CROSS_FITTED, CURVE, F
 from bmx_grid.evaluations.boost_inputs import Boosts, Member
 from bmx_grid.evaluations.held_out import chosen, cross_fitted
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.grid import Point, nearest_point
+from bmx_grid.measures.grid import GridSpec, Point, nearest_point
 
 
 class Choice(NamedTuple):
@@ -115,3 +118,23 @@ def add_cross_fitted(
             # A boost that cannot be made has no row of scores.
             if boosted:
                 scores[choice.name, CROSS_FITTED] = boosted
+
+
+def is_of_grid(boost: Boost, spec: GridSpec) -> bool:
+    """Whether a boost is the one whose points a grid declares."""
+    if not isinstance(boost, PowerMeanGrid) or boost.shift != "paper":
+        return False
+    return replace(boost.spec, correlation=spec.correlation) == spec
+
+
+def use_points_of_grid(boosts: Boosts, spec: GridSpec, member: Member, held_out: HeldOutScores) -> None:
+    """Replace the scores of the grid's own boost by those that the grid declared: they differ by rounding.
+
+    A gain at such a point is then the same number in every table.
+    """
+    for point, scores in member.setting.boosted.items():
+        for name, boost in boosts.items():
+            declared = scores[member.used]
+            if (name, point) in held_out and is_of_grid(boost, spec) and np.isfinite(declared).all():
+                _, *of_other_attributions = held_out[name, point]
+                held_out[name, point] = [declared, *of_other_attributions]

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingNames, SettingRow
+from bmx_grid.evaluations.gain_estimates import (
+    METRIC,
+    Contrasts,
+    GainStatistic,
+    Key,
+    estimate,
+    estimate_gains,
+    p_of,
+)
 from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.correlations_of_resamples import weighted_correlations
+from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.nuisance import CurveTerms, beyond_nuisance
 from bmx_grid.measures.pairwise import PairedSources
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, interval, number_of, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, number_of, seeded_draws
 
-# What a gain is measured from: the metric; whatever score, lengths and texts tell, fitted to both; the same with all
-# metrics at hand; the metric, within each source. Also what the boost gains with other attributions (`held_out`).
-METRIC = "metric"
+# What a gain is measured from besides the metric: whatever score, lengths and texts tell, fitted to both; the same with
+# all metrics at hand; the metric, within each source. Also what the boost gains with other attributions (`held_out`).
 SCORE_AND_TEXT = "score, length and text"
 METRICS = "metrics"
 WITHIN = "metric within source"
@@ -39,8 +44,6 @@ FIXED = "fixed"
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
 FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 
-Key = tuple[str, str, str, str]  # boost, against, point, human score
-GainStatistic = Literal["pooled", "pdp"]
 # Scores float64[n] of a boost at a point, by both: with its attributions as they are, then with each of the others.
 HeldOutScores = dict[tuple[str, str], list[Floats]]
 
@@ -50,7 +53,9 @@ class BoostRow(SettingRow):
     """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
 
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
-    human: the human score that judges, "" for the primary one. clusters: of segments that it rests on.
+    human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
+    these. beside: of what stands beside boosts that are judged on different segments, the boosts whose segments these
+    are; else "".
     """
 
     dataset: str
@@ -65,96 +70,12 @@ class BoostRow(SettingRow):
     n: int
     clusters: int
     human: str = ""
+    beside: str = ""
 
     @property
     def key(self) -> Key:
         """Boost, against, point, human score."""
         return self.boost, self.against, self.point, self.human
-
-
-@dataclass(frozen=True, eq=False)
-class Contrasts:
-    """Sums of weighted correlations of n segments' scores with their human scores, such as differences.
-
-    statistic: the correlation over all segments, or that of the pairs of translations of one source (PDP). gold: the
-    name of the human score. columns: float64[n] each; terms: for each key the weight of each of its columns, by place.
-    sources: the pairs of translations of one source, where there are enough; within: for each key its column, and that
-    of the metric.
-    """
-
-    kind: Kind
-    statistic: GainStatistic
-    gold: str
-    human: Floats
-    columns: list[Floats] = field(default_factory=list)
-    terms: dict[Key, dict[int, float]] = field(default_factory=dict)
-    sources: PairedSources | None = None
-    within: dict[Key, tuple[int, int]] = field(default_factory=dict)
-
-    def add(self, scores: Floats) -> int:
-        """The place of a column."""
-        self.columns.append(scores)
-        return len(self.columns) - 1
-
-    def values(self) -> dict[Key, float]:
-        """The differences on the segments as they are; NaN where one is undefined."""
-        once = np.ones((len(self.human), 1))
-        if self.statistic == "pdp":
-            columns = self._stacked()
-            reached = self._of_pairs(columns, once)
-        else:
-            reached = np.full((len(self.columns), 1), math.nan)
-            for place, column in enumerate(self.columns):
-                if np.isfinite(column).all():
-                    reached[place] = correlate(self.kind, column, self.human)
-        differences = self._differences(reached, once)
-        return {key: float(values[0]) for key, values in differences.items()}
-
-    def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
-        """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
-        blocks: dict[Key, list[Floats]] = {}
-        columns = self._stacked()
-        for weights in times:
-            if self.statistic == "pdp":
-                reached = self._of_pairs(columns, weights)
-            else:
-                reached = weighted_correlations(self.kind, columns, self.human, weights)
-            for key, values in self._differences(reached, weights).items():
-                blocks.setdefault(key, []).append(values)
-        samples = {}
-        for key, parts in blocks.items():
-            samples[key] = np.concatenate(parts)
-        return samples
-
-    def _stacked(self) -> Floats:
-        """float64[n, K] the columns."""
-        # `column_stack` cannot make an array of no columns.
-        no_columns = np.empty((len(self.human), 0))
-        return np.column_stack([no_columns, *self.columns])
-
-    def _of_pairs(self, columns: Floats, times: Floats) -> Floats:
-        """float64[K, R] PDP of float64[n, K] columns; NaN without enough sources. times: float64[n, R]."""
-        if self.sources is None:
-            return np.full((columns.shape[1], times.shape[1]), math.nan)
-        return self.sources.correlations(columns, times[self.sources.first])
-
-    def _differences(self, reached: Floats, times: Floats) -> dict[Key, Floats]:
-        """float64[R] of each key from float64[K, R] correlations of the columns; times: float64[n, R]."""
-        values: dict[Key, Floats] = {}
-        for key, weight_of_column in self.terms.items():
-            places = list(weight_of_column)
-            weights = np.array(list(weight_of_column.values()))
-            values[key] = weights @ reached[places]
-        if self.within:
-            # The columns of other terms are not asked for within sources.
-            asked = set(itertools.chain.from_iterable(self.within.values()))
-            in_order = sorted(asked)
-            columns = np.column_stack([self.columns[place] for place in in_order])
-            correlations = self._of_pairs(columns, times)
-            within_sources = dict(zip(in_order, correlations, strict=True))
-            for key, (boosted, alone) in self.within.items():
-                values[key] = within_sources[boosted] - within_sources[alone]
-        return values
 
 
 def contrasts(
@@ -246,19 +167,11 @@ def _adjust(differences: Contrasts, rated: Rated, held_out: HeldOutScores, again
 
 
 def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamples: int, seed: int) -> list[BoostRow]:
-    """A row for each contrast of a language pair, with the interval of its clusters where there are three."""
-    clusters = codes(rated.clusters)
-    n_clusters = number_of(clusters)
+    """A row for each contrast of a language pair."""
     n_segments = len(rated.human)
-    samples = {}
-    if n_clusters >= FEWEST_CLUSTERS:
-        draws = seeded_draws(n_clusters, resamples, seed, n_segments)
-        samples = differences.under(drawn[clusters] for drawn in draws)
+    n_clusters = number_of(codes(rated.clusters))
     lines = []
-    for key, value in differences.values().items():
-        gain = Estimate(value)
-        if key in samples and math.isfinite(value):
-            gain = estimate(value, samples[key], n_clusters)
+    for key, gain in estimate_gains(differences, rated.clusters, resamples, seed).items():
         boost, against, point, human = key
         line = BoostRow(*setting, boost, against, point, gain, pairs=1, n=n_segments, clusters=n_clusters, human=human)
         lines.append(line)
@@ -331,19 +244,10 @@ def over_scope(
             n=sum(line.n for line in of_pairs),
             clusters=clusters,
             human=human,
+            beside=of_pairs[0].beside,
         )
         joined.append(row)
     return joined
-
-
-def estimate(value: float, samples: Floats, units: int) -> Estimate:
-    """A value with its interval (`resampling.interval`) and p from float64[R] resamples of so many units."""
-    # NumPy warns of the spread of nothing.
-    error = math.nan
-    if np.isfinite(samples).any():
-        error = float(np.nanstd(samples))
-    low, high = interval(samples, units)
-    return Estimate(value, low, high, _p_of(value, error, units))
 
 
 def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
@@ -364,18 +268,5 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     error = deviation / math.sqrt(n_known)
     low = min(over.low, joint.low)
     high = max(over.high, joint.high)
-    p = max(_p_of(over.mean, error, n_known), joint.p)
+    p = max(p_of(over.mean, error, n_known), joint.p)
     return Estimate(over.mean, low, high, p)
-
-
-def _p_of(value: float, error: float, units: int) -> float:
-    """The two-sided p value of a value with this standard error from so many units, by Student's t."""
-    from scipy.special import stdtr
-
-    if units < 2 or math.isnan(error):
-        return math.nan
-    # Student's t has no value here: all resamples are the same.
-    if error == 0:
-        return 1.0 if value == 0 else 0.0
-    t = -abs(value) / error
-    return float(2 * stdtr(units - 1, t))

@@ -8,7 +8,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from bmx_grid.evaluations.base import BASE, Finished
+from bmx_grid.evaluations.base import BASE, Estimate, Finished
+from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.drawn_units import Unit
@@ -50,6 +51,20 @@ def compared_scores(setting: Finished, point: str, other: Finished, level: str, 
     scores = turned(setting, point, level, statistic)
     scores_of_other = turned(other, BASE, level, statistic)
     return replace(scores, y=scores_of_other.x)
+
+
+def gain_at(setting: Finished, point: str, statistic: Any, of_gains: str, **drawn: Any) -> Estimate | None:
+    """The gain of a point over its metric alone, with the interval of its clusters; None of agreement.
+
+    of_gains: the correlation of the gains that evaluations before have estimated, which are taken. drawn: `resamples`
+    and `seed` of others.
+    """
+    if statistic in AGREEMENTS:
+        return None
+    if statistic == of_gains and point in setting.gains:
+        return setting.gains[point]
+    scores = _of_point(setting, point, statistic)
+    return estimate_gain(statistic, scores.y, scores.x, scores.human, scores.cluster, **drawn)
 
 
 def _of_point(setting: Finished, point: str, statistic: str) -> Scores:

@@ -56,24 +56,20 @@ def rated_of(
     terms: Floats,
     used: Flags,
     seed: int,
-    among: Flags | None = None,
 ) -> Rated:
     """The segments where bool[N] `used` is true, of arrays of N; labels of clusters and items.
 
-    seed: of folds, which are dealt among the same segments, or those where bool[N] `among` is true.
+    seed: of folds, which are dealt among the same segments.
     """
-    # Folds are those of the grid's points, whose segments may be more.
-    among = used if among is None else among
-    clusters_among = codes(clusters[among])
-    folds_among = folds_of(kind, base[among], human[among], clusters_among, seed)
+    clusters_of_used = codes(clusters[used])
     return Rated(
         base=base[used],
         human=human[used],
         log_words=log_words[used],
-        clusters=codes(clusters[used]),
+        clusters=clusters_of_used,
         items=codes(items[used]),
         terms=terms[used],
-        fold_of=folds_among[used[among]],
+        fold_of=folds_of(kind, base[used], human[used], clusters_of_used, seed),
         used=used,
     )
 

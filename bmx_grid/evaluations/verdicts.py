@@ -22,17 +22,16 @@ from bmx_grid.evaluations.boost_evidence import (
     ELSEWHERE,
     FIXED,
     LENGTH,
-    METRIC,
     METRICS,
     OTHER_DATASETS,
     PUBLISHED,
     SCORE_AND_TEXT,
     WITHIN,
     BoostRow,
-    Key,
     contrasts,
     lines_of,
 )
+from bmx_grid.evaluations.gain_estimates import METRIC, Key
 from bmx_grid.evaluations.held_out import REASSIGNED, SHUFFLED, Rated
 from bmx_grid.measures.correlation import TIE, Kind
 from bmx_grid.measures.multiple_tests import holm
@@ -97,6 +96,7 @@ NOT_JUDGED = "none"  # in place of a point
 class Verdict(SettingRow):
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
+    A published point may have been chosen on them, by its paper.
     dataset, language_pair: "all" for several. human: the human score that judges, "" for the primary one, which alone
     chooses.
     because: the numbers behind it in a sentence. gain: of the boost over the metric alone. beyond: what the boost adds

@@ -22,7 +22,7 @@ from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.base import FACTORS, Cell, GridTable, Table
 from bmx_grid.analysis.examples import RULE, Example, strengths
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.points import chosen_points, points_in_words
+from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import (
@@ -210,6 +210,7 @@ def _introduction(analysis: Analysis) -> list[str]:
     n_powers = counted(len(p), "value")
     weights = ", ".join(map(typeset, w))
     points = points_in_words(analysis.ask(chosen_points))
+    in_sample = analysis.ask(in_sample_in_words)
     return [
         "BMX boosts a metric with an explanation of its own scores. An explainer gives every word an attribution, its "
         f"contribution to the score s; M is {mean} of the attributions of {sides} of a segment. The boosted metric is "
@@ -218,6 +219,7 @@ def _introduction(analysis: Analysis) -> list[str]:
         f"Every number is {correlation_of(analysis)} with human scores, segment by segment. "
         "A gain is that of the boosted metric minus that of the metric alone, on segments that the boost was "
         "not chosen on; others are named: the gain at a point, the in-sample best.",
+        *filter(None, [in_sample]),
         _with_minus(points),
     ]
 
@@ -271,8 +273,9 @@ def _parts_of_verdicts(table: Table) -> Iterator[Table]:
         # A dict keeps the order of the rows, and each kind of point once.
         points = dict.fromkeys(row[chosen_on].shown for row in group)
         title = f"Chosen on {named(list(points))}"
-        if PUBLISHED in points:
-            title = "At the fixed points (grid.fixed)"
+        if any(point.startswith(PUBLISHED) for point in points):
+            in_sample = [point.removeprefix(PUBLISHED) for point in points]
+            title = f"At the fixed points (grid.fixed){''.join(in_sample)}"
         # The first keeps the name of the table, so that links to it stay.
         stem = table.stem
         if place > 0:

@@ -22,6 +22,7 @@ from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
+from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.grid_options import grid_of_sweep
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
@@ -170,8 +171,7 @@ def complete(
             settings.append(outcome.finished)
     evaluated = [dict(result.evaluated) for result in results]  # of each setting, by the key of the evaluation
     failed: list[Refused] = []
-    # Evaluations that declare points come before those that read them.
-    in_turn = sorted(evaluations.values(), key=lambda evaluation: type(evaluation).points is Evaluation.points)
+    in_turn = sorted(evaluations.values(), key=_reads_of_others)
     for evaluation in in_turn if settings else ():
         cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
         try:
@@ -182,7 +182,7 @@ def complete(
             continue
         for place, value in enumerate(values):
             evaluated[place][evaluation.key] = value
-            settings[place] = settings[place].with_points(evaluation.points(value))
+            settings[place] = settings[place].with_points(evaluation.points(value), evaluation.gains(value))
     for place, setting in enumerate(settings):
         of_setting = evaluated[place]
         columns = []
@@ -193,18 +193,22 @@ def complete(
     return results, failed
 
 
+def _reads_of_others(evaluation: Evaluation) -> tuple[bool, bool]:
+    """Sorts evaluations: first those that declare points, then those that estimate gains there, then their readers."""
+    declares = type(evaluation).points is not Evaluation.points
+    estimates = type(evaluation).gains is not Evaluation.gains
+    return not declares, not estimates
+
+
 def gains_by_point(result: SettingResult) -> dict[str, float]:
     """The gain at each declared point of a setting, and at the best one of its grid; NaN where undefined."""
     if result.spec is None:  # no evaluation declares points
         return {}
     human = np.asarray(result.scores["human"])
     base = np.asarray(result.scores["base"])
-    kind = result.spec.correlation
     by_point = {}
     for point, boosted in result.boosted.items():
-        used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-        alone = correlate(kind, base[used], human[used])
-        by_point[point] = correlate(kind, boosted[used], human[used]) - alone
+        by_point[point] = estimate_gain(result.spec.correlation, base, boosted, human).value
     return {**by_point, BEST: result.gain}
 
 
