@@ -89,7 +89,7 @@ class Choice:
 
 def residuals(
     nuisance: Nuisance, targets: Floats, clusters: Ints, divisions: Sequence[Ints]
-) -> list[tuple[Floats, Floats]]:
+) -> list[tuple[Ints, Floats]]:
     """For each block of segments its rows int64[m] and the residuals float64[d, m, q] of float64[n, q] targets.
 
     clusters: int64[n] codes of segments that depend on each other, which stay in one block; strata lie inside them.
@@ -221,7 +221,8 @@ class _Kernels:
         for name, weight in MIXTURES[place].items():
             kernel += weight * getattr(self, name)
         within = self.nuisance.within
-        return within(within(kernel).T) if self.nuisance.strata is not None else kernel
+        kernel = within(within(kernel).T) if self.nuisance.strata is not None else kernel
+        return np.asarray(kernel)
 
     def weigh(self, target: Floats) -> dict[str, Floats]:
         """How much each single input counts, by how much of float64[n] its kernel explains (kernel alignment).
