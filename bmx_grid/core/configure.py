@@ -139,6 +139,26 @@ def option_class(group: str, name: str) -> type:
     return _allowed_class(target, f"{group}.{name}")
 
 
+def option_target(group: str, name: str) -> str | None:
+    """The path of the class of an option of this package; None if it has no such option."""
+    file = CONFIGS / group / f"{name}.yaml"
+    if not re.fullmatch(r"\w+", name) or not file.is_file():
+        return None
+    return _targets(file)[0]
+
+
+@functools.cache
+def field_names(target: str) -> frozenset[str]:
+    """The names of the fields of the class of this path; none if it cannot be built, which `build` says."""
+    try:
+        cls = _allowed_class(target, "")
+    except ConfigError:
+        return frozenset()
+    if not dataclasses.is_dataclass(cls):
+        return frozenset()
+    return frozenset(item.name for item in dataclasses.fields(cls))
+
+
 def _targets(file: Path) -> list[str]:
     """The paths of the classes that the file of an option names, its own first."""
     return re.findall(r"_target_: (\S+)", file.read_text(encoding="utf-8"))

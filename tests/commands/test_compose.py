@@ -171,7 +171,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                     "name: it is that of metric.gone.file, and the metric 'gone' is not chosen",
                 ),
                 ("seed: x", "seed: expected a whole number, got 'x'"),
-                ("cache_dir: reference://x", "cache_dir: reference://x cannot be used"),
+                ("cache_dir: reference://x", "cache_dir: 'reference://x' is named by a file"),
                 ("evaluation: {levels: {resamples: 1000001}}", "evaluation.levels.resamples must be at most 1,000,000"),
             )
         ),
