@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from bmx_grid.core.errors import ConfigError, DataError, StoreError
+from bmx_grid.core.errors import ConfigError, DataError, StoreError, shown
 from bmx_grid.core.secrets import masked_address
 
 # Seconds per request of S3.
@@ -81,6 +81,24 @@ def place(text: str) -> Place:
     if protocol.lower() == "file":
         return Path(rest)
     return Address(f"{protocol}://{rest.rstrip('/')}")
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of `name` below a folder: every path that is made of what a file says comes from here.
+
+    Raises StoreError if the path is outside the folder, by its name or by a link, whether or not it exists.
+    """
+    path = folder / name
+    try:
+        is_inside = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a circle of links, a zero byte
+        is_inside = False
+    if not is_inside:
+        raise StoreError(
+            f"{shown(str(path), 200)} leads out of {folder}; choose another folder, or remove the link or the file "
+            "that names it."
+        )
+    return path
 
 
 def check_place(where: Place) -> None:
