@@ -32,6 +32,7 @@ from bmx_grid.core.wording import shortened
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+MISSING = "???"
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -58,6 +59,7 @@ def composed(
     further = dict(values or {})
     tree = _by_hydra(overrides, place, further)
     _check(tree, place)
+    _check_missing(tree, "")
     config = _resolved(tree)
     keys_of_user = set[str]()
     for key, value in [*_values(overrides), *further.items()]:
@@ -271,6 +273,16 @@ def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "ke
     for key in node:
         if key not in known:
             raise ConfigError(f"{above}{key}: {unknown(kind, str(key), known)}")
+
+
+def _check_missing(node: Any, key: str) -> None:
+    """Raise ConfigError for a value that is still to be given: OmegaConf writes it as ???."""
+    if isinstance(node, Mapping | list):
+        items = node.items() if isinstance(node, Mapping) else enumerate(node)
+        for name, value in items:
+            _check_missing(value, f"{key}.{name}" if key else str(name))
+    elif node == MISSING:
+        raise ConfigError(f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE.")
 
 
 def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:

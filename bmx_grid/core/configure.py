@@ -261,22 +261,20 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
 
 
 def folder_path(value: Any, where: str) -> Path:
-    """`value` as the path of a folder, `~` expanded. Raises ConfigError for text that cannot be one, and for a file."""
+    """`value` as the path of a folder (`storage.place`). Raises ConfigError for text that cannot be one, and a file."""
     text = convert(value, str, where)
-    # Not Path.expanduser, which raises where there is no home.
-    path = Path(os.path.expanduser(text))
+    path = _place(text, where)
+    if not isinstance(path, Path):
+        raise ConfigError(f"{where}: {shown(text)} is not a path: it is an address; write {where}=FOLDER.")
     try:
         if not text.strip():
             raise ValueError("it is empty")
-        if "://" in text:
-            raise ValueError("it is an address")
-        is_folder = stat.S_ISDIR(path.stat().st_mode)
+        if not stat.S_ISDIR(path.stat().st_mode):
+            raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        is_folder = True  # or will be one
+        pass  # it will be made
     except (OSError, ValueError) as error:
         raise ConfigError(f"{where}: {shown(text)} is not a path: {error!s:.80}; write {where}=FOLDER.") from error
-    if not is_folder:
-        raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
     return path
 
 
@@ -376,9 +374,18 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
 
 def _folder(value: Any, hint: Any, where: str) -> Place:
     """`value` as the path of a folder, or, where the hint is a place, as an address."""
-    if hint is Path or "://" not in convert(value, str, where):
+    found = _place(convert(value, str, where), where)
+    if hint is Path or isinstance(found, Path):
         return folder_path(value, where)
-    return place(value)
+    return found
+
+
+def _place(text: str, where: str) -> Place:
+    """`storage.place`, whose ConfigError then begins with the key."""
+    try:
+        return place(text)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:

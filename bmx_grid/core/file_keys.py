@@ -155,7 +155,10 @@ class _Check:
         # The sweep's own cache_dir is checked where it is set.
         if key != "cache_dir" and f"{value}/".startswith(f"{self.cache_dir}/"):
             return True
-        return isinstance(place(value), Path)
+        try:
+            return isinstance(place(value), Path)
+        except ConfigError:  # neither: refused by whatever is built of it
+            return True
 
 
 def _are_data(name: str, value: Any, target: str) -> bool:

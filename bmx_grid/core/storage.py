@@ -39,6 +39,7 @@ _S3 = ("s3", "s3a")
 _MARK = "bmx_grid.txt"
 _WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
 _NAME = re.compile(r"\w[\w+.,() -]*")
+ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a protocol: of a drive, one letter stands before the colon
 _NAME_BYTES = 50  # a figure is named after a data set, a language pair, a metric and an explainer
 _HOST = socket.gethostname().replace(".", "-")
 T = TypeVar("T")
@@ -74,13 +75,26 @@ Place = Path | Address
 
 
 def place(text: str) -> Place:
-    """A folder's path, `~` expanded, or an address; file:// is a path."""
+    """A folder's path, `~` expanded, or an address; file:///FOLDER and file:/FOLDER (RFC 8089) are paths.
+
+    Raises ConfigError for a file: address of another machine or without a whole path, and for an address that lacks a
+    slash.
+    """
+    if text.lower().startswith("file:"):
+        rest = text[len("file:") :]
+        folder = re.fullmatch(r"(//(localhost)?)?(/(?!/).*)?", rest, re.DOTALL | re.IGNORECASE)
+        if folder is None or not folder[3]:
+            raise ConfigError(
+                f"{shown(text)} is no folder of this machine; write its whole path, as file:///FOLDER or /FOLDER."
+            )
+        return Path(folder[3])
     protocol, separator, rest = text.partition("://")
-    if not separator:
-        return Path(text).expanduser()
-    if protocol.lower() == "file":
-        return Path(rest)
-    return Address(f"{protocol}://{rest.rstrip('/')}")
+    if separator:
+        return Address(f"{protocol}://{rest.rstrip('/')}")
+    if ONE_SLASH.match(text):
+        raise ConfigError(f"{shown(text)} is neither a folder nor an address; write ://, as s3://BUCKET/PREFIX.")
+    # Not Path.expanduser, which raises where there is no home.
+    return Path(os.path.expanduser(text))
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -135,11 +149,13 @@ def opened(file: Place) -> Iterator[Any]:
     """A file that Arrow reads. Raises FileNotFoundError; other errors of an object store as StoreError.
 
     A local file is opened once: given a path, pyarrow asks for the size first, and another process may replace the file
-    then. An object is read at once.
+    then. A pipe raises OSError: to open it would wait until something writes to it. An object is read at once.
     """
     import pyarrow as pa
 
     if isinstance(file, Path):
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
         with pa.OSFile(str(file)) as source:
             yield source
         return

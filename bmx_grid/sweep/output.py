@@ -40,6 +40,7 @@ RUN = re.compile(r"\w+")  # a fingerprint
 # Folders below that of the sweep.
 TABLES = "tables"
 RECIPES = "recipes"
+FOLDERS = (TABLES, RECIPES, "figures", PREVIOUS)
 
 
 def table_path(folder: Path, name: str) -> Path:
@@ -77,7 +78,7 @@ class OutputFolder:
         """
         stamp = self._stamp()
         names = set(map(self._name, files))
-        for name in names:
+        for name in (*FOLDERS, *names):
             inside(self.path, name)
         for name in stamp["files"]:
             self._aside(stamp, name)
@@ -142,7 +143,7 @@ class OutputFolder:
         """
         nothing: dict[str, Any] = {"files": {}, "claimed": []}
         try:
-            stamp = convert(read_json(self.path / STAMP), dict[str, Any], STAMP)
+            stamp: dict[str, Any] = convert(read_json(self.path / STAMP), dict[str, Any], STAMP)
             stamp["files"] = convert(stamp.get("files"), dict[str, Any], "files")
             claimed = convert(stamp.get("claimed", []), tuple[str, ...], "claimed")
             stamp["claimed"] = list(claimed)

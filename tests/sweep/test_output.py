@@ -105,7 +105,7 @@ def test_nothing_is_written_through_a_link_out_of_the_folder(tmp_path):
     with pytest.raises(StoreError, match="leads out of"):
         OutputFolder(tmp_path / "theirs").claim([tmp_path / "theirs" / "tables" / "new.parquet"])
     assert [path.name for path in (tmp_path / "home").iterdir()] == ["x"]
-    (tmp_path / "link").symlink_to(tmp_path / "theirs")  # the folder itself may be a link
+    (tmp_path / "link").symlink_to(tmp_path / "home")  # the folder itself may be a link
     OutputFolder(tmp_path / "link").claim([tmp_path / "link" / "grid.parquet"])
 
 

@@ -14,9 +14,9 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
+from bmx_grid.core.configure import folder_path
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
@@ -137,6 +137,9 @@ class Slurm(OnDask):
         threads = self.cores if has_device else 1
         # What the user's prologue or environment sets stays.
         shares = [f'export {name}="${{{name}:-{threads}}}"' for name in THREADS]
+        log_dir = None
+        if self.log_dir is not None:
+            log_dir = str(folder_path(self.log_dir, "executor.log_dir").absolute())
         options: dict[str, Any] = {
             "job_name": name,
             "queue": (self.gpu_queue or self.queue) if has_device else self.queue,
@@ -151,7 +154,7 @@ class Slurm(OnDask):
             "worker_extra_args": ["--no-dashboard"],
             "job_extra_directives": list(self.directives),
             "job_script_prologue": [*self.prologue, *shares],
-            "log_directory": None if self.log_dir is None else str(Path(self.log_dir).expanduser().absolute()),
+            "log_directory": log_dir,
             # the address is that of its HTTP server, which warns when the usual port is taken
             "scheduler_options": {"port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
         }
