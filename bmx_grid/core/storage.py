@@ -149,13 +149,12 @@ def opened(file: Place) -> Iterator[Any]:
     """A file that Arrow reads. Raises FileNotFoundError; other errors of an object store as StoreError.
 
     A local file is opened once: given a path, pyarrow asks for the size first, and another process may replace the file
-    then. A pipe raises OSError: to open it would wait until something writes to it. An object is read at once.
+    then. A pipe, which need not end, raises OSError. An object is read at once.
     """
     import pyarrow as pa
 
     if isinstance(file, Path):
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise OSError(errno.EINVAL, "it is not a file")
+        check_regular(file)
         with pa.OSFile(str(file)) as source:
             yield source
         return
@@ -286,6 +285,12 @@ def _replacing_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def check_regular(path: Path) -> None:
+    """Raise OSError for all but a file: to open a pipe would wait until something writes to it."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is not a file")
 
 
 def check_readable(path: Path) -> None:

@@ -195,7 +195,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
         ),
         pytest.param(
             "metric/x",
-            "x: {_target_: bmx_grid.metrics.chrf.Chrf, char_order: ???}\n",
+            "x: {_target_: bmx_grid.metrics.chrf.Chrf, char_order: '???'}\n",
             "metric=[x]",
             "metric.x.char_order: ??? stands for a value that is missing; write metric.x.char_order=VALUE",
             id="a value that is left to the command line",
