@@ -135,31 +135,11 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
 
 def option_class(group: str, name: str) -> type:
     """The class of an option. Raises ConfigError when there is none, or it cannot be imported."""
-    target = _targets(option_file(group, name))[0]
-    return _allowed_class(target, f"{group}.{name}")
+    target = targets(option_file(group, name))[0]
+    return allowed_class(target, f"{group}.{name}")
 
 
-def option_target(group: str, name: str) -> str | None:
-    """The path of the class of an option of this package; None if it has no such option."""
-    file = CONFIGS / group / f"{name}.yaml"
-    if not re.fullmatch(r"\w+", name) or not file.is_file():
-        return None
-    return _targets(file)[0]
-
-
-@functools.cache
-def field_names(target: str) -> frozenset[str]:
-    """The names of the fields of the class of this path; none if it cannot be built, which `build` says."""
-    try:
-        cls = _allowed_class(target, "")
-    except ConfigError:
-        return frozenset()
-    if not dataclasses.is_dataclass(cls):
-        return frozenset()
-    return frozenset(item.name for item in dataclasses.fields(cls))
-
-
-def _targets(file: Path) -> list[str]:
+def targets(file: Path) -> list[str]:
     """The paths of the classes that the file of an option names, its own first."""
     return re.findall(r"_target_: (\S+)", file.read_text(encoding="utf-8"))
 
@@ -186,7 +166,7 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
         return node
     if not isinstance(node, Mapping) or "_target_" not in node:
         raise ConfigError(f"{where}: expected an option with a `_target_`, got {shown(node)}.")
-    cls = _allowed_class(str(node["_target_"]), where)
+    cls = allowed_class(str(node["_target_"]), where)
     key_of_class = f"{where}._target_"
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         kind = expected.__name__
@@ -263,7 +243,7 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
 def folder_path(value: Any, where: str) -> Path:
     """`value` as the path of a folder (`storage.place`). Raises ConfigError for text that cannot be one, and a file."""
     text = convert(value, str, where)
-    path = _place(text, where)
+    path = place(text, where)
     if not isinstance(path, Path):
         raise ConfigError(f"{where}: {shown(text)} is not a path: it is an address; write {where}=FOLDER.")
     try:
@@ -291,7 +271,7 @@ def _allowed_packages() -> list[str]:
     return ["bmx_grid", *filter(None, entries)]
 
 
-def _allowed_class(target: str, where: str) -> type:
+def allowed_class(target: str, where: str) -> type:
     """The class of this path. Raises ConfigError unless its package is allowed, and has it."""
     module_name, _, class_name = target.rpartition(".")
     package = module_name.split(".")[0]
@@ -319,7 +299,7 @@ def _way_out(class_name: str) -> str:
     """Where options have a class of this name, for those who name a module that was moved; "" where none has."""
     paths = set()
     for file in CONFIGS.glob("*/*.yaml"):
-        for path in _targets(file):
+        for path in targets(file):
             if path.endswith(f".{class_name}"):
                 paths.add(path)
     if not paths:
@@ -374,18 +354,10 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
 
 def _folder(value: Any, hint: Any, where: str) -> Place:
     """`value` as the path of a folder, or, where the hint is a place, as an address."""
-    found = _place(convert(value, str, where), where)
+    found = place(convert(value, str, where), where)
     if hint is Path or isinstance(found, Path):
         return folder_path(value, where)
     return found
-
-
-def _place(text: str, where: str) -> Place:
-    """`storage.place`, whose ConfigError then begins with the key."""
-    try:
-        return place(text)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:

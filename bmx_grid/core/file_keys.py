@@ -7,15 +7,17 @@ loaded. A file may repeat the values of this package's own options.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.core.configure import CONFIGS, field_names, option_target
+from bmx_grid.core.configure import CONFIGS, allowed_class, targets
 from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.servers import ALLOWED, may_be_in_a_file
@@ -94,7 +96,7 @@ def check_keys_of_files(config: Mapping[str, Any], keys_of_user: AbstractSet[str
 def check_keys_of_recipe(settings: Mapping[str, Any], group: str, name: str) -> None:
     """Refuse what a recipe may not set of the part `name` of a group. Raises ConfigError."""
     check = _Check(frozenset(), None)
-    check.below(settings, group, KEYS_OF_FILES[PARTS] | OF_RECIPES, option_target(group, name))
+    check.below(settings, group, KEYS_OF_FILES[PARTS] | OF_RECIPES, _option_target(group, name))
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class _Check:
             is_of_user = key_of_value in self.keys_of_user and not isinstance(value, Mapping)
             if not (is_of_user or _are_data(name, value, target)):
                 # In a list of metrics, the name is that of an option.
-                self.below(value, key_of_value, KEYS_OF_FILES[PARTS], option_target("metric", name) or target)
+                self.below(value, key_of_value, KEYS_OF_FILES[PARTS], _option_target("metric", name) or target)
 
     def key(self, name: str, value: Any, key: str, allowed: AbstractSet[str], target: str | None) -> None:
         """Refuse one key that comes from a file and may not. Raises ConfigError."""
@@ -128,7 +130,7 @@ class _Check:
         if name == "_target_" or key in self.keys_of_user or (name in allowed and not is_pickle):
             return
         is_of_users = is_pickle or name in KEYS_OF_USERS or name in FOLDERS
-        if not is_of_users and not (target is not None and target.startswith(OURS) and name in field_names(target)):
+        if not is_of_users and not (target is not None and target.startswith(OURS) and name in _field_names(target)):
             # Of a class of the user's own package, which names its keys as it likes, or of a class that lacks the key:
             # `build` refuses it, and says which ones there are.
             return
@@ -161,9 +163,29 @@ class _Check:
             return True
 
 
+def _option_target(group: str, name: str) -> str | None:
+    """The path of the class of an option of this package; None if it has no such option."""
+    file = CONFIGS / group / f"{name}.yaml"
+    if not re.fullmatch(r"\w+", name) or not file.is_file():
+        return None
+    return targets(file)[0]
+
+
+@functools.cache
+def _field_names(target: str) -> frozenset[str]:
+    """The names of the fields of the class of this path; none if it cannot be built, which `build` says."""
+    try:
+        cls = allowed_class(target, "")
+    except ConfigError:
+        return frozenset()
+    if not dataclasses.is_dataclass(cls):
+        return frozenset()
+    return frozenset(item.name for item in dataclasses.fields(cls))
+
+
 def _are_data(name: str, value: Any, target: str) -> bool:
     """Whether the names below a key are data, so that they are no keys."""
-    if name not in NAMES_BELOW or name not in field_names(target) or not isinstance(value, Mapping):
+    if name not in NAMES_BELOW or name not in _field_names(target) or not isinstance(value, Mapping):
         return False
     return "_target_" not in value and not any(isinstance(inner, Mapping | list) for inner in value.values())
 

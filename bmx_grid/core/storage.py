@@ -74,25 +74,25 @@ class Address:
 Place = Path | Address
 
 
-def place(text: str) -> Place:
+def place(text: str, key: str = "cache_dir") -> Place:
     """A folder's path, `~` expanded, or an address; file:///FOLDER and file:/FOLDER (RFC 8089) are paths.
 
     Raises ConfigError for a file: address of another machine or without a whole path, and for an address that lacks a
-    slash.
+    slash. key: what it is given for.
     """
     if text.lower().startswith("file:"):
         rest = text[len("file:") :]
         folder = re.fullmatch(r"(//(localhost)?)?(/(?!/).*)?", rest, re.DOTALL | re.IGNORECASE)
         if folder is None or not folder[3]:
             raise ConfigError(
-                f"{shown(text)} is no folder of this machine; write its whole path, as file:///FOLDER or /FOLDER."
+                f"{key}: {shown(text)} is no folder of this machine; write its whole path, as file:///FOLDER."
             )
         return Path(folder[3])
     protocol, separator, rest = text.partition("://")
     if separator:
         return Address(f"{protocol}://{rest.rstrip('/')}")
     if ONE_SLASH.match(text):
-        raise ConfigError(f"{shown(text)} is neither a folder nor an address; write ://, as s3://BUCKET/PREFIX.")
+        raise ConfigError(f"{key}: {shown(text)} is neither a folder nor an address; write s3://BUCKET/PREFIX.")
     # Not Path.expanduser, which raises where there is no home.
     return Path(os.path.expanduser(text))
 

@@ -88,7 +88,7 @@ class ServedModel(Component):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_address(self.base_url)
-        if self.answers is not None and isinstance(place(self.answers), Address):
+        if self.answers is not None and isinstance(place(self.answers, "answers"), Address):
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
         self.template.check()
 
