@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.inputs import listed, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
-from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible
+from bmx_grid.core.configure import convert, load_option
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.core.file_keys import check_keys_of_files
+from bmx_grid.core.storage import read_file
+from bmx_grid.core.wording import counted, factor_in_words, first_line, setting_label, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.questions import Analysis
 
+NOTHING_RUNS = {"executor": "sequential", "tracking": "none"}
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 # Rows of a table, and segments with their words, that a notebook shows.
 MOST_ROWS = 20
@@ -257,7 +261,10 @@ class Run:
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
     def _configuration(self) -> Mapping[str, Any]:
-        """That of the sweep where it ran in this process, else that in its folder. Raises DataMissingError."""
+        """That of the sweep where it ran in this process, else that in its folder, which may be a stranger's.
+
+        Raises DataError, DataMissingError if there is none.
+        """
         import yaml
 
         if self._config is not None:
@@ -265,7 +272,13 @@ class Run:
         file = self.folder / "config.yaml"
         if not file.is_file():
             raise DataMissingError(f"{self.folder} has no config.yaml, which says where its data and attributions are.")
-        config: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        try:
+            config: dict[str, Any] = convert(yaml.safe_load(read_file(file).decode()), dict[str, Any], "config.yaml")
+            # Nothing is run or tracked: the folder's own cluster and store are not looked at.
+            config |= {group: load_option(group, option) for group, option in NOTHING_RUNS.items()}
+            check_keys_of_files(config, frozenset())
+        except (OSError, ValueError, RecursionError, yaml.YAMLError, ConfigError) as error:
+            raise DataError(f"{file}: {first_line(error)}") from error
         return config
 
     def summary(self) -> str:

@@ -246,9 +246,13 @@ def read_recipe(path: Path) -> Recipe:
         )
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")
+        if isinstance(recipe.boost, Fixed):  # it could name any file
+            raise ConfigError("recipe.boost: it is another recipe; name that one in its place.")
         recipe.fitted()
         # Signed anew from what was read: any edit, and any change of what the boost computes, gives another.
         intact = recipe.signature == recipe.signed().signature
+    except RecursionError as error:
+        raise DataError(f"{path}: recipe.boost: it is this recipe; choose the recipe again.") from error
     except (ConfigError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
     if not intact:

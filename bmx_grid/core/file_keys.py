@@ -126,7 +126,7 @@ class _Check:
 
     def key(self, name: str, value: Any, key: str, allowed: AbstractSet[str], target: str | None) -> None:
         """Refuse one key that comes from a file and may not. Raises ConfigError."""
-        is_pickle = name in OF_MODELS and target in UNPICKLED
+        is_pickle = name in OF_MODELS and target is not None and _defined_as(target) in UNPICKLED
         if name == "_target_" or key in self.keys_of_user or (name in allowed and not is_pickle):
             return
         is_of_users = is_pickle or name in KEYS_OF_USERS or name in FOLDERS
@@ -169,6 +169,16 @@ def _option_target(group: str, name: str) -> str | None:
     if not re.fullmatch(r"\w+", name) or not file.is_file():
         return None
     return targets(file)[0]
+
+
+@functools.cache
+def _defined_as(target: str) -> str:
+    """The path by which a class is defined, whatever module it is taken from."""
+    try:
+        cls = allowed_class(target, "")
+    except ConfigError:
+        return target
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """Models: where they are looked for, the message when they are unavailable, and loading them once."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -241,6 +242,28 @@ def test_a_folder_written_again_is_another_model(copied):
     before = content_digest(copied)
     change_config(copied, layer_norm_eps=1e-9)
     assert content_digest(copied) != before
+
+
+def test_weights_written_in_place_are_loaded_again_whatever_size_and_time_say(copied):
+    """The old weights scored under the key of the new content, and stayed in the cache."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    file = copied / "model.safetensors"
+    old = load_model("encoder", str(copied), device="cpu")
+    # Copies: PyTorch maps the file into memory, where the old weights change with it.
+    weights_before = [weights.clone() for weights in old.network.parameters()]
+    state = file.stat()
+    before = content_digest(copied)
+    doubled = {name: 2 * weights for name, weights in load_file(file).items()}
+    save_file(doubled, file, {"format": "pt"})
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (state.st_size, state.st_mtime_ns)
+    assert content_digest(copied) != before
+    new = load_model("encoder", str(copied), device="cpu")
+    assert new is not old and load_model("encoder", str(copied), device="cpu") is new
+    pairs = zip(weights_before, new.network.parameters(), strict=True)
+    assert all(torch.equal(2 * first, second) for first, second in pairs)
 
 
 @pytest.mark.parametrize(
