@@ -2,8 +2,9 @@
 
 Options name their class in `_target_`. Only classes of this package are built, and of packages that
 the environment variable BMX_ALLOWED_PACKAGES names (comma-separated): a configuration file alone can
-never make other code run. Of these packages, those that are installed may bring options of their own: an entry point
-of the group `bmx_grid.options` names the package, whose folder `configs` holds them.
+never make other code run (`file_keys` lists the keys that it may set). Of these packages, those that are
+installed may bring options of their own: an entry point of the group `bmx_grid.options` names the
+package, whose folder `configs` holds them.
 """
 
 from __future__ import annotations
