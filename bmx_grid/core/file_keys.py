@@ -134,7 +134,9 @@ class _Check:
             # Of a class of the user's own package, which names its keys as it likes, or of a class that lacks the key:
             # `build` refuses it, and says which ones there are.
             return
-        if _is_own_value(name, value) or (name in FOLDERS and self._is_folder(key, value)):
+        # Nothing says nothing, and most keys are so: all our own files need not be read for these.
+        says_nothing = value is None or (isinstance(value, list) and not value)
+        if says_nothing or (name in FOLDERS and self._is_folder(key, value)) or _is_own_value(name, value):
             return
         listed = ""
         if name in ("base_url", "key_variable"):
