@@ -6,7 +6,7 @@ import csv
 import errno
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bmx_grid.core.contents import file_version
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Ints
 from bmx_grid.core.storage import check_readable
@@ -91,17 +92,18 @@ def open_table(path: Path) -> TableFile:
     damaged or too large file, a row of the wrong length or a file without rows.
     """
     try:
-        state = path.stat()
+        version = file_version(path)
+    except PermissionError:
+        version = None  # nothing is kept of it: reading it says why
     # ValueError: a name that is too long, or holds a NUL
     except (OSError, ValueError) as error:
         name = shortened(visible(str(path)), 300)
         raise DataMissingError(f"there is no file {name} (looked in {Path.cwd()}); correct the path.") from error
-    # A file that was changed has another time, size or number, so it is parsed again.
-    return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino))
+    return _opened(path, version)
 
 
 @lru_cache(maxsize=2)  # every language pair asks for its file
-def _opened(path: Path, version: tuple[int, ...]) -> TableFile:
+def _opened(path: Path, version: Hashable) -> TableFile:
     kind = path.name.lower()
     suffix = Path(kind.removesuffix(".gz")).suffix
     if suffix not in TABLE_ENDINGS or kind.endswith(".parquet.gz"):
