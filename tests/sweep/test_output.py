@@ -78,13 +78,16 @@ def test_all_files_of_another_configuration_are_kept_in_a_folder_of_their_own(tm
 
 
 @pytest.mark.parametrize("run", ["../../..", "a/b", "", "..", None, 3.5])
-def test_a_stamp_cannot_move_files_out_of_the_folder(tmp_path, run):
-    (tmp_path / "out").mkdir()
+@pytest.mark.parametrize("configuration", ["../a", "a"])
+def test_a_stamp_cannot_move_files_out_of_the_folder(tmp_path, run, configuration):
     folder = OutputFolder(tmp_path / "out")
-    write(tmp_path / "out", "x")
-    (tmp_path / "out" / STAMP).write_text(json.dumps({"fingerprint": run, "files": {"x": [1, 2]}}))
-    assert folder.keep_other("b") == tmp_path / "out" / "previous" / "older"
-    assert (tmp_path / "out" / "previous" / "older" / "x").read_text() == "x"
+    (file,) = write(tmp_path / "out", "x")
+    stamp = {"fingerprint": run, "configuration": configuration, "files": {"x": [1, 2]}, "claimed": []}
+    (tmp_path / "out" / STAMP).write_text(json.dumps(stamp))
+    kept = folder.keep_other("b")
+    (found,) = tmp_path.rglob("x")
+    assert found == (file if kept is None else kept / "x")
+    assert kept is None or kept.parent == tmp_path / "out" / "previous"
 
 
 def test_keys_that_change_where_a_sweep_runs_are_no_other_configuration():
