@@ -94,7 +94,7 @@ class Boosted:
         (verdict,) = judged([evidence])
         if texts:
             return verdict
-        return replace(verdict, because=f"{verdict.because}; what the texts are like is not taken off without texts=")
+        return replace(verdict, because=f"{verdict.because}; text statistics are not controlled for without texts=")
 
     @functools.cached_property
     def gain(self) -> Comparison:
@@ -207,9 +207,9 @@ def boost(
     human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
     side, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the segment are
         shifted (section 3.4). clusters: N labels of segments that are drawn together in the interval; each is its own
-        without. systems: N names of the systems that translated, whose levels a verdict takes off. texts: the N
-        hypotheses, or {"hypothesis": …, "ground_truth": …}, so that a verdict takes off how frequent their words are
-        and how they are written; those of explanations are known. resamples, seed: of the interval.
+        without. systems: N names of the systems that translated, whose levels a verdict controls for. texts: the N
+        hypotheses, or {"hypothesis": …, "ground_truth": …}, so that a verdict controls for how frequent their words
+        are and how they are written; those of explanations are known. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit, ConfigError for p without w, a NaN p or a w outside [0, 1].
     """
     from bmx_grid.measures.correlation import check_kind

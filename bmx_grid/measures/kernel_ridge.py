@@ -89,7 +89,7 @@ class Choice:
 
 def residuals(
     nuisance: Nuisance, targets: Floats, clusters: Ints, divisions: Sequence[Ints]
-) -> list[tuple[Floats, Floats]]:
+) -> list[tuple[Ints, Floats]]:
     """For each block of segments its rows int64[m] and the residuals float64[d, m, q] of float64[n, q] targets.
 
     clusters: int64[n] codes of segments that depend on each other, which stay in one block; strata lie inside them.

@@ -11,7 +11,7 @@ from bmx_grid.boosts.base import Part
 from bmx_grid.boosts.controls import fit_average, fit_curve
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.learned import Learned
-from bmx_grid.evaluations.held_out import rated_of
+from bmx_grid.evaluations.held_out import nuisance_of, rated_of
 from bmx_grid.evaluations.verdicts import evidence_on, judged
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
@@ -71,9 +71,9 @@ def of_fit(fit):
 
 def of_verdict(x, human):
     used = np.ones(N, dtype=bool)
-    rated = rated_of("pearson", x, human, WORDS, ITEM, ITEM, np.empty((N, 0)), used, 0)
-    (verdict,) = judged([evidence_on("pearson", rated, Y, (), RESAMPLES, 0)])
-    return verdict.verdict, *plain(verdict.gain), *plain(verdict.beyond), *plain(verdict.within_source)
+    rated = rated_of("pearson", x, human, WORDS, ITEM, nuisance_of(x, WORDS, [], [], ITEM, ITEM), used, 0)
+    (verdict,) = judged([evidence_on("pearson", rated, Y, RESAMPLES, 0)])
+    return verdict.verdict, *plain(verdict.gain), *plain(verdict.partial_r), verdict.left
 
 
 def of_grid_sample(x, human):
