@@ -153,6 +153,9 @@ def whole_pair(folder):
     point = run.table("points").set_index("point").loc["published"]
     arguments = explained.base, explained.explanations, texts["score"]
     labels = {"clusters": run.scores["cluster"].tolist(), "systems": texts["system"].tolist()}
+    # chrF reads no source, which is controlled for all the same.
+    read = {"source": "source", "ground_truth": "reference", "hypothesis": "hypothesis"}
+    labels["texts"] = {side: texts[column].tolist() for side, column in read.items()}
     return run, texts, bmx.boost(*arguments, p=point["p"], w=point["w"], **labels)
 
 
