@@ -291,6 +291,8 @@ def _not_judged(rows: Verdicts, declared: Verdicts) -> list[str]:
 
 def _untested(given: Given) -> list[str]:
     """Mean gains at the fixed points, and why there are no verdicts."""
+    if not len(given.table):
+        return []
     # A results table alone has no scores of segments, and so nothing to test with.
     fixed = given.ask(gains_by_explainer)
     if not fixed:

@@ -76,7 +76,7 @@ def compute(given: Given) -> Headline:
     defined = [row for row in tested if not math.isnan(row.gain)]
     boosted = table.correlation[:, :, table.boosted]
     return Headline(
-        headline=[] if given.judged else _sentences(given),
+        headline=[] if given.judged or not len(table) else _sentences(given),
         overview=given.ask(overview),
         points=points_in_words(given.ask(chosen_points)),
         n_settings=len(table),
@@ -170,6 +170,8 @@ def tables(result: Headline) -> Iterator[Table]:
         if not setting.best_w < 1:
             setting = replace(setting, best_p=math.nan)
         shown.append(setting)
+    if not shown:
+        return
     left_out = [f"Left out: {part}." for part in result.left_out]
     notes = [OF_SETTINGS, MARKED, *left_out, result.points]
     yield Table.of("settings", "Every setting", shown, columns, notes, names=4)

@@ -116,6 +116,8 @@ class Medians:
 
 def best_points(table: GridTable) -> list[BestPoint]:
     """Every setting of a table with its best point."""
+    if not len(table):
+        return []
     # Of points with w other than 1: the first best point below may be the metric alone.
     highest, plateau = plateau_within_no_change(table.correlation, table.w)
     highest_gain = np.where(np.isfinite(highest), highest - table.baseline, np.nan)
@@ -176,7 +178,10 @@ def medians(best: Sequence[BestPoint], *, strict: bool = False) -> dict[str, Med
 
 
 def _median(values: Sequence[float]) -> float:
-    return float(f"{np.median(values):.{DIGITS_OF_MEDIANS}g}")
+    # Between -inf and inf there is no middle: NaN.
+    with np.errstate(invalid="ignore"):
+        median = np.median(values)
+    return float(f"{median:.{DIGITS_OF_MEDIANS}g}")
 
 
 def chosen_points(given: Given) -> dict[str, ChosenPoint]:
@@ -332,6 +337,17 @@ def gains_at(table: GridTable, point: Point) -> Floats:
     if table.w[column] == 1:
         return np.where(np.isnan(table.baseline), np.nan, 0.0)
     return np.asarray(table.gains[:, row, column], dtype=np.float64)
+
+
+def correlation_at(table: GridTable, row: int, point: Point) -> float:
+    """The correlation of one setting at a point, as it was computed; NaN outside the grid."""
+    place = nearest_point(table.p, table.w, point.p, point.w)
+    if place is None:
+        return math.nan
+    # The metric alone may be undefined at some p only.
+    if table.w[place[1]] == 1:
+        return float(table.baseline[row])
+    return float(table.correlation[row][place])
 
 
 def check_selection(table: GridTable, other: GridTable) -> None:

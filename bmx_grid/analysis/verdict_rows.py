@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bmx_grid.analysis.base import Given, first_by, highest_first
+from bmx_grid.analysis.base import Given, SettingKey, first_by, highest_first
 from bmx_grid.analysis.points import in_sample_on
 from bmx_grid.core.wording import named, written
 from bmx_grid.datasets.segments import NO_PAIR
@@ -66,11 +66,9 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
     By question, what could not be judged at the end; what helps first, then by the other verdicts, by the gain.
     """
     # Verdicts on controls say whether the method can be trusted, not what to use.
-    metrics = given.real.factor_levels("metric")
-    explainers = given.real.factor_levels("explainer")
     verdicts = []
     for verdict in given.rows("verdicts", Verdict):
-        if verdict.metric in metrics and verdict.explainer in explainers:
+        if not SettingKey(*verdict.setting_names).control:
             verdicts.append(verdict)
     # The paper's boost first, the others as they were declared.
     declared = [verdict.boost for verdict in verdicts]

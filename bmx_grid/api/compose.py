@@ -31,6 +31,7 @@ from bmx_grid.core.wording import option_named, shortened
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -120,8 +121,13 @@ def parse(line: str) -> Override:
     # As in decimal=,: Hydra looks for values before and after a comma.
     if line.endswith("=,"):
         line = f"{line[:-1]}','"
+    parser = OverridesParser.create()
     try:
-        override: Override = OverridesParser.create().parse_override(line)
+        override: Override = parser.parse_override(line)
+        # A folder may be named true, or 2024, which Hydra takes for a flag, or a number.
+        if override.key_or_group in TEXTS and isinstance(override.value(), bool | int | float):
+            key, _, text = line.partition("=")
+            override = parser.parse_override(f"{key}='{text}'")
     except (HydraException, ValueError, RecursionError) as error:
         way_out = "quote a value with special characters: KEY='\"VALUE\"'"
         if "=" not in line:

@@ -206,12 +206,10 @@ class Run:
 
     @functools.cached_property
     def analysis(self) -> Analysis:
-        """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
-        from bmx_grid.analysis.load import load_table, tables_beside
-        from bmx_grid.analysis.questions import analyse_table
+        """The analysis, with the numbers of the sweep's own; `analysis.data_frames()` has each of its tables."""
+        from bmx_grid.analysis.finished import load_results
 
-        table = load_table(self.place)
-        return analyse_table(table, tables_beside(table))
+        return load_results(self.place).analyse()
 
     def plot(
         self,
@@ -294,16 +292,19 @@ class Run:
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
     def _configuration(self) -> Mapping[str, Any]:
-        """That of the sweep where it ran in this process, else that in its folder. Raises DataMissingError."""
-        import yaml
+        """That of the sweep where it ran in this process, else that in its folder.
+
+        Raises DataMissingError, DataError.
+        """
+        from bmx_grid.analysis.finished import read_config
+        from bmx_grid.sweep.output import CONFIG
 
         if self._config is not None:
             return self._config
-        file = self.place / "config.yaml"
+        file = self.place / CONFIG
         if not file.is_file():
-            raise DataMissingError(f"{self.folder} has no config.yaml, which says where its data and attributions are.")
-        config: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return config
+            raise DataMissingError(f"{self.folder} has no {CONFIG}, which says where its data and attributions are.")
+        return read_config(file)
 
     def summary(self) -> str:
         """The answer first, a line per metric and explainer; then a table of the settings, or of the metrics alone."""
@@ -332,16 +333,18 @@ class Run:
         """The answer, and a table with the gains at the fixed points and their intervals."""
         import pandas as pd
 
+        from bmx_grid.analysis.headline import answer
+
         lines: list[str] = []
         if self.n_failed:
             failures = counted(self.n_failed, "failure")
             lines.append(f"{failures}.")
-        if "grid" in self.names:
-            from bmx_grid.analysis.headline import answer
-
+        # A folder without settings is that of a sweep in which all of them failed.
+        if "settings" in self.names:
+            lines = [*answer(self.analysis), *lines]
+        if "settings" in self.names and len(self.analysis.table):
             frame, columns = self._gains()
             names: tuple[str, ...] = FACTORS
-            lines = [*answer(self.analysis), *lines]
         elif "correlations" in self.names:
             frame = self._frame("correlations")
             columns = {name: name for name in ("value", "low", "high")}

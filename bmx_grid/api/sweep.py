@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.settings import Refused, SweepPlan
 
-CONFIG = "config.yaml"
 SETTINGS = "settings.csv"
 LOG = "log.txt"  # what was said
 READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
@@ -192,7 +191,7 @@ def _usual_files(sweep: Sweep) -> list[Path]:
     """The files of a sweep whose names are known before it ends: all but figures and recipes."""
     from bmx_grid.api.sweep_plan import OF_THE_SWEEP
     from bmx_grid.report.analysis_files import OF_ANALYSIS, REPORT
-    from bmx_grid.sweep.output import TABLES
+    from bmx_grid.sweep.output import CONFIG, TABLES
 
     out = sweep.settings.output_dir
     of_evaluations = itertools.chain.from_iterable(part.ROWS for part in sweep.evaluations.values())
@@ -249,11 +248,11 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
 
     Raises StoreError where a file cannot be written.
     """
-    from bmx_grid.analysis.headline import answer
     from bmx_grid.core.storage import remove_abandoned, write_text
     from bmx_grid.core.terminal import working
     from bmx_grid.report.analysis_files import analyse_sweep
-    from bmx_grid.report.terminal_lines import MOST_ANSWERS, failures, sentences, unit_of_gains
+    from bmx_grid.report.terminal_lines import failures
+    from bmx_grid.sweep.output import CONFIG
 
     settings = sweep.settings
     out = sweep.settings.output_dir
@@ -268,23 +267,17 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
             analysis, files, note = analyse_sweep(
                 ran.results,
                 sweep.plan,
-                {} if sweep.grid is None else sweep.grid.fixed,
+                sweep.analysis_options(),
                 folder,
-                settings.questions,
                 tables=tables,
-                seed=settings.seed,
                 every_figure=settings.figures == "all",
             )
         written += files
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
     write_text(out / CONFIG, sweep.config_text())
     written.append(out / CONFIG)
-    lines: list[str] = []
-    if analysis is not None:
-        lines = answer(analysis, MOST_ANSWERS)
-        lines += [unit_of_gains(analysis)] if lines else []
     _track(sweep, ran, analysis, tables, written)
-    summary = visible_lines("\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part))
+    summary = visible_lines("\n\n".join(part for part in (failures(ran.failed), note) if part))
     if summary:
         _say(sweep, f"\n{summary}\n")
     if moved:
@@ -308,7 +301,8 @@ def _track(
             sweep.tracker.judge(result, row.verdict, row.gain)
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     of_sweep = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
-    if analysis is None:
+    # Metrics alone have no gains, and no answer.
+    if analysis is None or not (len(analysis.table) or analysis.judged):
         sweep.tracker.headline({}, note, written, [], of_sweep)
         return
     answers = answer(analysis)

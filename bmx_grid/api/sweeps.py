@@ -153,14 +153,15 @@ def _override(group: str, chosen: Any) -> str:
 
 
 def analyse(
-    runs: Sequence[Run | str | Path], *, correlation: Kind = "pearson", resamples: int = 1000, seed: int = 0
+    runs: Sequence[Run | str | Path], *, correlation: Kind | None = None, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
     """Finished sweeps in comparison: per setting and point the gains of both, and their difference.
 
     >>> import bmx_grid as bmx
     >>> bmx.analyse(["outputs/one", "outputs/other"])  # doctest: +SKIP
 
-    runs: two or more, each a `Run` or an output folder. Columns low and high: the 95 % interval of the difference, on
+    runs: two or more, each a `Run` or an output folder. correlation: None for that of the sweeps, which must be one;
+    the column of this name says which. Columns low and high: the 95 % interval of the difference, on
     the segments of both, by a bootstrap of clusters. Raises as `analysis.side_by_side.side_by_side`.
     """
     from bmx_grid.analysis.side_by_side import side_by_side

@@ -149,7 +149,8 @@ def restore(kind: type[Constants], constants: Any, count: int) -> Constants:
                 raise ConfigError(f"constants.{key}: expected a list of {count}, got {shown(values, 60)}.")
         # Lists may hold names.
         numbers = [number for number in values if isinstance(number, float)]
-        if not all(map(math.isfinite, numbers)):
+        is_power = key == "p"  # the minimum and the maximum are power means, too
+        if not all(map(math.isfinite, numbers)) and not (is_power and not any(map(math.isnan, numbers))):
             raise ConfigError(f"constants.{key}: expected finite numbers, got {shown(value, 60)}.")
         if key.endswith(("sd", "sds")) and min(numbers) <= 0:
             raise ConfigError(f"constants.{key}: standard deviations are above 0, got {shown(value, 60)}.")

@@ -93,6 +93,9 @@ def json_value(value: Any) -> Any:
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [json_value(item) for item in value]
+    # A power may be infinite, and JSON has no such number.
+    if isinstance(value, float) and math.isinf(value):
+        return repr(value)
     return value
 
 

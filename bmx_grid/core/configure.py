@@ -166,9 +166,7 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     """
     if isinstance(node, expected):
         return node
-    if not isinstance(node, Mapping) or "_target_" not in node:
-        raise ConfigError(f"{where}: expected an option with a `_target_`, got {shown(node)}.")
-    cls = _allowed_class(str(node["_target_"]), where)
+    cls = class_of(node, where)
     key_of_class = f"{where}._target_"
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         kind = expected.__name__
@@ -182,6 +180,13 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
         raise ConfigError(f"{key_of_class}: {cls.__name__} is abstract; name one with {', '.join(missing)}.")
     values = {key: value for key, value in node.items() if key != "_target_"}
     return typing.cast(Built, _fill(cls, values, where))
+
+
+def class_of(node: Any, where: str) -> type:
+    """The class of the option that `node` describes, which is not built. Raises ConfigError as `build`."""
+    if not isinstance(node, Mapping) or "_target_" not in node:
+        raise ConfigError(f"{where}: expected an option with a `_target_`, got {shown(node)}.")
+    return _allowed_class(str(node["_target_"]), where)
 
 
 def build_options(config: Mapping[str, Any], group: str, expected: type[Built], least: int = 1) -> dict[str, Built]:
@@ -353,6 +358,9 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
             return float(value)
         except OverflowError as error:
             raise ConfigError(f"{where}: {shown(value)} is beyond the largest number; write a smaller one.") from error
+    # JSON has no infinite numbers: recipes have them as texts.
+    elif hint is float and value in ("inf", "-inf"):
+        return float(value)
     elif is_class and isinstance(value, hint) and (hint is bool or not is_flag):
         return value
     raise ConfigError(f"{where}: expected {_wanted(hint)}, got {shown(value)}.")

@@ -57,7 +57,7 @@ SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 
 
 def number(value: float | None, form: str = "g", minus: str = "-") -> str:
-    """A number in the format `form`; "n/a" where it is undefined or not finite, "" for None.
+    """A number in the format `form`; "n/a" where it is undefined, "" for None, "inf" where it is infinite.
 
     What rounds to 0 has no minus: -0.00001 in the form ".4f" is 0.0000. Where the form shows signs, as gains have them,
     it has as many digits as its first one needs: -0.00001 in the form "+.4f" is -0.00001. There 0.0000, without a sign,
@@ -66,8 +66,10 @@ def number(value: float | None, form: str = "g", minus: str = "-") -> str:
     """
     if value is None:
         return ""
-    if not math.isfinite(value):
+    if math.isnan(value):
         return UNDEFINED
+    if math.isinf(value):
+        return f"{minus if value < 0 else ''}inf"
     if form == P_VALUE:
         return f"{value:.3f}" if value >= SMALLEST_P else f"< {SMALLEST_P}"
     text = format(value + 0, form)  # -0.0 + 0 is 0.0

@@ -54,7 +54,7 @@ def shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Flo
 
 
 def named_levels(row: Verdict, settings: Sequence[Finished]) -> str:
-    """The systems, raters, domains and documents that all data behind a verdict name, and that it controls for."""
+    """Of systems, raters, domains and documents, what all data behind a verdict name, and it controls for."""
     levels_of_settings = []
     for setting in _settings_of(row, settings):
         groups = setting.segments.groups

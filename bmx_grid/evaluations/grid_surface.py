@@ -83,7 +83,7 @@ class GridEvaluation(GridOptions, Evaluation):
     The surface of a setting is computed as it ends, so that it can be shown and tracked at once.
     """
 
-    VERSION: ClassVar[int] = 2  # the correlation at the published point is that of its scores, to the last digit
+    VERSION: ClassVar[int] = 2  # a point has the correlation of its scores, the metric alone one at every p
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
     AS_IT_ENDS: ClassVar[bool] = True

@@ -99,11 +99,13 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     result = np.full((means.shape[1], len(w)), np.nan)
     if len(base) < FEWEST:
         return result
-    if kind == "pearson":
-        return _pearson_grid(means, sums / len(base), base, human, w)
     blend = w != 1
-    joined = without_rounding(means)
-    result[:, blend] = ordered_grid(kind == "kendall", joined, base, human, w[blend])
+    if kind == "pearson":
+        result[:, blend] = _pearson_grid(means, sums / len(base), base, human, w[blend])
+    else:
+        joined = without_rounding(means)
+        result[:, blend] = ordered_grid(kind == "kendall", joined, base, human, w[blend])
+    # From moments the metric alone would have other last digits at every p, and than everywhere else.
     if not blend.all():
         result[:, ~blend] = correlate(kind, base, human)
     return result

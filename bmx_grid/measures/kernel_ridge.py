@@ -221,7 +221,8 @@ class _Kernels:
         for name, weight in MIXTURES[place].items():
             kernel += weight * getattr(self, name)
         within = self.nuisance.within
-        return within(within(kernel).T) if self.nuisance.strata is not None else kernel
+        kernel = within(within(kernel).T) if self.nuisance.strata is not None else kernel
+        return np.asarray(kernel)
 
     def weigh(self, target: Floats) -> dict[str, Floats]:
         """How much each single input counts, by how much of float64[n] its kernel explains (kernel alignment).

@@ -39,6 +39,7 @@ from bmx_grid.core.wording import (
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.report.canvas import Drawing, correlation_of
 from bmx_grid.report.terminal_lines import MOST_ANSWERS
+from bmx_grid.sweep.settings import ALONE
 
 HERE = Path(__file__).parent / "page"
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
@@ -111,30 +112,50 @@ def write_report(
 
 
 def write_metrics_report(
-    path: Path,
-    *,
-    title: str,
-    introduction: Sequence[str],
-    tables: Sequence[Table],
-    figures: Sequence[tuple[Drawing, Path]] = (),
+    analysis: Analysis, path: Path, *, tables: Sequence[Table], figures: Sequence[tuple[Drawing, Path]] = ()
 ) -> None:
-    """Write the page of a sweep of metrics alone: a few tables open, brief ones first, and figures with their files.
+    """Write the page of a sweep without a grid: a few tables open, brief ones first, and figures with their files.
 
     Raises StoreError.
     """
+    answers_of_boosts = analysis.ask(answers.compute).answers
+    meaning = headline.answer(analysis)[len(answers_of_boosts) :]
     pictures = [_picture(drawing, file) for drawing, file in figures]
-    shown = [table for table in tables if not table.data]
+    verdicts = []
+    shown = []
+    for table in tables:
+        if table.stem == "verdicts":
+            verdicts += [_page_table(part) for part in _parts_of_verdicts(table)]
+        elif not table.data:
+            shown.append(table)
     # The sort is stable: among the brief ones, and among the others, the order stays.
     shown.sort(key=lambda table: not table.brief)
+    title, introduction = _metrics_in_words(analysis)
     _write(
         path,
         title=visible(title),
-        answers=[("", line) for line in introduction],
+        answers=[*map(_answer, answers_of_boosts), ("", introduction), *(("", line) for line in meaning)],
         open_tables=[_page_table(table) for table in shown[:MOST_OPEN]],
+        verdicts=verdicts,
         tables=[_page_table(table) for table in shown[MOST_OPEN:]],
         figure=pictures[0] if pictures else None,
         figures=pictures[1:],
     )
+
+
+def _metrics_in_words(analysis: Analysis) -> tuple[str, str]:
+    """The title of a page without a grid, and a sentence on what was evaluated."""
+    # Any of the tables names the data sets and metrics.
+    frame = analysis.frames.get("settings", next(iter(analysis.frames.values())))
+    datasets = ", ".join(sorted(set(frame["dataset"])))
+    n_metrics = counted(frame["metric"].nunique(), "metric")
+    explainers = sorted(set(frame["explainer"]) - {ALONE})
+    beside = (
+        f"explained by {named(list(map(written, explainers)))}, without a grid"
+        if explainers
+        else "without an explainer"
+    )
+    return f"Metrics on {datasets}", f"{n_metrics} on {datasets}, {beside}."
 
 
 def _write(path: Path, **parts: Any) -> None:
@@ -358,7 +379,7 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
         gains_of_settings.append(gain)
     first = gains_of_settings.index(max(gains_of_settings))
     return {
-        "p": grid_table.p.tolist(),
+        "p": list(map(_power, grid_table.p.tolist())),
         "w": grid_table.w.tolist(),
         "first": first,
         "settings": maps,
@@ -392,9 +413,15 @@ def _quantised(grid_table: GridTable, row: int) -> tuple[str, float]:
     return base64.b64encode(packed).decode("ascii"), step
 
 
-def _map_point(w: float, p: float, correlation: float) -> list[float] | None:
+def _map_point(w: float, p: float, correlation: float) -> list[float | str] | None:
     """w, p and correlation; None where there is none, and for the metric alone, which has no place on the map."""
-    point = [w, p, correlation]
-    if w == 1 or not np.isfinite(point).all():
+    if w == 1 or np.isnan([w, p, correlation]).any():
         return None
-    return point
+    return [w, _power(p), correlation]
+
+
+def _power(p: float) -> float | str:
+    """A power for JSON, which has no infinite numbers: those are texts that JavaScript reads as numbers."""
+    if math.isinf(p):
+        return "Infinity" if p > 0 else "-Infinity"
+    return p

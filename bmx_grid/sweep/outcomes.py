@@ -23,6 +23,7 @@ from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
 from bmx_grid.evaluations.gain_estimates import estimate_gain
+from bmx_grid.evaluations.grid_options import grid_of_sweep
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
@@ -32,7 +33,7 @@ from bmx_grid.sweep.settings import Refused, Setting
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
+VERSION = 4  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
 MOST_OF_REASON = 2_000  # signs; a message of a plugin may have any number, and is printed with every setting
 Evaluations = Mapping[str, Evaluation]
@@ -94,7 +95,9 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     words: dict[str, float] = {}
     for role in finished.worded if n_segments else ():
         words[role] = finished.word_counts(role).sum() / n_segments
-    result = SettingResult(
+    grid = grid_of_sweep(evaluations.values())
+    correlation: Kind | None = None if grid is None else grid.correlation
+    return SettingResult(
         *setting.names,
         evaluated=evaluated,
         n_segments=n_segments,
@@ -107,9 +110,9 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
         words=words,
         cached=spent is None,
         constructed=segments.constructed,
-    )
-    deviation = _repeat_deviation(finished, "pearson" if result.spec is None else result.spec.correlation)
-    return replace(result, repeat_deviation=deviation), finished
+        correlation=correlation or "",
+        repeat_deviation=_repeat_deviation(finished, correlation or "pearson"),
+    ), finished
 
 
 def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str]) -> None:

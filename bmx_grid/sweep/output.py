@@ -46,6 +46,7 @@ RUNTIME_KEYS_OF_PARTS = frozenset(
 STAMP = ".sweep.json"  # which run the folder belongs to, and the files it left
 PREVIOUS = "previous"
 RUN = re.compile(r"\w+")  # a digest
+CONFIG = "config.yaml"
 # Folders below that of the sweep.
 TABLES = "tables"
 RECIPES = "recipes"

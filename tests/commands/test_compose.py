@@ -224,6 +224,12 @@ def test_settings_of_a_sweep_go_with_options_that_others_replace(folder, capsys)
         run.compose_and_run(["--config-dir", "mine", "+sweep=mine", "dry_run=true"])
 
 
+@pytest.mark.parametrize("name", ["true", "2024", "1e3", "0.50", "null_and_void"])
+def test_names_and_folders_are_texts_whatever_they_look_like(name):
+    config = composed([f"output_dir={name}", f"name={name}"])
+    assert (config["output_dir"], config["name"]) == (name, name)
+
+
 def test_a_plus_may_be_left_out():
     assert composed(
         ["sweep=quickstart", "+seed=3", "+metric=[chrf]", "metric.chrf.char_order=4", "limit=5"]

@@ -153,6 +153,7 @@ def whole_sweep():
             "",
             Spent(),
             False,
+            correlation=GRID.correlation,
             words={"source": 3.0, "hypothesis": 5.5},
         )
         for setting, by_evaluation in zip(settings, results_of_settings, strict=True)

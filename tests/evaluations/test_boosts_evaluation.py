@@ -570,7 +570,7 @@ def test_a_boost_of_a_side_without_attributions_names_one_that_can_be_made(known
 
 
 def test_levels_are_those_of_the_data_that_a_verdict_is_about():
-    named, unnamed = simulated("signal", "de-en", n=60), simulated("signal", "cs-en", n=60)
+    named, unnamed = simulated("signal", "de-en", n=60, systems=2), simulated("signal", "cs-en", n=60)
     segments = [dataclasses.replace(segment, system=None) for segment in unnamed.segments.segments]
     without = dataclasses.replace(unnamed.segments, segments=tuple(segments))
     results = together([named, dataclasses.replace(unnamed, segments=without)], boosts={"mean": MEAN})

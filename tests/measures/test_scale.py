@@ -71,7 +71,8 @@ def of_fit(fit):
 
 def of_verdict(x, human):
     used = np.ones(N, dtype=bool)
-    rated = rated_of("pearson", x, human, WORDS, ITEM, nuisance_of(x, WORDS, [], [], ITEM, ITEM), used, 0)
+    nuisance = nuisance_of(x, WORDS, [], [], ITEM)
+    rated = rated_of("pearson", x, human, WORDS, ITEM, nuisance, used, 0)
     (verdict,) = judged([evidence_on("pearson", rated, Y, RESAMPLES, 0)])
     return verdict.verdict, *plain(verdict.gain), *plain(verdict.partial_r), verdict.left
 
