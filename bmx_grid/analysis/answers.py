@@ -26,7 +26,7 @@ from bmx_grid.analysis.verdict_rows import (
 from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
 from bmx_grid.evaluations.boost_evidence import ALL, PUBLISHED
 from bmx_grid.evaluations.grid_surface import PointRow
-from bmx_grid.evaluations.verdicts import LEGEND, NO_GAIN, NOT_JUDGED
+from bmx_grid.evaluations.verdicts import LEGEND, NO_GAIN, NOT_JUDGED, legend
 from bmx_grid.measures.resampling import CONFIDENCE
 
 ESTIMATED = {  # the estimates of a verdict, and their headers
@@ -48,7 +48,7 @@ OF_VERDICTS = (
     "metrics of the sweep are controlled for as well.",
     "p gain, p partial (Holm): corrected for so many verdicts of one question. Best point looks better by: its gain on "
     "the segments that it is chosen on, minus its gain on others.",
-    *(f"{label[0].upper()}{label[1:]}: {meaning}." for label, meaning in LEGEND.items()),
+    *legend(LEGEND),
 )
 OF_PUBLISHED = (
     "Published: at the point of a paper, which was chosen on the data sets of the paper. On these, where in-sample "
@@ -93,7 +93,7 @@ def compute(given: Given) -> Answers:
     return Answers(
         verdicts=verdicts,
         answers=list(_answers(declared, published, given.rows("points", PointRow))),
-        legend=[f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
+        legend=legend(labels),
         next_steps=next_steps(evidence),
         not_judged=_not_judged(not_judged, declared),
         unnamed="" if given.constructed else _unnamed([*declared, *published]),
@@ -145,7 +145,7 @@ def _unnamed(rows: Verdicts) -> str:
     sentences = []
     for data, levels in (("These data", in_none), ("Some of these data", in_some)):
         if levels:
-            effects = "effects of these are not taken off, and may look like a gain"
+            effects = "effects of these are not controlled for, and may look like a gain"
             sentences.append(f"{data} name no {_either(levels)}: {effects}.")
     return " ".join(sentences)
 

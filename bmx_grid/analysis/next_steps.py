@@ -7,7 +7,7 @@ import math
 from bmx_grid.analysis.base import rows_by
 from bmx_grid.analysis.verdict_rows import ShownVerdict, Verdicts, place_of
 from bmx_grid.core.wording import counted, named, written
-from bmx_grid.evaluations.verdicts import FEWEST_UNITS, HELPS, HURTS, NO_GAIN, TOO_LITTLE
+from bmx_grid.evaluations.verdicts import FEWEST_UNITS, HELPS, HURTS, INFORMATIVE, NO_GAIN, OPEN, TOO_LITTLE
 from bmx_grid.measures.resampling import CONFIDENCE
 
 PRECISE = 0.02  # a gain that should be seen if it is there
@@ -16,6 +16,7 @@ MOST_NAMED = 5  # that are named
 MOST_STEPS = 3
 KEEP = "keep the metric as it is"
 RATE_MORE = "rate more segments: these are too few to judge a boost"
+DECIDE = "rate more segments: whether score, length, text or groups explain its gain is not decided"
 
 
 def next_steps(rows: Verdicts) -> str:
@@ -56,6 +57,10 @@ def _step(rows: Verdicts) -> str:
         if len(helped) < len(by_place):
             recipe += f" on {', '.join(helped)}"
         return recipe
+    if first.verdict == INFORMATIVE:
+        return _more_data([row for row in rows if row.verdict == INFORMATIVE])
+    if first.verdict == OPEN:
+        return DECIDE
     labels = {row.verdict for row in rows}
     if labels == {HURTS}:
         return f"do not boost it, {KEEP}"

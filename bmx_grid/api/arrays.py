@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 AttributionRows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
+UNREAD = "source"  # of texts: those that the metric does not read
 CORRELATION = ".4f"  # how correlations are written
 
 
@@ -49,7 +50,7 @@ class Boosted:
     _spec: GridSpec = field(repr=False)
     _clusters: Ints = field(repr=False)
     _systems: Ints = field(repr=False)
-    _texts: tuple[list[str], ...] = field(repr=False)
+    _texts: Mapping[str, list[str]] = field(repr=False)
     _resamples: int = field(repr=False)
     _seed: int = field(repr=False)
     _kind: FrameKind = field(default=PANDAS, repr=False)
@@ -66,8 +67,9 @@ class Boosted:
     def _scores(self) -> Floats | None:
         if self.p is None:
             return None
-        rows = np.arange(len(self.base))
-        return self._boosted(rows, donors=rows)
+        assert self.w is not None
+        sides = (self.ground_truth, self.hypothesis)
+        return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base, *sides)
 
     @functools.cached_property
     def verdict(self) -> Verdict:
@@ -86,15 +88,17 @@ class Boosted:
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         words = log_words(self.ground_truth.lengths, self.hypothesis.lengths)
         texts = []
-        for texts_of_side in self._texts:
-            texts.append([text.split() for text in texts_of_side])
-        nuisance = nuisance_of(self.base, words, texts, [self._systems], self._clusters)
+        unread = []
+        for side, texts_of_side in self._texts.items():
+            words_of_side = [text.split() for text in texts_of_side]
+            (unread if side == UNREAD else texts).append(words_of_side)
+        nuisance = nuisance_of(self.base, words, texts, [self._systems], self._clusters, unread=unread)
         rated = rated_of(kind, self.base, human, words, self._clusters, nuisance, used, seed)
         evidence = evidence_on(kind, rated, scores[used], self._resamples, seed)
         (verdict,) = judged([evidence])
         if texts:
             return verdict
-        return replace(verdict, because=f"{verdict.because}; what the texts are like is not taken off without texts=")
+        return replace(verdict, because=f"{verdict.because}; text statistics are not controlled for without texts=")
 
     @functools.cached_property
     def gain(self) -> Comparison:
@@ -153,14 +157,6 @@ class Boosted:
         """What a notebook shows: the summary."""
         return f"<pre>{html.escape(self.summary())}</pre>"
 
-    def _boosted(self, rows: Ints, donors: Ints) -> Floats:
-        """float64[n] boosted scores of n rows, with the attributions of n others."""
-        sides = []
-        for attributions in (self.ground_truth, self.hypothesis):
-            sides.append(Ragged.from_rows(attributions[row] for row in donors))
-        assert self.p is not None and self.w is not None
-        return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base[rows], *sides)
-
     def _judged(self) -> tuple[Floats, Floats]:
         if self._scores is None:
             raise ConfigError("gain and verdict are of a point: give p and w; without them there is the grid.")
@@ -207,9 +203,10 @@ def boost(
     human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
     side, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the segment are
         shifted (section 3.4). clusters: N labels of segments that are drawn together in the interval; each is its own
-        without. systems: N names of the systems that translated, whose levels a verdict takes off. texts: the N
-        hypotheses, or {"hypothesis": …, "ground_truth": …}, so that a verdict takes off how frequent their words are
-        and how they are written; those of explanations are known. resamples, seed: of the interval.
+        without. systems: N names of the systems that translated, whose levels a verdict controls for. texts: the N
+        hypotheses, or {"hypothesis": …, "ground_truth": …, "source": …}, with the sources if the metric does not
+        read them, so that a verdict controls for how frequent their words are and how they are written; those of
+        explanations are known. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit, ConfigError for p without w, a NaN p or a w outside [0, 1].
     """
     from bmx_grid.measures.correlation import check_kind
@@ -258,20 +255,20 @@ def _are_explanations(attributions: Any) -> bool:
     return isinstance(attributions, Sequence) and bool(attributions) and isinstance(attributions[0], Explanation)
 
 
-def _texts(attributions: Any, texts: Any, count: int) -> tuple[list[str], ...]:
-    """The texts of each side, as they are given or of explanations; none where neither is there."""
-    by_side = []
+def _texts(attributions: Any, texts: Any, count: int) -> dict[str, list[str]]:
+    """The texts of each side, or role of explanations, as they are given or explained; none if neither is known."""
+    by_side = {}
     if texts is None:
         if _are_explanations(attributions):
             for role in attributions[0].attributions:
-                by_side.append([explanation.item.text(role) for explanation in attributions])
-        return tuple(by_side)
+                by_side[f"explained {role}"] = [explanation.item.text(role) for explanation in attributions]
+        return by_side
     if not isinstance(texts, Mapping):
         texts = {"hypothesis": texts}
     for side, series in texts.items():
         side_texts, _ = plain_series(series)
-        if side not in SIDES:
-            raise ConfigError(f"texts: {unknown('side', str(side), SIDES)}")
+        if side not in (*SIDES, UNREAD):
+            raise ConfigError(f"texts: {unknown('side', str(side), (*SIDES, UNREAD))}")
         # A text is a sequence, too; an array without dimensions has no length.
         is_list = isinstance(side_texts, Sequence | np.ndarray) and not isinstance(side_texts, str)
         if not is_list or getattr(side_texts, "ndim", 1) == 0:
@@ -282,8 +279,8 @@ def _texts(attributions: Any, texts: Any, count: int) -> tuple[list[str], ...]:
         for row, text in enumerate(side_texts):
             if not isinstance(text, str):
                 raise DataError(f"texts of the {side}, row {row}: expected a text, got {shown(text, 60)}.")
-        by_side.append(list(side_texts))
-    return tuple(by_side)
+        by_side[side] = list(side_texts)
+    return by_side
 
 
 def _sides(attributions: Any, count: int) -> list[Ragged]:

@@ -13,7 +13,7 @@ from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.wording import P_VALUE, counted, visible
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.segment_level import PDP
-from bmx_grid.evaluations.verdicts import HELPS, LEGEND, OPEN
+from bmx_grid.evaluations.verdicts import legend
 from bmx_grid.measures.correlation import FEWEST, Kind
 from bmx_grid.report.table import as_text
 
@@ -33,12 +33,6 @@ NO_LENGTHS = (
     "Length is not controlled for, as the table has neither texts nor a column of lengths. Name one: --lengths COLUMN. "
     "Without it no partial r is known, and no metric is said to help."
 )
-# Of the verdicts that speak of explanations elsewhere.
-MEANINGS = {
-    **LEGEND,
-    HELPS: "significant gain, and significant beyond the other one's score, length, text and named groups",
-    OPEN: "significant gain; whether the other one's score, length, text or groups explain it is not decided",
-}
 # How people agree with a metric, beside correlations.
 AGREEMENT = {
     "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
@@ -150,7 +144,7 @@ class Compared:
         if self.correlations["n_segments"].max() > MOST_JUDGED:
             notes.append(f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly.")
         labels = set(self.verdicts["verdict"])
-        notes += [f"{label}: {meaning}." for label, meaning in MEANINGS.items() if label in labels]
+        notes += legend(labels)
         title = self._titled("Does the better metric add anything to the other one's score and the length?")
         columns = [*self._pair, *self._two_metrics, *estimates, Column("verdict")]
         n_names = len(self._pair) + 2

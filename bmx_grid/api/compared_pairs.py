@@ -18,6 +18,7 @@ from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.resampling import number_of
+from bmx_grid.words.perturbation import ROLES, Role
 
 Row = dict[str, Any]
 PairOfMetrics = tuple[str, frozenset[str]]  # language pair, the names of two metrics
@@ -109,10 +110,13 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
     """What speaks for the better metric on the used segments, the other one in the place of a metric alone."""
     segment_codes = other.codes
     read = _judged_rows(used, segment_codes.items)
-    texts = []
-    if other.has_texts:
-        for role in other.worded:
-            texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
+    roles = other.worded if other.has_texts else ()
+    texts = [_words(other, role, read) for role in roles]
+    unread = []
+    for role in ROLES:
+        # Without a column of hypotheses they are empty.
+        if role not in (*roles, "hypothesis") and other.segments.has(role):
+            unread.append(_words(other, role, read))
     groups = [group[read] for group in other.segments.groups.values()]
     base = other.scores.base_scores[read]
     clusters = np.asarray(other.clusters)[read]
@@ -126,7 +130,7 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
         human=other.segments.human_scores[read],
         log_words=log_words,
         clusters=segment_codes.clusters[read],
-        nuisance=nuisance_of(base, log_words, texts, groups, clusters, strata),
+        nuisance=nuisance_of(base, log_words, texts, groups, clusters, strata, unread),
         used=used[read],
         seed=options.seed,
         items=segment_codes.items[read],
@@ -137,6 +141,12 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
         # Without words what is beyond the score alone is not what its name says.
         return replace(evidence, partial_r=NOTHING, left=math.nan)
     return evidence
+
+
+def _words(setting: ScoredColumn, role: Role, rows: Ints) -> list[tuple[str, ...]]:
+    """The words of a text of some segments."""
+    texts = list(setting.segments.texts(role))
+    return [setting.segmented.words(role, texts[row]) for row in rows]
 
 
 def _judged_rows(used: Flags, items: Ints) -> Ints:

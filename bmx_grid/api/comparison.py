@@ -91,7 +91,7 @@ def compare(
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
         "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
         resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`. lengths: columns of
-        numbers of words, in place of those of the texts, that a verdict takes off.
+        numbers of words, in place of those of the texts, that a verdict controls for.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
     convert(by, Grouping, "by")

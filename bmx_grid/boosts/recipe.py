@@ -116,7 +116,7 @@ def _short(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), 60)
 
 
-RECIPE_VERSION = 2
+RECIPE_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ class Recipe:
     """A boost of a metric by an explainer, with what such a choice gains on segments that did not choose.
 
     boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`, which does not
-    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; beyond: the
-    partial correlation given score, lengths, texts and groups. verdict: on such a choice.
+    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; partial_r:
+    the partial correlation given score, lengths, texts and groups. verdict: on such a choice.
     seed: of the draws of the explainer; None where nothing is random. date: of the choice, as YYYY-MM-DD.
     signature: names the parts, and has a digest of all else in the file.
     """
@@ -170,7 +170,7 @@ class Recipe:
     correlation: Kind = "pearson"
     chosen_on: tuple[ChosenOn, ...]
     gain: HeldOut
-    beyond: HeldOut
+    partial_r: HeldOut
     verdict: str
     version: int = RECIPE_VERSION
     name: str
@@ -245,7 +245,8 @@ def read_recipe(path: Path) -> Recipe:
     version = raw.get("version") if isinstance(raw, dict) else None
     if version != RECIPE_VERSION:
         raise DataError(
-            f"{path} is not a recipe of version {RECIPE_VERSION}, which is read here: its version is {version!r:.60}."
+            f"{path} is not a recipe of version {RECIPE_VERSION}, which is read here: its version is {version!r:.60}. "
+            "Run the sweep again: it writes its recipes anew."
         )
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")
@@ -302,7 +303,7 @@ def recipes_in_words() -> str:
         data = ", ".join(datasets)
         lines.append(
             f"{name}: {recipe.metric.name} boosted by {recipe.explainer.name} with {recipe.boost_name}, chosen on "
-            f"{data}; {recipe.verdict}, gain {recipe.gain}, partial r {recipe.beyond} "
+            f"{data}; {recipe.verdict}, gain {recipe.gain}, partial r {recipe.partial_r} "
             f"({recipe.gain.how})"
         )
     return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."

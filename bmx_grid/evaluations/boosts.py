@@ -69,14 +69,12 @@ class BoostEvaluation(OnGrid):
     cross_fitted: each segment with what is best on the other folds, those of the grid. other_datasets: what is best on
     all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe, or
     another boost of which nothing is chosen.
-    Against. metric: the metric alone. score, length and text: whatever score and lengths jointly, the texts, and the
-    levels of named systems, raters and domains tell of the judged segments (`measures.nuisance`). reassigned: the same
-    boost made of the attributions of another segment with as many words. metrics: as the second, with all metrics at
-    hand. shuffled: the same boost made of the attributions of a model with shuffled weights, where these are in the
-    sweep (`explainers.shuffled`). metric within source: among the outputs for one source, where most sources have
-    several.
+    Against. metric: the gain over the metric alone. score, length and text: the partial correlation with the human
+    scores, given what score and lengths jointly, the texts, and named systems, raters and domains tell of the judged
+    segments (`measures.partial_correlation`). metrics: the same, given all other metrics of the sweep as well.
     Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
-    chosen like a boost; and `combined`, the average of up to three metrics. Each boost is judged on the segments that
+    chosen like a boost; `NAME reassigned 1` and so on, the boost made of the attributions of other segments with as
+    many words; and `combined`, the average of up to three metrics. Each boost is judged on the segments that
     it can be made for, whatever other boosts there are, and placebos beside it on the same ones (column `beside`);
     a boost that can be made for none is named.
 
@@ -88,7 +86,7 @@ class BoostEvaluation(OnGrid):
     scores that judge, by name, each with a verdict of its own on the segments that it rates; the primary one where none
     is named. It alone chooses, so that a boost that fits its raters is found out by another. statistic: what gains are
     differences of: "pooled", the correlation over all segments, or "pdp", that of the differences between outputs for
-    one source (`measures.pairwise`). draws: how often attributions are reassigned; gains are means over the draws.
+    one source (`measures.pairwise`). draws: how often attributions are reassigned, for placebos; they decide nothing.
     resamples: of whole clusters, for intervals. smallest_gain: in correlation, that is worth having.
     Raises ConfigError for numbers out of range, a boost that has the name of something it stands beside, and human
     scores that a data set does not have.
@@ -311,8 +309,8 @@ class BoostEvaluation(OnGrid):
     ) -> Differences:
         """Add to the results the gains of held-out scores in each language pair of a data set.
 
-        metrics: float64[n, m] scores of m other metrics of each member, which gains are asked beyond as well; None
-        where they are not asked for. Returns what the gains are of, for means over the pairs.
+        metrics: float64[n, m] scores of m other metrics of each member, which partial correlations are given as well;
+        None if there are none. Returns what the gains are of, for means over the pairs.
         """
         kind = self._kind
         differences: Differences = {}

@@ -7,7 +7,7 @@ data sets: each question is a family of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -58,6 +58,13 @@ LEGEND = {
     NO_GAIN: "not significant after Holm's correction, or too small to matter",
     TOO_LITTLE: "too few clusters or language pairs, or too wide an interval",
 }
+
+
+def legend(labels: Container[str]) -> list[str]:
+    """A line for each of these labels, in the order of LEGEND; every output shows these lines."""
+    return [f"{label}: {sentence}." for label, sentence in LEGEND.items() if label in labels]
+
+
 # Clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict.
 FEWEST_UNITS = 4
 FEW = 6  # a verdict on fewer says so

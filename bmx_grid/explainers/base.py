@@ -115,10 +115,6 @@ class Explainer(Component):
         """The seed with which the metric's weights are permuted before it is asked; None, the default: as they are."""
         return None
 
-    def is_placebo_of(self, other: Explainer) -> bool:
-        """Whether the other one has explained something only where a boost gains more by it than by this one."""
-        return False
-
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Explainer]:
         """The explainers, by name, that this option stands for in a sweep of these sets: by default itself."""
         return {name: self}

@@ -18,7 +18,7 @@ class ShuffledModel(Explainer):
     """What another explainer attributes of a metric whose model has lost all that it learnt: a placebo.
 
     The metric's own scores stay as they are. A boost that gains as much by these attributions has not gained by an
-    explanation of the metric; where both explainers are in a sweep, the verdict on the other one asks for more.
+    explanation of the metric. In a sweep it is an explainer among others, with verdicts of its own.
 
     explainer: the other one. seed: of the permutation of the weights.
     """
@@ -50,9 +50,6 @@ class ShuffledModel(Explainer):
     @property
     def shuffles_with(self) -> int | None:
         return self.seed
-
-    def is_placebo_of(self, other: Explainer) -> bool:
-        return other.fingerprint() == self.explainer.fingerprint()
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         return self.explainer.plan(words, rng)

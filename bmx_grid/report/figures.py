@@ -23,6 +23,7 @@ from bmx_grid.core.wording import (
     counted,
     file_stem,
     label,
+    named,
     point_in_words,
     setting_in_words,
     setting_label,
@@ -105,6 +106,10 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         largest[row.metric] = max(row.gain.value, known)
     verdicts.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain.value))
     boosts_differ = len({row.boost for row in verdicts}) > 1
+    placebos = [LENGTH_MARK]
+    # Reassigned attributions have a gain only where they were asked for.
+    if any(math.isfinite(row.reassigned_gain) for row in verdicts):
+        placebos.append(REASSIGNED_MARK)
     rows = []
     for row in verdicts:
         # What all rows share would only lengthen their names.
@@ -113,7 +118,9 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         if row.pairs == 1:
             pair = f"{row.dataset} {row.language_pair}"
         names = (row.metric, row.explainer, boost, pair, row.human)
-        marks = {LENGTH_MARK: row.length_gain.value, REASSIGNED_MARK: row.reassigned_gain}
+        marks = {LENGTH_MARK: row.length_gain.value}
+        if REASSIGNED_MARK in placebos:
+            marks[REASSIGNED_MARK] = row.reassigned_gain
         rows.append(Bar(names, row.gain, row.verdict == HELPS, marks))
     n_helping = sum(row.filled for row in rows)
     n_boosts = counted(len(rows), "boost")
@@ -121,7 +128,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     caption = (
         f"{n_boosts}, each judged on segments it was not chosen on: {correlation}, "
         f"boosted minus metric alone, with 95 % intervals. Filled: it helps, {n_helping} of {len(rows)}. "
-        "Beside it what length alone, and attributions of another segment, gain on the same segments."
+        f"Beside it the gain of {named(placebos)} on the same segments."
     )
     yield from _drawings(analysis, rows, "boosts", "What each boost gains", caption)
 

@@ -2,8 +2,8 @@
 
 python experiments/beyond_bmx/figure.py [OUTPUT.png]
 
-Each row is a boost by Erasure, chosen on the other language pairs. Left: what it gains over the metric alone; right:
-over the metric together with the other metrics of the sweep; 95 % intervals, Pearson's r. The mark is the verdict.
+Each row is a boost by Erasure, chosen on the other language pairs. Left: its gain over the metric alone; right: its
+partial correlation with the human scores; 95 % intervals, Pearson's r. The mark is the verdict.
 """
 
 from __future__ import annotations
@@ -21,10 +21,21 @@ sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
 from bmx_grid.core.errors import BmxError, DataError, unknown  # noqa: E402
 from bmx_grid.core.wording import label  # noqa: E402
+from bmx_grid.evaluations.verdicts import (  # noqa: E402
+    CONFOUNDED,
+    HELPS,
+    HURTS,
+    INFORMATIVE,
+    NO_GAIN,
+    OPEN,
+    REDUNDANT,
+    TOO_LITTLE,
+)
 from bmx_grid.report.canvas import (  # noqa: E402
     BLUE,
     FAINT,
     INK,
+    ORANGE,
     PAGE,
     PAPER,
     canvas,
@@ -36,19 +47,24 @@ from bmx_grid.report.canvas import (  # noqa: E402
 )
 
 BOOSTS = {"power_mean_grid": "the paper's power mean", "learned": "learned (ridge)"}
-FRAMES = {"gain": "over the metric alone", "over the metrics": "over all five metrics"}
-# How a verdict is marked: filled, half filled, hollow (in the colour of the paper, which hides the line below).
+FRAMES = {"gain": "gain in r over the metric alone", "partial r": "partial r, given score, length and text"}
+# How a verdict is marked: filled, half filled or hollow (in the colour of the paper, which hides the line below).
 MARKS: dict[str, dict[str, Any]] = {
-    "helps, but adds nothing to other metrics": {"markerfacecolor": BLUE},
-    "gain, cause not shown": {"markerfacecolor": BLUE, "fillstyle": "left", "markerfacecoloralt": PAPER},
-    "no gain shown": {"markerfacecolor": PAPER},
+    HELPS: {"markerfacecolor": BLUE},
+    INFORMATIVE: {"markerfacecolor": BLUE, "fillstyle": "left", "markerfacecoloralt": PAPER},
+    REDUNDANT: {"markerfacecolor": BLUE, "fillstyle": "bottom", "markerfacecoloralt": PAPER},
+    OPEN: {"markerfacecolor": FAINT},
+    CONFOUNDED: {"markerfacecolor": FAINT, "fillstyle": "left", "markerfacecoloralt": PAPER},
+    HURTS: {"markerfacecolor": ORANGE},
+    NO_GAIN: {"markerfacecolor": PAPER},
+    TOO_LITTLE: {"markerfacecolor": PAPER, "markeredgecolor": FAINT},
 }
 INTERVAL = re.compile(r"(\S+) \[(\S+), (\S+)\]")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A boost of a metric. numbers: by the names of FRAMES the gain with the ends of its interval."""
+    """A boost of a metric. numbers: by the names of FRAMES the estimate with the ends of its interval."""
 
     metric: str
     boost: str
@@ -99,7 +115,7 @@ def _interval(text: str) -> tuple[float, ...]:
 
 def draw(rows: list[Row]) -> Any:
     """A line per row in two frames of one scale, with a legend of the verdicts."""
-    figure, frames = canvas(PAGE, 0.75 + 0.22 * len(rows), columns=2, sharex=True)
+    figure, frames = canvas(PAGE, 0.75 + 0.22 * len(rows), columns=2)
     for axes, name in zip(frames, FRAMES, strict=True):
         for place, row in enumerate(rows):
             value, low, high = row.numbers[name]
@@ -108,12 +124,14 @@ def draw(rows: list[Row]) -> Any:
         name_rows(axes, [f"{label(row.metric)}, {BOOSTS[row.boost]}" for row in rows])
         axes.tick_params(axis="y", labelleft=name == "gain")
         axes.axhline(0.5 - len(rows) / len(BOOSTS), color=FAINT, linewidth=0.8)
-        axes.set_xlabel(f"gain in r {FRAMES[name]}")
+        axes.set_xlabel(FRAMES[name])
         thin_grid(axes, "x")
         no_change_line(axes)
-    for verdict in MARKS:
+    found = {row.verdict for row in rows}
+    shown = [verdict for verdict in MARKS if verdict in found]
+    for verdict in shown:
         frames[0].plot([], [], linestyle="none", label=verdict, **_mark(verdict))
-    legend_above(figure, ncols=len(MARKS), columnspacing=1.4)
+    legend_above(figure, ncols=len(shown), columnspacing=1.4)
     return figure
 
 

@@ -4,7 +4,7 @@ python experiments/beyond_bmx/make.py                      run the sweeps of SWE
 python experiments/beyond_bmx/make.py OUTPUT_DIR…          print the tables of finished sweeps
 
 Data sets are read below BMX_DATA_DIR (`python -m bmx_grid data` fetches them), results go to outputs/. A table has one
-row for each metric, explainer and boost, on the widest scope: differences of Pearson's r with 95 % intervals.
+row for each metric, explainer and boost, on the widest scope: gains in Pearson's r and partial r, 95 % intervals.
 docs/statistics.md says what the columns and verdicts are.
 """
 
@@ -27,12 +27,8 @@ from bmx_grid.evaluations.verdicts import NOT_JUDGED  # noqa: E402
 from bmx_grid.sweep.output import table_path  # noqa: E402
 
 SWEEPS = ("beyond_wmt17", "beyond_neural", "beyond_mqm", "beyond_mlqe_pe")
-COLUMNS = {
-    "gain": "gain",
-    "beyond": "beyond score, length and text",
-    "over_reassigned": "over reassigned",
-    "over_metrics": "over the metrics",
-}
+COLUMNS = {"gain": "gain", "partial_r": "partial r", "over_metrics": "partial r given metrics"}
+CORRECTED = {"p_gain_holm": "p gain (Holm)", "p_partial_holm": "p partial (Holm)"}
 BESIDE = {"length_gain": "length", "curve_gain": "curve of score and length", "combined_gain": "average of the metrics"}
 
 
@@ -68,15 +64,14 @@ def tables(folder: Path) -> Iterator[str]:
     several = declared["language_pair"].nunique() > 1
     pair = ("language_pair",) if several else ()
     names = (*pair, "metric", "explainer", "boost")
-    yield from _lines(
-        (*names, *COLUMNS.values(), "verdict", "p (Holm)"), [_judged(row, names) for row in _rows(declared)]
-    )
+    judged = (*COLUMNS.values(), "verdict", *CORRECTED.values(), "corrected for")
+    yield from _lines((*names, *judged), [_judged(row, names) for row in _rows(declared)])
     yield from _lines((*names[:-2], *BESIDE.values()), _beside(declared, names[:-2]))
     published = widest(frame[frame["point"] == PUBLISHED])
     if len(published):
         yield "\nAt the published points:"
         shown = [_judged(row, names[:-1]) for row in _rows(published)]
-        yield from _lines((*names[:-1], *COLUMNS.values(), "verdict", "p (Holm)"), shown)
+        yield from _lines((*names[:-1], *judged), shown)
 
 
 def widest(frame: Any) -> Any:
@@ -92,9 +87,15 @@ def _rows(frame: Any) -> list[dict[str, Any]]:
 
 
 def _judged(row: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
-    p = row["p_helps_holm"]
-    shown = "–" if math.isnan(p) else "<.001" if p < 0.0005 else f"{p:.3f}".removeprefix("0")
-    return [*(str(row[name]) for name in names), *(_interval(row, name) for name in COLUMNS), row["verdict"], shown]
+    estimates = [_interval(row, name) for name in COLUMNS]
+    corrected = [_p(row[name]) for name in CORRECTED]
+    return [*(str(row[name]) for name in names), *estimates, row["verdict"], *corrected, str(row["tried"])]
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return "<.001" if value < 0.0005 else f"{value:.3f}".removeprefix("0")
 
 
 def _beside(frame: Any, names: tuple[str, ...]) -> list[list[str]]:

@@ -199,8 +199,8 @@ def verdict_lines(folder: Path) -> Iterator[str]:
     """The second table: what the severity of spans adds, chosen on other folds; Pearson's r over all segments."""
     import pandas as pd
 
-    names = ("metric", "explainer", "gain", "beyond", "over_metrics", "within_source")
-    yield from _header(("metric", "spans of", "gain", "beyond score and text", "over the metrics", "within", "verdict"))
+    names = ("metric", "explainer", "gain", "partial_r", "over_metrics")
+    yield from _header(("metric", "spans of", "gain", "partial r", "partial r given metrics", "verdict"))
     frame = pd.read_parquet(table_path(folder, "verdicts"))
     for row in frame.sort_values(list(names[:2])).to_dict("records"):
         if row["metric"] in BASES:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.core.wording import counted
-from bmx_grid.datasets.lines import finite_or_nan, listed_tags, read_crlf_lines, read_lines, refuse
+from bmx_grid.datasets.lines import finite_or_nan, listed_tags, read_lines, refuse
 from bmx_grid.datasets.wmt22_qe import read_word_gold
 from bmx_grid.words.tags import EOS, Rows, WordTags
 
@@ -128,7 +128,7 @@ def read_word_predictions(path: Path, gold: WordGold) -> Labels:
     Three lines without tabs, then rows `language pair, method, MT, sentence, token, word, tag`. Raises DataError for
     everything that `listed_labels` names, and for a file without the three lines.
     """
-    lines = read_crlf_lines(path)
+    lines = read_lines(path)
     for row, line in enumerate(lines[:HEADER], start=1):
         if "\t" in line:
             raise DataError(

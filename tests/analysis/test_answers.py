@@ -12,15 +12,25 @@ from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.questions import analyse_table, plain
 from bmx_grid.analysis.verdict_rows import of_settings
 from bmx_grid.core.errors import DataError
-from bmx_grid.evaluations.verdicts import EXPLAINED, HELPS, HURTS, LEGEND, NO_GAIN, TOO_LITTLE
+from bmx_grid.evaluations.verdicts import (
+    CONFOUNDED,
+    HELPS,
+    HURTS,
+    INFORMATIVE,
+    LEGEND,
+    NO_GAIN,
+    OPEN,
+    REDUNDANT,
+    TOO_LITTLE,
+)
 from bmx_grid.measures.grid import Point
 
 SETTINGS = itertools.product(("d",), "ab", ("m", "n", "random"), ("lime", "shap", "random"))
 TABLE = table({names: peaked(0.5, gain=0.01) for names in SETTINGS})
-GAINS = {"verdict": HELPS, "gain": 0.05, "beyond": 0.03}
+GAINS = {"verdict": HELPS, "gain": 0.05, "partial_r": 0.03}
 PUBLISHED = {"point": "published", "boost": "power_mean_grid"}
 EVERYWHERE = {"dataset": "all"}
-AVERAGE = {"combined_gain": 0.2, "combined_beyond": 0.1}
+AVERAGE = {"combined_gain": 0.2, "combined_partial_r": 0.1}
 LACKS = {"point": "none", "verdict": TOO_LITTLE, "because": "not judged: none.", "gain": math.nan}
 WIDE = (0.01, -0.03, 0.05)  # of half 0.04: twice what tells a gain of 0.02
 UNCORRELATED = ": no correlation with the human scores of d 0:"
@@ -43,7 +53,7 @@ def pair(name, **changes):
     return {"language_pair": name, "pairs": 1, "n": 500, "clusters": 400, **changes}
 
 
-MORE = pair("b", combined_gain=0.3, combined_beyond=0.1)
+MORE = pair("b", combined_gain=0.3, combined_partial_r=0.1)
 WIDER = pair("b", gain=(0.0, -0.1, 0.1))
 
 
@@ -54,7 +64,7 @@ def test_the_answer_has_a_line_for_each_metric_and_explainer():
         {**EVERYWHERE, **GAINS, "length_gain": 0.002},
         {**EVERYWHERE, "gain": -0.02, "verdict": HURTS, "boost": "spread"},
         pair("a", **LACKS, boost="sides"),
-        {**EVERYWHERE, "explainer": "shap", "verdict": EXPLAINED, "gain": 0.02, "boost": "power_mean_grid"},
+        {**EVERYWHERE, "explainer": "shap", "verdict": CONFOUNDED, "gain": 0.02, "boost": "power_mean_grid"},
         {**EVERYWHERE, "metric": "n", "gain": 0.004, "boost": "power_mean_grid"},
         {**EVERYWHERE, "metric": "n", "gain": 0.002},
         {**EVERYWHERE, **PUBLISHED, "gain": -0.05, "verdict": HURTS},
@@ -62,15 +72,14 @@ def test_the_answer_has_a_line_for_each_metric_and_explainer():
         {**EVERYWHERE, "point": "other_datasets", "gain": 0.04, "verdict": HELPS},
     )
     assert said_lines == [
-        "SHAP on m (power_mean_grid): explained by score, length or text, +0.020 [+0.010, +0.030], 4 language pairs, "
-        "1,500 segments",
+        "SHAP on m (power_mean_grid): confounded, +0.020 [+0.010, +0.030], 4 language pairs, 1,500 segments",
         "LIME on m (power_mean_grid): no gain shown, +0.010 [0.000, +0.020], 4 language pairs, 1,500 segments (helps "
         "by learned, hurts by spread)",
         "LIME on m (power_mean_grid) at its fixed point: hurts, -0.050 [-0.060, -0.040], 4 language pairs, 1,500 "
         "segments",
         "LIME on n (power_mean_grid): no gain shown, +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments",
         "LIME on m (sides) for a: not judged: none.",
-        *(f"{label}: {LEGEND[label]}." for label in (HELPS, EXPLAINED, NO_GAIN, HURTS)),
+        *(f"{label}: {LEGEND[label]}." for label in (HELPS, CONFOUNDED, HURTS, NO_GAIN)),
         "Next: use the recipe of learned with LIME (m); keep the metric as it is (n).",
     ]
 
@@ -131,12 +140,12 @@ def test_of_many_answers_the_first_are_said_and_the_others_counted():
 
 def test_each_human_score_has_its_verdict_in_the_line():
     lines = sentences(
-        {**EVERYWHERE, **GAINS, "human": "mqm", "within_source": 0.02},
+        {**EVERYWHERE, **GAINS, "human": "mqm"},
         {**EVERYWHERE, "human": "esa_1", "gain": 0.004},
     )
     assert lines[0] == (
-        "LIME on m (learned): helps (mqm), +0.050 [+0.040, +0.060], 4 language pairs, 1,500 segments, within sources "
-        "+0.020 [+0.010, +0.030]; no gain shown (esa_1), +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments"
+        "LIME on m (learned): helps (mqm), +0.050 [+0.040, +0.060], 4 language pairs, 1,500 segments; no gain "
+        "shown (esa_1), +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments"
     )
 
 
@@ -154,7 +163,7 @@ def test_each_human_score_has_its_verdict_in_the_line():
         pytest.param([pair("a", **AVERAGE), MORE], "use an average of the metrics instead, +0.200", id="on all pairs"),
         pytest.param([pair("a", **AVERAGE), pair("b", combined_gain=0.0)], "keep", id="an average on one pair"),
         pytest.param([{**GAINS, **AVERAGE, "gain": 0.3}], "use the recipe", id="an average gains less"),
-        pytest.param([{**AVERAGE, "combined_beyond": 0.005}], "keep", id="an average that length explains"),
+        pytest.param([{**AVERAGE, "combined_partial_r": 0.005}], "keep", id="an average that length explains"),
         pytest.param(
             [{"gain": WIDE}],
             r"judge language pairs one by one (dataset.NAME.language_pairs=[PAIR]), as to see a "
@@ -164,7 +173,13 @@ def test_each_human_score_has_its_verdict_in_the_line():
         pytest.param([pair("a", gain=WIDE), WIDER], "rate about 4,500 more segments to see", id="segments of a pair"),
         pytest.param([pair("a", **UNDEFINED)], "rate more segments", id="too little data"),
         pytest.param([{}], "keep the metric as it is", id="precise, and no gain"),
-        pytest.param([{"verdict": EXPLAINED, "gain": 0.3}], "keep the metric as it is", id="no explanation needed"),
+        pytest.param(
+            [{"verdict": CONFOUNDED, "gain": 0.3}], "keep the metric as it is", id="score or length explain it"
+        ),
+        pytest.param([pair("a", verdict=INFORMATIVE, gain=WIDE)], "rate about 4,500 more", id="not significant yet"),
+        pytest.param([pair("a", verdict=INFORMATIVE, gain=0.01)], "rate more segments", id="precise, and not yet"),
+        pytest.param([{"verdict": OPEN, "gain": 0.02}, {}], "rate more segments: whether score,", id="not decided"),
+        pytest.param([{"verdict": REDUNDANT, "gain": 0.02}], "keep the metric as it is", id="other metrics know it"),
         pytest.param([{"verdict": HURTS}], "do not boost it, keep the metric as it is", id="only losses"),
     ],
 )
@@ -259,7 +274,7 @@ def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
         assert not list(answers.tables(result.ask(answers.compute)))
 
 
-@pytest.mark.parametrize("column", ["boost", "named", "over_shuffled_low"])
+@pytest.mark.parametrize("column", ["boost", "named", "partial_r_low"])
 def test_verdicts_of_an_earlier_version_are_refused(column):
     with pytest.raises(DataError, match=f"the table verdicts: no column {column}; it is of another version"):
         analysis(verdicts=rows_of({}).drop(columns=column)).ask(answers.compute)
@@ -287,7 +302,7 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
         pytest.param([{"named": "document, system"}], "These data name no raters or domains", id="systems, documents"),
         pytest.param(
             [pair("a", named="rater, system"), pair("b", named="document, rater, system")],
-            "These data name no domains: effects of these are not taken off, and may look like a gain. "
+            "These data name no domains: effects of these are not controlled for, and may look like a gain. "
             "Some of these data name no documents",
             id="documents of one pair",
         ),
@@ -295,7 +310,7 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     ],
 )
 def test_levels_that_the_judged_data_do_not_name_are_said(rows, sentences_of_levels):
-    end = ": effects of these are not taken off, and may look like a gain." if sentences_of_levels else ""
+    end = ": effects of these are not controlled for, and may look like a gain." if sentences_of_levels else ""
     assert asked(*rows).unnamed == sentences_of_levels + end
 
 

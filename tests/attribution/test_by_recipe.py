@@ -41,7 +41,7 @@ def recipe_of(boost="share_negative", metric=None, explainer=None, constants=Non
         correlation="pearson",
         chosen_on=(),
         gain=GAIN,
-        beyond=GAIN,
+        partial_r=GAIN,
         verdict="helps",
         date=datetime.date(2026, 1, 1).isoformat(),
         **fields,

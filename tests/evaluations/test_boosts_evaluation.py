@@ -494,7 +494,7 @@ def test_each_boost_is_chosen_on_everything_with_its_verdict_elsewhere():
         (pair, 60, 30) for pair in PAIRS[:4]
     ]
     verdict_of_all = one_row([first], "verdicts", language_pair=ALL, point="elsewhere")
-    values = chosen["verdict"], chosen["gain"].value, chosen["beyond"].low
+    values = chosen["verdict"], chosen["gain"].value, chosen["partial_r"].low
     assert values == (verdict_of_all["verdict"], verdict_of_all["gain"], verdict_of_all["partial_r_low"])
     assert all(words in chosen["gain"].how for words in ("4 language pairs", "other language pairs"))
 

@@ -1,22 +1,15 @@
-"""The randomised-model check: attributions of a metric with shuffled weights, and what a verdict makes of them."""
-
-import dataclasses
+"""The randomised-model check: attributions of a metric with shuffled weights."""
 
 import numpy as np
 import pytest
 from fakes import HashMetric
 from pairs import explain, score, truth_of
-from some_settings import simulated
 
-from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.core.errors import ConfigError, ExplainError
-from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.explainers.imported_attributions import Imported
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shuffled import ShuffledModel
-from bmx_grid.measures.grid import PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.models.loading import load_model
@@ -70,44 +63,3 @@ def test_a_metric_without_a_model_is_refused():
 def test_explanations_from_a_file_are_refused():
     with pytest.raises(ConfigError, match="Imported asks no metric; name one that does"):
         ShuffledModel(explainer=Imported(file="words.jsonl"))
-
-
-def test_it_is_the_placebo_of_the_explainer_it_repeats():
-    assert ShuffledModel(explainer=Erasure()).is_placebo_of(Erasure())
-    assert not ShuffledModel(explainer=Erasure(gap="single_space")).is_placebo_of(Erasure())
-    assert not Erasure().is_placebo_of(Erasure())
-
-
-BOOSTS = BoostEvaluation(
-    grid=GridEvaluation(p=PowerRange(-2, 2, 1), w=(0.0, 0.5, 1.0), fixed={}),
-    boosts={"mean": FeatureMix(feature="mean")},
-    draws=2,
-    resamples=200,
-)
-
-
-def with_placebo(setting, scores):
-    """The setting, and a placebo of its explainer with these attributions."""
-    placebo = ShuffledModel(explainer=setting.explainer)
-    return [setting, dataclasses.replace(setting, explainer_name="shuffled", explainer=placebo, scores=scores)]
-
-
-@pytest.mark.parametrize(
-    ("of_placebo", "label"),
-    [("signal", "explained by any attributions"), ("noise", "helps")],
-    ids=["a placebo that gains as much", "a placebo that knows nothing"],
-)
-def test_a_verdict_asks_for_more_than_the_placebo_gives(of_placebo, label):
-    settings = []
-    for pair in ("cs-en", "de-en", "fi-en", "lv-en", "ru-en"):
-        setting = simulated("signal", pair)
-        scores = setting.scores if of_placebo == "signal" else simulated("noise", pair, seed=1).scores
-        scores = dataclasses.replace(scores, base_scores=setting.scores.base_scores)
-        settings += with_placebo(setting, scores)
-    results = BOOSTS.evaluate(settings)
-    (verdict,) = (row for row in results[0].verdicts if row.language_pair == "all")
-    assert verdict.label == label, verdict.because
-    assert "the model with shuffled weights" in verdict.because
-    assert (abs(verdict.over_shuffled.value) < 1e-12) == (of_placebo == "signal")
-    (of_itself,) = (row for row in results[1].verdicts if row.language_pair == "all")
-    assert np.isnan(of_itself.over_shuffled.value), "a placebo has no placebo"

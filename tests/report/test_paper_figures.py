@@ -197,10 +197,18 @@ def test_without_tests_and_verdicts_there_is_no_figure_of_the_page():
     assert page_figures(analyse_table(table(SMALL))) == []
 
 
-def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_that_help_filled():
+@pytest.mark.parametrize(
+    ("reassigned", "of_placebos"),
+    [
+        pytest.param((math.nan, math.nan), [], id="no placebos were asked for"),
+        pytest.param((math.nan, 0.005), [REASSIGNED_MARK], id="one boost has them"),
+    ],
+)
+def test_a_figure_of_boosts_has_their_gains_beside_placebos_and_only_those_that_help_filled(reassigned, of_placebos):
+    of_learned, of_share = reassigned
     rows = [
-        {"gain": 0.05, "length_gain": 0.02, "reassigned_gain": 0.004, "verdict": "helps"},
-        {"gain": 0.07, "length_gain": 0.06, "reassigned_gain": 0.005, "boost": "share_negative"},
+        {"gain": 0.05, "length_gain": 0.02, "reassigned_gain": of_learned, "verdict": "helps"},
+        {"gain": 0.07, "length_gain": 0.06, "reassigned_gain": of_share, "boost": "share_negative"},
         {"gain": (0.02, math.nan, math.nan), "length_gain": 0.0, "metric": "m2", "pairs": 1, "language_pair": "de-en"},
         {"gain": math.nan, "explainer": "shap"},
     ]
@@ -211,15 +219,18 @@ def test_a_figure_of_boosts_has_their_gains_beside_length_alone_and_only_those_t
     figure = drawn(drawing)
     (axes,) = figure.axes
     marks = {marker: [line for line in axes.lines if line.get_marker() == marker] for marker in "o^x"}
-    expected = {"o": [0.07, 0.05, 0.02], "^": [0.06, 0.02, 0.0], "x": [0.005, 0.004, 0.001]}
+    expected = {"o": [0.07, 0.05, 0.02], "^": [0.06, 0.02, 0.0], "x": [0.005, math.nan, math.nan]}
+    if not of_placebos:
+        expected["x"] = []
     for marker, values in expected.items():
-        assert [line.get_xdata()[0] for line in marks[marker]] == values
+        np.testing.assert_array_equal([line.get_xdata()[0] for line in marks[marker]], values)
     assert [line.get_markerfacecolor() == BLUE for line in marks["o"]] == [False, True, False]
     np.testing.assert_allclose(spans(axes), [(0.06, 0.08), (0.04, 0.06)])
     names = ["m1 · LIME · share negative", "m1 · LIME · learned", "m2 · LIME · learned · d de-en"]
     assert [text.get_text() for text in axes.texts] == names
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH_MARK, REASSIGNED_MARK]
+    assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH_MARK, *of_placebos]
+    assert (REASSIGNED_MARK in drawing.caption) == bool(of_placebos)
     assert "correlation, boosted minus metric alone" in drawing.caption and "it helps, 1 of 3" in drawing.caption
 
 

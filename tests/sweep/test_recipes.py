@@ -68,7 +68,7 @@ class Choosing(Evaluation):
         fitted, how = boost.fit("pearson", parts), "nowhere: this is a test"
         gain = HeldOut.of(self.gain, self.gain - 0.01, self.gain + 0.01, how)
         chosen = {"boost_name": name, "boost": boost, "chosen_on": tuple(chosen_on), "gain": gain}
-        chosen |= {"beyond": HeldOut(None, None, None, how), "verdict": self.verdict}
+        chosen |= {"partial_r": HeldOut(None, None, None, how), "verdict": self.verdict}
         return None if fitted.abstains else chosen | {"constants": fitted.constants()}
 
 
@@ -148,7 +148,7 @@ def test_a_recipe_says_what_it_was_chosen_on_and_has_the_attributions_of_the_swe
     ]
     assert (recipe.gain.value, recipe.gain.low, recipe.gain.how) == (0.25, 0.24, "nowhere: this is a test")
     assert recipe.metric == Identity.of("metric", "chrf", Chrf(), Chrf().signature)
-    assert (recipe.beyond.value, recipe.metric.settings, recipe.seed, len(recipe.date)) == (None, {}, 7, 10)
+    assert (recipe.partial_r.value, recipe.metric.settings, recipe.seed, len(recipe.date)) == (None, {}, 7, 10)
     stored = pq.read_table(next((tmp_path / "cache").rglob("sample.de-en.parts/*.parquet"))).to_pydict()
     by_key = dict(zip(stored["key"], stored["hypothesis_attributions"], strict=True))
     for explained in bmx_grid.load(recipe=recipe).explain(*texts).explanations[:20]:
@@ -171,7 +171,7 @@ def test_a_metric_that_is_fitted_to_its_data_sets_has_no_recipe():
     settings = [SimpleNamespace(metric=Chrf(beta=beta), **parts) for beta in (1.0, 2.0)]
     result = make_result()
     assert recipes_of([result], settings, date="2026-01-01") == ([], []), "nothing was chosen"
-    names = ("boost_name", "boost", "constants", "chosen_on", "gain", "beyond", "verdict")
+    names = ("boost_name", "boost", "constants", "chosen_on", "gain", "partial_r", "verdict")
     chosen = dict.fromkeys(names)
     result = replace(result, evaluated={"x": SimpleNamespace(chosen=(chosen,))})
     recipes, (refused,) = recipes_of([result], settings, date="2026-01-01")
