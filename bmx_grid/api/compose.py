@@ -27,6 +27,7 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.secrets import masked_address, masked_argument
 from bmx_grid.core.servers import check_servers_of_files
 from bmx_grid.core.wording import shortened
+from bmx_grid.datasets.column_roles import in_shell
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -91,6 +92,9 @@ def parse(line: str) -> Override:
         override: Override = OverridesParser.create().parse_override(line)
     except (HydraException, ValueError, RecursionError) as error:
         way_out = "quote a value with special characters: KEY='\"VALUE\"'"
+        key, _, value = line.partition("=")
+        if value.startswith("["):
+            way_out = f'quote a list and its values: \'{key}=["A B","C"]\''
         if "=" not in line:
             way_out = "write KEY=VALUE, a sweep as +sweep=NAME"
         raise ConfigError(f"{shown_argument(line)} cannot be read as KEY=VALUE; {way_out}.") from error
@@ -102,9 +106,8 @@ def parse_one(line: str) -> Override:
     override = parse(line)
     if override.is_sweep_override():
         key, _, text = masked_argument(line).partition("=")
-        raise ConfigError(
-            f"{shown_argument(line)}: several values; write {key}=[{text}] for a list, or add --multirun."
-        )
+        listed = in_shell(f"{key}=[{text}]")
+        raise ConfigError(f"{shown_argument(line)}: several values; write {listed} for a list, or add --multirun.")
     return override
 
 

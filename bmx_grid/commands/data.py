@@ -7,7 +7,7 @@ settings:
   limit=N                show: how many segments of each pair (default 3)
   KEY=VALUE              any other key of the data set's YAML file; of a table:
                          columns.score=quality (score is the role, quality
-                         its column) or decimal=,
+                         its column), decimal=, encoding=cp1252 or skip_rows=1
 
 exit status: 0 done; 1 something is missing or differs; 2 a mistake in the
   command or its file, or a publisher that cannot be reached.
@@ -20,11 +20,12 @@ examples:
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ SUBCOMMANDS = {
 }
 OptionKeys = dict[str, str]  # key -> value as it is written
 OptionValues = dict[str, Any]
+# Of a setting.
+KEY = re.compile(r"[\w.]+")
 BELOW_A_NAME = " " * 16
 
 
@@ -76,7 +79,8 @@ def _run(parsed: Namespace) -> int:
     keys = {}
     for argument in parsed.settings:
         key, equals, value = argument.partition("=")
-        if equals:
+        # A folder may be called lang=de.
+        if equals and not _is_path(argument):
             keys[key] = value
         else:
             names.append(argument)
@@ -107,7 +111,19 @@ def _run(parsed: Namespace) -> int:
     return 0 if act == "list" else status
 
 
-def _option_values(keys: OptionKeys, columns: OptionKeys) -> OptionValues:
+def _is_path(argument: str) -> bool:
+    """Whether a file or folder has this name; a table that is missing is one by its ending, if no key has the name."""
+    try:
+        if Path(argument).expanduser().exists():
+            return True
+    # Too long for a name, or with a NUL
+    except (OSError, ValueError):
+        return False
+    key, _, value = argument.partition("=")
+    return not KEY.fullmatch(key) and value.lower().removesuffix(".gz").endswith(TABLE_ENDINGS)
+
+
+def _option_values(keys: OptionKeys, columns: Mapping[str, Any]) -> OptionValues:
     """What is set in a data set's option; columns: by role. Raises ConfigError for what is no value."""
     values: OptionValues = {}
     for key, text in keys.items():

@@ -44,7 +44,8 @@ from bmx_grid.datasets.lines import (
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile
-from bmx_grid.datasets.tables import TABLE_ENDINGS, TableFile, open_table
+from bmx_grid.datasets.table_file import TableFile
+from bmx_grid.datasets.tables import TABLE_ENDINGS, open_table
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
