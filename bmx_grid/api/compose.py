@@ -32,6 +32,8 @@ from bmx_grid.datasets.column_roles import in_shell
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+# A value with = that has no signs of Hydra's own: the name of a file or folder.
+PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -88,6 +90,10 @@ def parse(line: str) -> Override:
     # As in decimal=,: Hydra looks for values before and after a comma.
     if line.endswith("=,"):
         line = f"{line[:-1]}','"
+    # As in path=lang=de/my.tsv: Hydra takes a second = only between quotation marks.
+    key_of_path, _, path = line.partition("=")
+    if PATH_WITH_EQUALS.fullmatch(path):
+        line = f'{key_of_path}="{path}"'
     try:
         override: Override = OverridesParser.create().parse_override(line)
     except (HydraException, ValueError, RecursionError) as error:

@@ -20,7 +20,6 @@ examples:
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from argparse import Namespace
@@ -32,7 +31,7 @@ from typing import Any
 from bmx_grid.api.compose import parse_one
 from bmx_grid.commands.data_show import show_files, show_set
 from bmx_grid.core.configure import build, load_option, options
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader
@@ -48,8 +47,6 @@ SUBCOMMANDS = {
 }
 OptionKeys = dict[str, str]  # key -> value as it is written
 OptionValues = dict[str, Any]
-# Of a setting.
-KEY = re.compile(r"[\w.]+")
 BELOW_A_NAME = " " * 16
 
 
@@ -90,6 +87,9 @@ def _run(parsed: Namespace) -> int:
     if not limit.isdecimal():
         raise ConfigError(f"limit={limit}: give a whole number, 0 or more.")
     if not names and act != "list":
+        for argument in parsed.settings:
+            if argument.lower().removesuffix(".gz").endswith(TABLE_ENDINGS):
+                raise DataMissingError(f"there is no file {argument} (looked in {Path.cwd()}); correct the path.")
         known = ", ".join(options("dataset"))
         raise ConfigError(f"name a data set: {known}; or all.")
     values = _option_values(keys, columns)
@@ -112,15 +112,12 @@ def _run(parsed: Namespace) -> int:
 
 
 def _is_path(argument: str) -> bool:
-    """Whether a file or folder has this name; a table that is missing is one by its ending, if no key has the name."""
+    """Whether a file or folder has this name."""
     try:
-        if Path(argument).expanduser().exists():
-            return True
+        return Path(argument).expanduser().exists()
     # Too long for a name, or with a NUL
     except (OSError, ValueError):
         return False
-    key, _, value = argument.partition("=")
-    return not KEY.fullmatch(key) and value.lower().removesuffix(".gz").endswith(TABLE_ENDINGS)
 
 
 def _option_values(keys: OptionKeys, columns: Mapping[str, Any]) -> OptionValues:

@@ -76,8 +76,9 @@ def _check_role(role: str, columns: Sequence[str], names: Sequence[str], where: 
     for name in columns:
         if name not in names:
             message = unknown("column", name, names)
-            if has_many and (name.startswith("[") or "," in name):
-                message += f" A list has its columns between quotation marks: {listed_columns(role, names[:2])}"
+            parts = [part.strip(" \"'") for part in name.strip("[] ").split(",")]
+            if has_many and len(parts) > 1 and set(parts) <= set(names):
+                message = f"a list of columns is written {listed_columns(f'columns.{role}', parts)}"
             raise ConfigError(f"{where}{role}: {message}")
 
 
