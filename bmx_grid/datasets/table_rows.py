@@ -88,7 +88,7 @@ def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, d
             groups = grouped(rows_of_pair[pair], texts, where)
             if len(groups) < len(rows_of_pair[pair]):
                 groups_of_pair[pair] = groups
-                rows_of_pair[pair] = [group[0] for group in groups]
+                rows_of_pair[pair] = [min(group) for group in groups]
     _warn_of_ratings(table, groups_of_pair)
 
     def segments(dataset: str, pair: str) -> SegmentSet:
@@ -101,8 +101,9 @@ def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, d
     by_pair = {pair: [number_of[row] for row in rows] for pair, rows in rows_of_pair.items()}
     repeated = {}
     for groups in groups_of_pair.values():
-        for first, *others in groups:
-            repeated.update(dict.fromkeys([number_of[row] for row in others], number_of[first]))
+        for group in groups:
+            first = min(group)
+            repeated.update({number_of[row]: number_of[first] for row in group if row != first})
     return TableRows(by_pair, repeated, segments)
 
 
