@@ -15,14 +15,17 @@ from bmx_grid.core.wording import visible
 TEXTS = ("source", "reference", "further_references", "hypothesis")
 
 
-def grouped(rows: Sequence[int], values: Mapping[str, Sequence[Any]], where: Callable[[int], str]) -> list[list[int]]:
+def grouped(
+    rows: Sequence[int], values: Mapping[str, Sequence[Any]], path: str, place: Callable[[int], str]
+) -> list[list[int]]:
     """The rows of each output, in order of appearance, by its raters' order of appearance.
 
     Args:
         rows: those of one language pair.
         values: role -> the value of each row; with `rater`. Outputs are known by id and system, or without ids by
             system, document and texts: a rater who judges the same texts again judges another output.
-        where: file and place of a row, for messages.
+        path: the file, for messages.
+        place: where a row stands in it.
 
     Raises:
         DataError: a rater judged an output twice, or an output has different texts.
@@ -36,7 +39,7 @@ def grouped(rows: Sequence[int], values: Mapping[str, Sequence[Any]], where: Cal
         if has_ids:
             key = _at(row, values, ("id", "system"))
             group = groups.setdefault(key, {})
-            _check_rating(row, rater, group, values, where)
+            _check_rating(row, rater, group, values, path, place)
         else:
             texts = _at(row, values, ("system", "document", *TEXTS))
             n_judged[rater, texts] += 1
@@ -57,7 +60,8 @@ def _check_rating(
     rater: str | None,
     group: Mapping[str | None, int],
     values: Mapping[str, Sequence[Any]],
-    where: Callable[[int], str],
+    path: str,
+    place: Callable[[int], str],
 ) -> None:
     """Raise DataError for a further row of an output by the same rater, or with other texts."""
     if not group:
@@ -66,14 +70,15 @@ def _check_rating(
     if rater in group:
         person = f"the rater {visible(rater)[:60]!r}" if rater else "a rater without a name"
         raise DataError(
-            f"{where(row)}: {person} judged {name!r} in {where(group[rater])}, too; keep one row per rater, id and "
-            "system, or name the columns of these."
+            f"{path}, {place(row)}: {person} judged {name!r} in {place(group[rater])}, too; keep one row per rater, "
+            "id and system, or name the columns of these."
         )
     first = next(iter(group.values()))
     for role in TEXTS:
         if role in values and values[role][row] != values[role][first]:
+            role_name = role.replace("_", " ")
             raise DataError(
-                f"{where(row)}: the {role.replace('_', ' ')} of {name!r} is not that in {where(first)}; correct it, or "
+                f"{path}, {place(row)}: the {role_name} of {name!r} is not that in {place(first)}; correct it, or "
                 "name the columns of ids and systems."
             )
 

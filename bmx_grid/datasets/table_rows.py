@@ -81,11 +81,11 @@ def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, d
     groups_of_pair: dict[str, list[list[int]]] = {}
     if "rater" in texts:
 
-        def where(row: int) -> str:
-            return table.where(number_of[row])
+        def place(row: int) -> str:
+            return table.place(number_of[row])
 
         for pair in pairs or rows_of_pair:
-            groups = grouped(rows_of_pair[pair], texts, where)
+            groups = grouped(rows_of_pair[pair], texts, str(table.path), place)
             if len(groups) < len(rows_of_pair[pair]):
                 groups_of_pair[pair] = groups
                 rows_of_pair[pair] = [min(group) for group in groups]

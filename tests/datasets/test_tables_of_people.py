@@ -117,7 +117,7 @@ RATERS = "id|system|rater|source|hypothesis|score"
 CONTRADICTIONS = {
     "twice": (
         ["1|A|anna|Q|x|1", "1|A|anna|Q|x|2"],
-        ["line 3: the rater 'anna' judged '1:A' in", "line 2", "keep one row"],
+        ["line 3: the rater 'anna' judged '1:A' in line 2, too", "line 2", "keep one row"],
     ),
     "unnamed": (["1|A||Q|x|1", "1|A||Q|x|2"], ["line 3: a rater without a name judged '1:A'"]),
     "text": (["1|A|anna|Q|x|1", "1|A|ben|Q|y|2"], ["line 3: the hypothesis of '1:A' is not that in", "line 2"]),
