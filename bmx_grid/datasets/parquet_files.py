@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def read_parquet(path: Path, limit: int, reading: Reading) -> TableFile:
         if path.is_fifo():
             raise OSError(errno.ESPIPE, "it is a pipe, in which nothing can be looked up")
         file = parquet.ParquetFile(path)
-        parts_of = _parquet_columns(file.schema_arrow)
+        schema = file.schema_arrow
+        parts_of = _parquet_columns(schema)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(error, "not a readable Parquet file", "save or copy it again") from error
 
@@ -65,9 +67,8 @@ def read_parquet(path: Path, limit: int, reading: Reading) -> TableFile:
 
     names = list(parts_of)
     # A name that is there twice is refused if it is read.
-    for name in file.schema_arrow.names:
-        if file.schema_arrow.names.count(name) > 1:
-            names.append(name)
+    for name, count in Counter(schema.names).items():
+        names += [name] * (count - 1)
     objects = [parts[0] for parts in parts_of.values() if len(parts) > 1]
 
     def place(index: int) -> str:
