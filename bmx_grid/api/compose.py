@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # A value with = that has no signs of Hydra's own: the name of a file or folder.
 PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
+# Values that a shell passes on as they are.
+PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -112,7 +114,10 @@ def parse_one(line: str) -> Override:
     override = parse(line)
     if override.is_sweep_override():
         key, _, text = masked_argument(line).partition("=")
-        listed = in_shell(f"{key}=[{text}]")
+        listed = f"{key}=[{text}]"
+        # A blank parts arguments.
+        if not PLAIN_LIST.fullmatch(text):
+            listed = in_shell(listed)
         raise ConfigError(f"{shown_argument(line)}: several values; write {listed} for a list, or add --multirun.")
     return override
 
