@@ -100,12 +100,17 @@ def _check_systems(table: TableFile, roles: Roles, chosen: Mapping[str, Sequence
 def _fault_of_ids(table: TableFile, roles: Roles) -> str:
     """Why a column cannot be that of ids: it has gaps, or names two outputs alike; "" for ids."""
     key_columns = [roles[role][0] for role in OUTPUT_KEY if role in roles]
+    keys = table.take(key_columns)
+    different = set(zip(*(map(str, values) for values in keys.values()), strict=True))
+    ids = keys[roles["id"][0]]
+    has_gaps = any(is_gap(name) or not str(name).strip() for name in ids)
+    if len(different) == len(table) and not has_gaps:
+        return ""
     text_columns = [roles[role][0] for role in ("source", "reference", "hypothesis") if role in roles]
     has_raters = "rater" in roles and not has_rating_columns(roles)
     rater_columns = [roles["rater"][0]] if has_raters else []
     columns = table.take(dict.fromkeys([*key_columns, *text_columns, *rater_columns]))
     used = list(columns.values())
-    ids = columns[roles["id"][0]]
     texts_of: dict[tuple[str, ...], tuple[str, ...]] = {}
     rated = set()
     for row in range(len(table)):

@@ -40,7 +40,8 @@ def read_names(values: Sequence[Any], role: str, column: str, table: TableFile) 
     names: list[str | None] = []
     for row, value in enumerate(values):
         try:
-            name = name_of(value)
+            # Most names are texts already.
+            name = value if type(value) is str and value else name_of(value)
         except ValueError as error:
             raise DataError(
                 f"{_cell(table, row, column)} {_shown(value)}, not text; write a text or a whole number."
@@ -48,8 +49,7 @@ def read_names(values: Sequence[Any], role: str, column: str, table: TableFile) 
         if role not in OPTIONAL and (name is None or not name.strip()):
             name_of_role = role.replace("_", " ")
             raise DataError(f"{_cell(table, row, column)} nothing; write the {name_of_role} of every row.")
-        # Only JSON can hold halves, as escapes.
-        if name is not None:
+        if name is not None and not name.isascii():
             _check_whole(name, row, column, table)
         names.append(name)
     return names
@@ -62,8 +62,10 @@ def read_texts(values: Sequence[Any], column: str, table: TableFile, *, optional
     """
     texts = list(values)
     for row, value in enumerate(values):
-        if isinstance(value, str) and not (optional and value == ""):
-            _check_whole(value, row, column, table)
+        if isinstance(value, str) and (value or not optional):
+            # Most texts are ASCII, which is quickly told.
+            if not value.isascii():
+                _check_whole(value, row, column, table)
         elif is_gap(value):
             texts[row] = None if optional else ""
         # bool is a kind of int, but no text.
@@ -76,8 +78,8 @@ def read_texts(values: Sequence[Any], column: str, table: TableFile, *, optional
 
 def _check_whole(text: str, row: int, column: str, table: TableFile) -> None:
     """Raise DataError for a text with half a character."""
-    # Most texts are ASCII, which is quickly told.
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+    # Only JSON can hold halves, as escapes.
+    if any("\ud800" <= character <= "\udfff" for character in text):
         raise DataError(
             f"{_cell(table, row, column)} half of a character (a lone surrogate) in {text[:60]!r}; write the whole "
             "character, or take it out."
