@@ -65,7 +65,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *PLACES})
+    """The public names only: what is imported above for itself is nobody else's."""
+    return sorted(__all__)
 
 
 def load(

@@ -37,7 +37,6 @@ EVALUATION = BoostEvaluation(
         "share_negative": FeatureMix(feature="share_negative"),
         "mean": FeatureMix(feature="mean"),
     },
-    draws=1,
     resamples=400,
 )
 

@@ -49,6 +49,7 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         metric=metric,
         explainer=explainer,
         evaluated={"grid": of_setting},
+        correlation="pearson",
         scores={"id": [str(row) for row in range(40)], "base": np.arange(40.0)},
         n_segments=40,
         n_rated=39,

@@ -31,29 +31,28 @@ from bmx_grid.measures.resampling import CONFIDENCE
 
 ESTIMATED = {  # the estimates of a verdict, and their headers
     "gain": "gain",
-    "beyond": "beyond score, length and text",
-    "over_reassigned": "over reassigned",
-    "over_shuffled": "over shuffled weights",
-    "within_source": "within source",
+    "partial_r": "partial r",
     "length_gain": "length alone",
     "curve_gain": "curve alone",
     "combined_gain": "average of metrics",
-    "over_metrics": "over the metrics",
+    "over_metrics": "partial r given metrics",
 }
 OF_VERDICTS = (
     "Each boost is chosen on some segments, not boosting among the choices, and judged on others. Data set or language "
     "pair all: the mean over language pairs. In brackets 95 % intervals: of one pair by a bootstrap of clusters of "
     "segments; of several the wider of Student's t over the pairs and the bootstrap of all their clusters.",
-    "Gain: over the metric alone. Beyond score, length and text: what the boost adds to all that score and numbers of "
-    "words jointly, the frequency of words, and named systems, raters and domains tell of the judged segments. Over "
-    "reassigned: the gain minus that of the same boost made of attributions of other segments. Over shuffled weights: "
-    "the same with attributions of a shuffled model, where explainer=shuffled is in the sweep. Within source: among "
-    "the outputs for one source. Length, curve alone, average of metrics: what these gain without an explanation, "
-    "chosen in the same way; over the metrics: as beyond, with all other metrics of the sweep.",
-    "p (Holm): of gain, beyond score, length and text, and over reassigned together, corrected for so many verdicts of "
-    "one question. Best point looks better by: its gain on the segments that it is chosen on, minus its gain on "
-    "others.",
+    "Gain: over the metric alone. Partial r: the correlation of boosted and human scores when score, numbers of words, "
+    "text statistics and named systems, raters and domains are controlled for; within sources or documents if the data "
+    "have several segments of each. It is no gain, and may be larger than one. Length, curve alone, average of "
+    "metrics: what these gain without an explanation, chosen in the same way. Partial r given metrics: all other "
+    "metrics of the sweep are controlled for as well.",
+    "p gain, p partial (Holm): corrected for so many verdicts of one question. Best point looks better by: its gain on "
+    "the segments that it is chosen on, minus its gain on others.",
     *(f"{label[0].upper()}{label[1:]}: {meaning}." for label, meaning in LEGEND.items()),
+)
+OF_PUBLISHED = (
+    "Published: at the point of a paper, which was chosen on the data sets of the paper. On these, where in-sample "
+    "stands beside it, its gain is not one on other segments."
 )
 # What people's scores and attributions may both depend on, where the data name it.
 SHARED_LEVELS = ("system", "document", "rater", "domain")
@@ -66,8 +65,8 @@ class Answers:
     verdicts: see `shown_verdicts`; answers: per metric and explainer a line of the boost that was declared first,
     whatever others gain, and one of its published point, where there is one.
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
-    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: of SHARED_LEVELS,
-    what no data set of the sweep names, in a sentence.
+    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: the SHARED_LEVELS
+    that the judged data do not name, in a sentence or two.
     """
 
     verdicts: Verdicts
@@ -97,7 +96,7 @@ def compute(given: Given) -> Answers:
         legend=[f"{label}: {meaning}." for label, meaning in LEGEND.items() if label in labels],
         next_steps=next_steps(evidence),
         not_judged=_not_judged(not_judged, declared),
-        unnamed="" if given.constructed else _unnamed(declared),
+        unnamed="" if given.constructed else _unnamed([*declared, *published]),
     )
 
 
@@ -111,14 +110,12 @@ def tables(result: Answers) -> Iterator[Table]:
         names.append("human")
     names.append("verdict")
     columns: list[str | Column] = [*names]
-    # Most sweeps have no shuffled models: there the column would be empty.
-    shuffled = any(math.isfinite(row.over_shuffled.value) for row in judged)
     for name, header in ESTIMATED.items():
-        if shuffled or name != "over_shuffled":
-            columns.append(Column(name, header, "+.4f"))
+        columns.append(Column(name, header, "+.4f"))
     columns += [
         Column("best_looks_better", "best point looks better by", "+.4f"),
-        Column("p_helps_holm", "p (Holm)", P_VALUE),
+        Column("p_gain_holm", "p gain (Holm)", P_VALUE),
+        Column("p_partial_holm", "p partial (Holm)", P_VALUE),
         Column("tried", "corrected for"),
         Column("chosen_on", "chosen on"),
         "pairs",
@@ -126,24 +123,37 @@ def tables(result: Answers) -> Iterator[Table]:
     ]
     if any(row.repeat_deviation is not None for row in judged):
         columns.append(Column("repeat_deviation", "varies when repeated", ".4f"))
-    notes = [*OF_VERDICTS, result.unnamed] if result.unnamed else OF_VERDICTS
+    notes = [*OF_VERDICTS]
+    if any(row.question == PUBLISHED for row in judged):
+        notes.append(OF_PUBLISHED)
+    if result.unnamed:
+        notes.append(result.unnamed)
     title = "What each boost is worth"
     yield Table.of("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
 
 
 def _unnamed(rows: Verdicts) -> str:
-    """What could explain a gain and is not named; "" where all is."""
-    known: set[str] = set()
-    for row in rows:
-        known.update(row.named.split(", "))
-    missing = [f"{kind}s" for kind in SHARED_LEVELS if kind not in known]
-    if not missing:
-        return ""
-    *others, last = missing
-    kinds = last
-    if others:
-        kinds = f"{', '.join(others)} or {last}"
-    return f"These data name no {kinds}: effects of these are not taken off, and may look like a gain."
+    """The levels that could explain a gain and are not named; "" if all are, or if nothing was judged."""
+    levels_of_rows = [set(row.named.split(", ")) for row in rows]
+    in_none: list[str] = []
+    in_some: list[str] = []
+    for level in SHARED_LEVELS:
+        n_naming = sum(level in levels for levels in levels_of_rows)
+        if n_naming < len(rows):
+            missing = in_some if n_naming else in_none
+            missing.append(f"{level}s")
+    sentences = []
+    for data, levels in (("These data", in_none), ("Some of these data", in_some)):
+        if levels:
+            effects = "effects of these are not taken off, and may look like a gain"
+            sentences.append(f"{data} name no {_either(levels)}: {effects}.")
+    return " ".join(sentences)
+
+
+def _either(names: Sequence[str]) -> str:
+    """Names in one list, with "or" before the last."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _boost(row: ShownVerdict, among: Verdicts) -> str:
@@ -184,6 +194,9 @@ def _answers(declared: Verdicts, published: Verdicts, points: Sequence[PointRow]
         if both in published_by_both:
             at_point = published_by_both[both]
             where = fixed.get(rows[0].explainer, "its fixed point")
+            # Language pairs of several data sets may differ in it.
+            in_sample = {row.chosen_on.removeprefix(PUBLISHED) for row in at_point}
+            where += "".join(sorted(in_sample))
             head = _boost(at_point[0], declared)
             yield _answer(f"{head} at {where}", at_point, declared, [])
 
@@ -245,19 +258,15 @@ def _part(alike: Verdicts, among: Verdicts) -> str:
         return _joined(verdict, named(places))
     gain = f"{first.gain:+.3f}"
     remarks = _doubt(first)
-    within = ""
     if len(alike) > 1:
         gain = f"at most {gain}"
         remarks = _joined(place_of(first, alike), remarks)
-    # Of several pairs it would be the number of one of them.
-    elif math.isfinite(first.within_source.value):
-        within = f"within sources {first.within_source:+.3f}"
     if remarks:
         gain = f"{gain} ({remarks})"
     n_pairs = max(first.pairs, len(alike))
     where = counted(n_pairs, "language pair") if n_pairs > 1 else place_of(first, among)
     n_segments = sum(row.n for row in alike)
-    return _joined(verdict, gain, where, counted(n_segments, "segment"), within)
+    return _joined(verdict, gain, where, counted(n_segments, "segment"))
 
 
 def _joined(*parts: str) -> str:
@@ -282,6 +291,8 @@ def _not_judged(rows: Verdicts, declared: Verdicts) -> list[str]:
 
 def _untested(given: Given) -> list[str]:
     """Mean gains at the fixed points, and why there are no verdicts."""
+    if not len(given.table):
+        return []
     # A results table alone has no scores of segments, and so nothing to test with.
     fixed = given.ask(gains_by_explainer)
     if not fixed:

@@ -182,12 +182,13 @@ class Given:
     @cached_property
     def correlation(self) -> str | None:
         """The correlation that all settings share. None where they differ or it is not known."""
-        return _only({row.correlation for row in self.settings})
+        # Of metrics alone nothing may rest on a correlation: its name is empty.
+        return _only({row.correlation for row in self.settings}) or None
 
     @cached_property
     def aggregation(self) -> str | None:
         """The aggregation that all settings share. None where they differ or it is not known."""
-        return _only({row.aggregation for row in self.settings})
+        return _only({row.aggregation for row in self.settings}) or None
 
     @cached_property
     def constructed(self) -> tuple[str, ...]:

@@ -137,21 +137,21 @@ def tables(result: MetricsAlone) -> Iterator[Table]:
             yield _table_of_systems(pair, rows_of_pair)
 
 
-def _primary(rows: Sequence[Any], human: Callable[[Any], str]) -> list[Any]:
-    """The rows on the metric alone and the first human score of each language pair."""
+def _primary(rows: Sequence[Any], human: Callable[[Any], str], level: Callable[[Any], str]) -> list[Any]:
+    """The rows on the metric alone and the first human score of each language pair and level."""
     alone = [row for row in rows if row.point == BASE]
-    # Of several judgements the first is the primary one.
-    primary: dict[tuple[str, str], str] = {}
+    # Of several judgements the first is the primary one of its level.
+    primary: dict[tuple[str, ...], str] = {}
     for row in alone:
-        primary.setdefault(row.pair, human(row))
-    return [row for row in alone if human(row) == primary[row.pair]]
+        primary.setdefault((*row.pair, level(row)), human(row))
+    return [row for row in alone if human(row) == primary[(*row.pair, level(row))]]
 
 
 def _correlations(given: Given) -> list[MetricRow]:
     """The correlations of all metrics, the best of a language pair first: by its rank, or its first correlation."""
     estimates: dict[tuple[str, str, str], dict[str, Estimate]] = {}
     rows_of_table = given.rows("correlations", CorrelationRow)
-    for row in _primary(rows_of_table, lambda row: row.human):
+    for row in _primary(rows_of_table, lambda row: row.human, lambda row: row.level):
         column = COLUMN_OF_STATISTIC.get((row.level, row.grouping, row.statistic))
         if column is not None:
             # A metric alone is the same with every explainer: its first row counts.
@@ -204,7 +204,7 @@ def _table(stem: str, title: str, rows: Sequence[MetricRow], *, brief: bool) -> 
 
 def _systems(systems: Sequence[SystemRow]) -> list[SystemRow]:
     """The systems of each language pair, each metric once, the best by people first."""
-    alone = _primary(systems, lambda row: row.human_name)
+    alone = _primary(systems, lambda row: row.human_name, lambda row: "system")
     rows = first_by(alone, lambda row: (*row.metric_alone, row.system))
 
     def order(row: SystemRow) -> tuple[float, str]:

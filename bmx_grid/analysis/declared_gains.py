@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,10 @@ from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.significance import TestRow
 
 ALPHA = 0.05
-DECLARED_POINTS = (PUBLISHED, ELSEWHERE)  # points that were not chosen where they are judged; the first that is there
+# Points that were not chosen on the segments of this sweep that judge them; the first that is there.
+DECLARED_POINTS = (PUBLISHED, ELSEWHERE)
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
 PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
-SAME = 1e-6  # how far the gain of a point and the difference that was tested may lie apart, by rounding
 SURVIVES = f"it survives Holm's correction at {ALPHA:.2f} within its family".replace("0.", ".")
 MARKED = f"Bold, and † in plain text: a gain above 0 where {SURVIVES}; nothing else is marked."
 
@@ -76,7 +76,7 @@ def declared_points(given: Given) -> list[DeclaredGain]:
     """
     rows = [row for row in given.rows("points", PointRow) if row.point in DECLARED_POINTS]
     points = first_by(rows, lambda row: (*row.setting_names, row.point))
-    tests = _tests_of_points(given.rows("tests", TestRow), points)
+    tests = _tests_of_points(given, points)
     gains = []
     for key, row in points.items():
         setting = SettingKey(*row.setting_names)
@@ -87,23 +87,32 @@ def declared_points(given: Given) -> list[DeclaredGain]:
     return gains
 
 
-def _tests_of_points(rows: Sequence[TestRow], points: Mapping[Any, PointRow]) -> dict[Any, TestRow]:
+def _tests_of_points(given: Given, points: Collection[Any]) -> dict[Any, TestRow]:
     """The tests of these gains over the metric alone, all by one test, by the keys of the points."""
-    by_test: dict[str, dict[Any, TestRow]] = {}
-    for row in rows:
-        key = (*row.setting_names, row.point)
+    tests = []
+    for row in given.rows("tests", TestRow):
         over_metric = row.against == row.metric and row.level == "segment" and row.grouping == "none"
-        if not over_metric or key not in points or math.isnan(row.p):
-            continue
-        apart = abs(row.difference.value - points[key].gain)
-        # Written so that an undefined gain is no other one.
-        if not apart > SAME:
-            by_test.setdefault(row.test, {}).setdefault(key, row)
+        if over_metric and _key(row) in points and not math.isnan(row.p):
+            tests.append(row)
+    correlations = {row.setting_names: row.correlation for row in given.settings}
+    statistics = {row.statistic for row in tests}
+    if len(statistics) == 1:
+        # Without a table of settings it is that of the grid.
+        correlations = {row.setting_names: row.statistic for row in tests} | correlations
+    by_test: dict[str, dict[Any, TestRow]] = {}
+    for row in tests:
+        if row.statistic == correlations.get(row.setting_names):
+            by_test.setdefault(row.test, {}).setdefault(_key(row), row)
     # One test for all settings: p values of different tests must not stand in one column.
     for name in PREFERRED:
         if name in by_test:
             return by_test[name]
     return {}
+
+
+def _key(row: TestRow) -> tuple[str, ...]:
+    """The setting and the point of a test."""
+    return (*row.setting_names, row.point)
 
 
 def _tested(row: TestRow, gain: float) -> GainTest:

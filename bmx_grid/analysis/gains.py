@@ -27,6 +27,7 @@ from bmx_grid.analysis.points import (
     Median,
     best_of_all,
     chosen_points,
+    correlation_at,
     gains_at,
     points_in_words,
 )
@@ -62,23 +63,32 @@ class SettingAtPoints(BestPoint):
 def at_points(given: Given) -> list[SettingAtPoints]:
     """Every setting, with its best point and at the point of its explainer."""
     points = given.ask(chosen_points)
-    tests = first_by(given.ask(declared_points), lambda row: (row.setting, _place(row.w, row.p)))
+    declared = first_by(given.ask(declared_points), lambda row: (row.setting, _place(row.w, row.p)))
     best_points = given.ask(best_of_all)
     gains = gains_of(given.table, points)
     rows = []
-    for best, at_point in zip(best_points, gains, strict=True):
+    for place, (best, at_point) in enumerate(zip(best_points, gains, strict=True)):
         w = math.nan
         p = math.nan
         gain = math.nan
+        fixed = math.nan
         if not best.control:
             point = points[best.explainer]
             w = point.used_w
             p = point.used_p
             gain = at_point.gain
-        test = tests.get((best.setting, _place(w, p)), GainTest())
+            # Not baseline + gain, which has other last digits than the sweep's own table.
+            fixed = correlation_at(given.table, place, Point(point.p, point.w))
+        test = GainTest()
+        # A gain that the sweep estimated is shown as it is everywhere: that of the grid differs by rounding.
+        key = (best.setting, _place(w, p))
+        if key in declared:
+            test = declared[key]
+            gain = declared[key].gain
+            fixed = declared[key].correlation
         row = SettingAtPoints(
             **vars(best),
-            fixed=best.baseline + gain,
+            fixed=fixed,
             fixed_w=w,
             fixed_p=p,
             fixed_gain=Estimate(gain, test.low, test.high),

@@ -14,9 +14,11 @@ from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by
 from bmx_grid.analysis.declared_gains import MARKED, DeclaredGain, declared
 from bmx_grid.analysis.gain_summaries import CLUSTERED, COUNTED, SIGN_TEST, SUMMARY_COLUMNS
 from bmx_grid.analysis.gains import FixedSummary, SettingAtPoints, at_points, overview, real_at_points
-from bmx_grid.analysis.points import chosen_points, points_in_words
+from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
 from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL
+from bmx_grid.evaluations.verdicts import Verdict
+from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.sweep.results import SeedRow
 
 OF_SETTINGS = (
@@ -46,7 +48,7 @@ class Headline:
 
     n_correlations: those with w other than 1, n_undefined of them NaN. single_gains: how many gains at declared points
     were tested, and how many survive Holm's correction; tested_gains: these, with their spread over other draws of the
-    explainer where there are several.
+    explainer where there are several. in_sample: which of them were chosen where they are judged, in a sentence.
     """
 
     headline: Sequence[str]
@@ -60,6 +62,7 @@ class Headline:
     grid: Mapping[str, Any]
     single_gains: Mapping[str, int]
     tested_gains: Sequence[DeclaredGain]
+    in_sample: str
     settings: Mapping[str, SettingAtPoints]
 
 
@@ -73,7 +76,7 @@ def compute(given: Given) -> Headline:
     defined = [row for row in tested if not math.isnan(row.gain)]
     boosted = table.correlation[:, :, table.boosted]
     return Headline(
-        headline=[] if given.judged else _sentences(given),
+        headline=[] if given.judged or not len(table) else _sentences(given),
         overview=given.ask(overview),
         points=points_in_words(given.ask(chosen_points)),
         n_settings=len(table),
@@ -84,6 +87,7 @@ def compute(given: Given) -> Headline:
         grid={"p": table.p, "w": table.w, "side": table.side},
         single_gains={"tested": n_tested, "survive": n_survive},
         tested_gains=_with_seeds(defined, given.rows("seeds", SeedRow)),
+        in_sample=given.ask(in_sample_in_words),
         settings=dict(zip(labels, given.ask(at_points), strict=True)),
     )
 
@@ -102,10 +106,33 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     if more > 0:
         lines.append(f"{more} more in report.html")
     lines += of_boosts.not_judged
+    lines += _without_correlation(given)
     lines += given.ask(placebos.compute).unbeaten
     lines += of_boosts.legend
     lines += filter(None, [of_boosts.unnamed, of_boosts.next_steps])
     return [*lines, *of_words.words_in_words, *of_words.plausibility_in_words, *not_evidence(given)]
+
+
+def _without_correlation(given: Given) -> list[str]:
+    """A sentence on the metrics whose correlation with the human scores is undefined, per data and reason."""
+    with_verdict = {(row.metric, row.explainer) for row in given.rows("verdicts", Verdict)}
+    metrics: dict[tuple[str, str], dict[str, None]] = {}
+    for row in given.settings:
+        # without the grid a setting has no baseline: then a metric without any verdict is meant
+        has_grid = row.correlation != ""
+        is_missing = given.judged and (row.metric, row.explainer) not in with_verdict
+        if not math.isnan(row.baseline) or not (has_grid or is_missing):
+            continue
+        reason = "all scores of the metric are equal, or all human scores"
+        if has_grid and row.n_used < FEWEST:
+            reason = f"{counted(row.n_used, 'segment')} with both scores, and a correlation needs {FEWEST}"
+        place = f"{row.dataset} {row.language_pair}"
+        # a metric is named once, however many explainers it has
+        metrics.setdefault((place, reason), {})[row.metric] = None
+    sentences = []
+    for (place, reason), names in metrics.items():
+        sentences.append(f"{', '.join(names)}: no correlation with the human scores of {place}: {reason}.")
+    return sentences
 
 
 def not_evidence(given: Given) -> list[str]:
@@ -143,10 +170,12 @@ def tables(result: Headline) -> Iterator[Table]:
         if not setting.best_w < 1:
             setting = replace(setting, best_p=math.nan)
         shown.append(setting)
+    if not shown:
+        return
     left_out = [f"Left out: {part}." for part in result.left_out]
     notes = [OF_SETTINGS, MARKED, *left_out, result.points]
     yield Table.of("settings", "Every setting", shown, columns, notes, names=4)
-    yield from _table_of_tests(result.tested_gains)
+    yield from _table_of_tests(result.tested_gains, result.in_sample)
 
 
 def _with_seeds(tested: Sequence[DeclaredGain], seeds: Sequence[SeedRow]) -> Sequence[DeclaredGain]:
@@ -167,7 +196,7 @@ def _with_seeds(tested: Sequence[DeclaredGain], seeds: Sequence[SeedRow]) -> Seq
     return seeded
 
 
-def _table_of_tests(tested: Sequence[DeclaredGain]) -> Iterator[Table]:
+def _table_of_tests(tested: Sequence[DeclaredGain], in_sample: str) -> Iterator[Table]:
     """No table where nothing was tested."""
     # A sweep without the evaluation of significance has gains at points, and no tests.
     known = [row for row in tested if row.test is not None]
@@ -191,6 +220,7 @@ def _table_of_tests(tested: Sequence[DeclaredGain]) -> Iterator[Table]:
         "Gain at the declared point with its 95 % interval by a bootstrap of clusters of segments; p of the test "
         f"{known[0].test}, and corrected by Holm within its family ({'; '.join(families)}).",
         MARKED,
+        *filter(None, [in_sample]),
         *OF_SEEDS[: len(spread)],
     )
     title = "Gains at declared points, with intervals and tests"

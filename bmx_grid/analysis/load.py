@@ -225,7 +225,7 @@ def _names(table: pa.Table, column: str, origin: str) -> Any:
 
 
 def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
-    """The numbers of a column; of p and w, which are finite, in the decimals that count."""
+    """The numbers of a column; of p and w, which are defined, in the decimals that count."""
     import pyarrow as pa
 
     stored = table.column(column)
@@ -238,7 +238,8 @@ def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
         outside = np.abs(values) > 1 + 1e-9
         _refuse(outside, "has a correlation outside [-1, 1]", origin, values)
         return values
-    _refuse(~np.isfinite(values), f"has no finite {column}", origin)
+    # The powers of a grid may be infinite: the minimum and the maximum.
+    _refuse(np.isnan(values), f"has no {column}", origin)
     if column == "w":
         outside = (values < 0) | (values > 1)
         _refuse(outside, "has w outside [0, 1]; w is the share of the metric", origin, values)

@@ -65,8 +65,8 @@ def _step(rows: Verdicts) -> str:
 
 
 def _average_is_better(row: ShownVerdict) -> bool:
-    """Whether averaging metrics gains more than the boost, established also beyond score, length and text."""
-    if not (row.combined_gain.established and row.combined_beyond.established):
+    """Whether averaging metrics gains more than the boost, with a partial correlation."""
+    if not (row.combined_gain.established and row.combined_partial_r.established):
         return False
     # A gain of the boost counts only where the whole rule found it.
     gain = row.gain.value if row.verdict == HELPS else 0.0
@@ -74,7 +74,7 @@ def _average_is_better(row: ShownVerdict) -> bool:
 
 
 def _more_data(rows: Verdicts) -> str:
-    """How much more to rate so that the whole rule finds a gain of PRECISE; no more where that is there already."""
+    """How much more to rate so that a gain of PRECISE is significant; no more where that is there already."""
     known = [row for row in rows if math.isfinite(row.gain.low)]
     if not known:
         return RATE_MORE
@@ -98,12 +98,10 @@ def _n_units(row: ShownVerdict) -> int:
 
 
 def units_needed(row: ShownVerdict) -> int:
-    """At how many segments, or language pairs, the rule gives "helps" with probability POWER for a gain of PRECISE.
+    """At how many segments, or language pairs, a gain of PRECISE is significant with probability POWER.
 
-    All conditions must be established after Holm's correction, its hardest step, if gain, gain beyond score, length
-    and text, and gain over reassigned attributions are of that size. Their estimates go together (r about .9 in
-    simulations) and come to have the same error with more segments, so that the gain stands for all. Its standard
-    error is that of the interval, and falls with the root of the number.
+    After the hardest step of Holm's correction. The standard error is that of the interval, and falls with the root of
+    the number.
     """
     from scipy.special import stdtr, stdtrit
 

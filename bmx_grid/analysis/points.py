@@ -16,8 +16,10 @@ from bmx_grid.analysis.base import Column, Given, GridTable, SettingKey, Table, 
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, named, point_in_words
+from bmx_grid.core.wording import counted, named, point_in_words, written
 from bmx_grid.evaluations.base import SettingRow
+from bmx_grid.evaluations.boost_evidence import PUBLISHED
+from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.measures.correlation import TIE, beats, first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.grid import Point, nearest_point
 
@@ -114,6 +116,8 @@ class Medians:
 
 def best_points(table: GridTable) -> list[BestPoint]:
     """Every setting of a table with its best point."""
+    if not len(table):
+        return []
     # Of points with w other than 1: the first best point below may be the metric alone.
     highest, plateau = plateau_within_no_change(table.correlation, table.w)
     highest_gain = np.where(np.isfinite(highest), highest - table.baseline, np.nan)
@@ -174,7 +178,10 @@ def medians(best: Sequence[BestPoint], *, strict: bool = False) -> dict[str, Med
 
 
 def _median(values: Sequence[float]) -> float:
-    return float(f"{np.median(values):.{DIGITS_OF_MEDIANS}g}")
+    # Between -inf and inf there is no middle: NaN.
+    with np.errstate(invalid="ignore"):
+        median = np.median(values)
+    return float(f"{median:.{DIGITS_OF_MEDIANS}g}")
 
 
 def chosen_points(given: Given) -> dict[str, ChosenPoint]:
@@ -265,6 +272,36 @@ def tables(result: Medians) -> Iterator[Table]:
     yield Table.of("selection_by_explainer", "Median best points by explainer", rows, columns, [note])
 
 
+def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[str]:
+    """On which of some data sets the published point of an explainer was chosen: those of its paper.
+
+    None where the sweep's point is another one than the paper's.
+    """
+    papers = PUBLISHED_POINTS.get(explainer)
+    if papers is None:
+        return []
+    used = grid_point(given.table, papers)
+    for row in given.rows("points", PointRow):
+        is_published = row.explainer == explainer and row.point == PUBLISHED
+        # The sweep may have a point of its own (grid.fixed).
+        if is_published and Point(p=row.p, w=row.w) != used:
+            return []
+    return [name for name in datasets if name in PAPERS_DATASETS]
+
+
+def in_sample_in_words(given: Given) -> str:
+    """Which gains at published points are in-sample, in a sentence; "" where none is."""
+    rows = [row for row in given.rows("points", PointRow) if row.point == PUBLISHED]
+    datasets = sorted({row.dataset for row in rows})
+    explainers = sorted({row.explainer for row in rows})
+    chosen_on = {name: in_sample_on(given, name, datasets) for name in explainers}
+    in_sample = [written(name) for name in explainers if chosen_on[name]]
+    if not in_sample:
+        return ""
+    papers = named([name for name in datasets if name in PAPERS_DATASETS])
+    return f"The published point of {named(in_sample)} was chosen on {papers}: gains at it are in-sample there."
+
+
 def points_in_words(points: Mapping[str, ChosenPoint]) -> str:
     """The chosen points of explainers, asked for and used, and where they come from: one sentence per origin."""
     by_origin: dict[str, list[str]] = {}
@@ -300,6 +337,17 @@ def gains_at(table: GridTable, point: Point) -> Floats:
     if table.w[column] == 1:
         return np.where(np.isnan(table.baseline), np.nan, 0.0)
     return np.asarray(table.gains[:, row, column], dtype=np.float64)
+
+
+def correlation_at(table: GridTable, row: int, point: Point) -> float:
+    """The correlation of one setting at a point, as it was computed; NaN outside the grid."""
+    place = nearest_point(table.p, table.w, point.p, point.w)
+    if place is None:
+        return math.nan
+    # The metric alone may be undefined at some p only.
+    if table.w[place[1]] == 1:
+        return float(table.baseline[row])
+    return float(table.correlation[row][place])
 
 
 def check_selection(table: GridTable, other: GridTable) -> None:

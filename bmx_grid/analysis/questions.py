@@ -36,7 +36,7 @@ from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
 from bmx_grid.core.configure import ALLOWED_PACKAGES, option_class, options
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ComponentError, ConfigError, component_errors
 from bmx_grid.core.wording import visible
 from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
 from bmx_grid.evaluations.boost_evidence import ALL
@@ -60,11 +60,6 @@ def of_evaluations() -> Questions:
     return tuple(map(importlib.import_module, names))
 
 
-def of_metrics() -> Questions:
-    """The questions that need no grid."""
-    return (correlations, placebos, marked_words, *of_evaluations())
-
-
 def all_questions() -> Questions:
     """All that are asked by default."""
     return (*FIRST, *of_evaluations(), *OF_GRIDS)
@@ -80,14 +75,25 @@ class Analysis(Given):
     questions: Questions = field(default_factory=all_questions)
 
     def tables(self) -> list[Table]:
-        """Every table of every question, in their order; the signature is the last note of each."""
-        last = self.ask(signature)
+        """Every table of every question, in their order; of grids the signature is the last note of each."""
+        return self.tables_of(self.questions)
+
+    def tables_of(self, questions: Questions) -> list[Table]:
+        """The tables of these questions, as `tables` has them."""
+        # Without a grid there is nothing to sign.
+        last = [self.ask(signature)] if len(self.table) else []
         signed = []
-        for question in self.questions:
+        for question in questions:
             answer = self.ask(question.compute)
             for table in question.tables(answer):
-                signed.append(replace(table, notes=(*table.notes, last)))
+                signed.append(replace(table, notes=(*table.notes, *last)))
         return signed
+
+    @property
+    def further_questions(self) -> Questions:
+        """Those of other packages."""
+        known = all_questions()
+        return tuple(question for question in self.questions if question not in known)
 
     def data_frames(self) -> dict[str, pd.DataFrame]:
         """Every table as a DataFrame, by its stem; "settings" has one row per setting."""
@@ -112,6 +118,23 @@ def analyse_table(
     if analysis.select_from is not None:
         points.check_selection(table, analysis.select_from)
     return analysis
+
+
+def answerable(analysis: Analysis) -> tuple[Analysis, list[str]]:
+    """The analysis without the questions of other packages that fail on its tables, and a sentence on each of these."""
+    failed: Questions = ()
+    reasons = []
+    for question in analysis.further_questions:
+        try:
+            with component_errors():
+                analysis.tables_of((question,))
+        except ComponentError as error:
+            failed = (*failed, question)
+            reasons.append(f"The question {question.__name__} failed: {error}")
+    if not failed:
+        return analysis, []
+    questions = tuple(question for question in analysis.questions if question not in failed)
+    return replace(analysis, questions=questions), reasons
 
 
 def with_others(modules: Iterable[str]) -> Questions:
@@ -261,13 +284,18 @@ def numbers(analysis: Analysis) -> dict[str, float]:
             "gain": row.gain.value,
             "low": row.gain.low,
             "high": row.gain.high,
-            "beyond": row.beyond.value,
+            "partial_r": row.partial_r.value,
         }
     return _flat(values)
 
 
 def counts(analysis: Analysis) -> dict[str, float]:
-    """How many settings there are, of what kind, and how many of them other numbers rest on; names as in `numbers`."""
+    """How many settings there are, of what kind, and how many of them other numbers rest on; names as in `numbers`.
+
+    Nothing without a grid.
+    """
+    if not len(analysis.table):
+        return {}
     fit = analysis.ask(regression.compute).ridge
     of_points = analysis.ask(points.compute)
     values: Plain = {

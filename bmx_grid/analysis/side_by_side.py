@@ -16,16 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import FACTORS, Column, Table
+from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.core.wording import METRIC_ALONE, telling_apart
+from bmx_grid.core.wording import METRIC_ALONE, correlation_in_words, telling_apart
 from bmx_grid.evaluations.base import BASE, SettingNames
 from bmx_grid.evaluations.base import ColumnKind as Holds
-from bmx_grid.evaluations.stored_tables import as_frame, check_columns, read_arrow
-from bmx_grid.measures.correlation import Kind, check_kind
-from bmx_grid.measures.correlations_of_resamples import resampled_correlations, weighted_correlations
+from bmx_grid.evaluations.stored_tables import Tables, as_frame, check_columns, read_arrow
+from bmx_grid.measures.correlation import Kind, check_kind, correlate
+from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.resampling import codes, interval, number_of
-from bmx_grid.sweep.output import table_path
+from bmx_grid.sweep.output import table_files, table_path
+from bmx_grid.sweep.results import SettingsRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,28 +47,34 @@ NOTE = (
 
 def table_of(frame: pd.DataFrame) -> Table:
     """The rows of `side_by_side` as a table that can be written in any format."""
+    kind = correlation_in_words(frame["correlation"].iloc[0])
     columns = [Column(name, name, FORMS.get(name, "")) for name in map(str, frame)]
-    return Table.of("side_by_side", "Sweeps beside each other", frame, columns, [NOTE], names=len(FACTORS) + 3)
+    title = f"Sweeps beside each other: differences of {kind}"
+    return Table.of("side_by_side", title, frame, columns, [NOTE], names=len(FACTORS) + 3)
 
 
 def side_by_side(
-    folders: Sequence[Path], *, correlation: Kind = "pearson", resamples: int = 1000, seed: int = 0
+    folders: Sequence[Path], *, correlation: Kind | None = None, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
     """Two or more finished sweeps compared, each pair of them: a row per setting and declared point that both have.
 
-    folders: output folders; runs are named by them, shortened to what tells them apart.
-    Raises ConfigError for fewer than two folders or one given twice, DataMissingError for a folder without
-    scores.parquet, DataError where a segment has different human scores, or no setting is in two runs.
+    folders: output folders; runs are named by them, shortened to what tells them apart. correlation: None for that of
+    the sweeps, Pearson's r where they have none.
+    Raises ConfigError for fewer than two folders or one given twice, and for sweeps of different correlations where
+    none is named; DataMissingError for a folder without scores.parquet, DataError where a segment has different human
+    scores, or no setting is in two runs.
     """
     import pandas as pd
 
-    check_kind(correlation)
+    if correlation is not None:
+        check_kind(correlation)
     if len(folders) < 2:
         raise ConfigError("give two or more sweeps to compare: analyse FOLDER FOLDER.")
     resolved = [folder.resolve() for folder in folders]
     if len(set(resolved)) < len(resolved):
         raise ConfigError("results: the same folder is given twice.")
     names = telling_apart(resolved)
+    kind = correlation or _shared_correlation(dict(zip(names, folders, strict=True)))
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
     compared: list[ComparedPoint] = []
     for names_of_pair in itertools.combinations(names, 2):
@@ -74,7 +82,7 @@ def side_by_side(
         shared = sorted(a.keys() & b.keys())
         for setting in shared:
             both = (a[setting], b[setting])
-            compared += _compared(setting, names_of_pair, both, correlation, resamples, seed)
+            compared += _compared(setting, names_of_pair, both, kind, resamples, seed)
     if not compared:
         raise DataError(
             f"{' and '.join(names)} have no setting in common: data set, language pair, metric and explainer must have "
@@ -111,8 +119,9 @@ class ScoredSegments:
 class ComparedPoint:
     """A setting at a point of two runs, a and b, on the n_segments that both rated and scored.
 
-    r: correlations; gain: over the metric alone of the same run; difference: of the gains, of the metric alone of the
-    correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that one run has alone.
+    r: correlations, of the kind `correlation`; gain: over the metric alone of the same run; difference: of the gains,
+    of the metric alone of the correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that
+    one run has alone.
     """
 
     dataset: str
@@ -133,6 +142,29 @@ class ComparedPoint:
     n_clusters: int
     n_only_a: int
     n_only_b: int
+    correlation: Kind
+
+
+def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
+    """The correlation of all sweeps, whose folders are given by name; Pearson's r where no sweep has one.
+
+    Raises ConfigError for different ones.
+    """
+    run_of_kind: dict[str, str] = {}
+    for name, folder in folders.items():
+        tables = Tables(table_files(folder))
+        for row in tables.rows("settings", SettingsRow):
+            # Metrics alone may have none.
+            if row.correlation:
+                run_of_kind.setdefault(row.correlation, name)
+    if len(run_of_kind) > 1:
+        (one, run), (other, other_run), *_ = run_of_kind.items()
+        raise ConfigError(
+            f"{run} has gains in {correlation_in_words(one)}, {other_run} in {correlation_in_words(other)}. "
+            f"Compare both in one: add correlation={one}, or correlation={other}."
+        )
+    shared: Kind = convert(next(iter(run_of_kind), "pearson"), Kind, "correlation")
+    return shared
 
 
 def _scores(folder: Path) -> dict[Any, ScoredSegments]:
@@ -213,6 +245,7 @@ def _compared(
             n_clusters=n_clusters,
             n_only_a=len(run_a.segments) - len(shared),
             n_only_b=len(run_b.segments) - len(shared),
+            correlation=kind,
         )
 
 
@@ -245,8 +278,8 @@ def _difference(
         signs = [1.0, -1.0, -1.0, 1.0]
     if not len(human):
         return np.full(n_columns, np.nan), np.nan, np.nan, n_clusters
-    once = np.ones((len(human), 1))
-    r = weighted_correlations(kind, values, human, once)[:, 0]
+    # As the sweeps compute them, to the last bit.
+    r = np.array([correlate(kind, column, human) for column in values.T])
     # Nothing is drawn for an undefined correlation: the interval is NaN in any case.
     drawn = resamples if np.isfinite(r).all() else 0
     samples = resampled_correlations(kind, values, human, cluster, drawn, seed)

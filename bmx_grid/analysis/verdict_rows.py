@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bmx_grid.analysis.base import Given, first_by, highest_first
+from bmx_grid.analysis.base import Given, SettingKey, first_by, highest_first
+from bmx_grid.analysis.points import in_sample_on
 from bmx_grid.core.wording import named, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
-from bmx_grid.evaluations.verdicts import ADDS_NOTHING, DISTANCE, LEGEND, NOT_JUDGED, Verdict
+from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND, NOT_JUDGED, REDUNDANT, Verdict
 
 PAPERS_BOOST = "power_mean_grid"
 DECLARED = "declared"
@@ -40,10 +41,10 @@ class ShownVerdict(Verdict):
         """The verdict, with the names of the metrics that a boost adds nothing to, or with what is undefined."""
         if math.isnan(self.gain.value):
             return f"{self.verdict}: {self.because}"
-        if self.verdict != ADDS_NOTHING:
+        if self.verdict != REDUNDANT:
             return self.verdict
         metrics = [written(name) for name in self.metrics.split(", ")]
-        return f"helps, but adds nothing to {named(metrics)}, in this sweep"
+        return f"{self.verdict} with {named(metrics)} in this sweep"
 
     @property
     def of_boost(self) -> tuple[str, str, str]:
@@ -65,11 +66,9 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
     By question, what could not be judged at the end; what helps first, then by the other verdicts, by the gain.
     """
     # Verdicts on controls say whether the method can be trusted, not what to use.
-    metrics = given.real.factor_levels("metric")
-    explainers = given.real.factor_levels("explainer")
     verdicts = []
     for verdict in given.rows("verdicts", Verdict):
-        if verdict.metric in metrics and verdict.explainer in explainers:
+        if not SettingKey(*verdict.setting_names).control:
             verdicts.append(verdict)
     # The paper's boost first, the others as they were declared.
     declared = [verdict.boost for verdict in verdicts]
@@ -87,7 +86,7 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
             place=boosts.index(verdict.boost),
             rank=labels.index(verdict.verdict),
             best_looks_better=verdict.best_gain - verdict.gain.value,
-            chosen_on=DISTANCE.get(point, point.replace("_", " ")),
+            chosen_on=_chosen_on(given, verdict),
             repeat_deviation=deviations.get(verdict.metric, unknown),
         )
         rows.append(row)
@@ -103,6 +102,19 @@ def shown_verdicts(given: Given) -> list[ShownVerdict]:
         if row.question == NOT_JUDGED or row.width == widths[row.question, row.of_boost]:
             widest.append(row)
     return widest
+
+
+def _chosen_on(given: Given, verdict: Verdict) -> str:
+    """On what segments a boost was chosen; a published point also on those that judge it, in its paper."""
+    words = DISTANCE.get(verdict.point, verdict.point.replace("_", " "))
+    if verdict.point == PUBLISHED:
+        datasets = [verdict.dataset]
+        if verdict.dataset == ALL:
+            datasets = given.real.factor_levels("dataset")
+        in_sample = in_sample_on(given, verdict.explainer, datasets)
+        if in_sample:
+            words += f" (in-sample on {named(in_sample)})"
+    return words
 
 
 def _repeat_deviations(given: Given) -> dict[str, float]:

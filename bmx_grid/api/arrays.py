@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.api.inputs import drawn, plain_value
+from bmx_grid.api.inputs import drawn, one_name, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind, plain_series
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.configure import convert
-from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.errors import ConfigError, DataError, shown, unknown
 from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.core.wording import counted, first_line, number, point_in_words
 from bmx_grid.datasets.segments import LARGEST
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 AttributionRows = Sequence[ArrayLike]
 SIDES = ("ground_truth", "hypothesis")
-DRAWS = 3  # of reassigned attributions
 CORRELATION = ".4f"  # how correlations are written
 
 
@@ -74,13 +73,12 @@ class Boosted:
     def verdict(self) -> Verdict:
         """The verdict on the gain at this point: `label`, and `because` with the numbers.
 
-        The same rule and controls as in a sweep: what score, lengths, texts and systems tell is fitted to these
-        segments, and attributions are reassigned from other ones. It is valid if the point was not chosen on these
-        human scores.
+        The same rule and controls as in a sweep: score, lengths, texts and systems of these segments are controlled
+        for. It is valid if the point was not chosen on these human scores.
         """
-        from bmx_grid.evaluations.held_out import rated_of, reassignments, terms_of
+        from bmx_grid.evaluations.held_out import nuisance_of, rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
-        from bmx_grid.measures.nuisance import NO_DONOR, log_words
+        from bmx_grid.measures.nuisance import log_words
 
         scores, human = self._judged()
         kind = self._spec.correlation
@@ -90,20 +88,9 @@ class Boosted:
         texts = []
         for texts_of_side in self._texts:
             texts.append([text.split() for text in texts_of_side])
-        terms = terms_of([self._systems], texts, self._clusters)
-        # Arrays have no ids: each segment is an item of its own.
-        items = np.arange(len(self.base))
-        rated = rated_of(kind, self.base, human, words, self._clusters, items, terms, used, seed)
-        n_words = self.hypothesis.lengths
-        if self._spec.side == "both":
-            n_words = n_words + self.ground_truth.lengths
-        used_rows = np.flatnonzero(used)
-        reassigned = []
-        for donors in reassignments(n_words[used], rated.clusters, DRAWS, seed):
-            # A draw counts only if every segment has a donor.
-            if not (donors == NO_DONOR).any():
-                reassigned.append(self._boosted(used_rows, donors=used_rows[donors]))
-        evidence = evidence_on(kind, rated, scores[used], reassigned, self._resamples, seed)
+        nuisance = nuisance_of(self.base, words, texts, [self._systems], self._clusters)
+        rated = rated_of(kind, self.base, human, words, self._clusters, nuisance, used, seed)
+        evidence = evidence_on(kind, rated, scores[used], self._resamples, seed)
         (verdict,) = judged([evidence])
         if texts:
             return verdict
@@ -227,6 +214,9 @@ def boost(
     """
     from bmx_grid.measures.correlation import check_kind
 
+    # A series or an array in place of a name is no name of a correlation or a side.
+    one_name("side", side)
+    one_name("correlation", correlation)
     check_kind(correlation)
     _, kind = plain_series(scores)
     base = _vector(scores, "scores")
@@ -282,11 +272,16 @@ def _texts(attributions: Any, texts: Any, count: int) -> tuple[list[str], ...]:
         side_texts, _ = plain_series(series)
         if side not in SIDES:
             raise ConfigError(f"texts: {unknown('side', str(side), SIDES)}")
+        # A text is a sequence, too; an array without dimensions has no length.
+        is_list = isinstance(side_texts, Sequence | np.ndarray) and not isinstance(side_texts, str)
+        if not is_list or getattr(side_texts, "ndim", 1) == 0:
+            kind = type(side_texts).__name__
+            raise DataError(f"texts of the {side}: expected a list of {count} texts, got a {kind}.")
         if len(side_texts) != count:
             raise DataError(f"texts of the {side}: {len(side_texts)} for {count} scores.")
         for row, text in enumerate(side_texts):
             if not isinstance(text, str):
-                raise DataError(f"texts of the {side}, row {row}: expected a text, got {text!r:.60}.")
+                raise DataError(f"texts of the {side}, row {row}: expected a text, got {shown(text, 60)}.")
         by_side.append(list(side_texts))
     return tuple(by_side)
 

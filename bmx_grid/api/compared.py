@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.declared_gains import ALPHA
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.wording import P_VALUE, counted
+from bmx_grid.core.wording import P_VALUE, counted, visible
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.datasets.table_roles import Roles
 from bmx_grid.evaluations.segment_level import PDP
-from bmx_grid.evaluations.verdicts import CAUSE_NOT_SHOWN, HELPS, LEGEND
+from bmx_grid.evaluations.verdicts import HELPS, LEGEND, OPEN
 from bmx_grid.measures.correlation import FEWEST, Kind
 from bmx_grid.report.table import as_text
 
@@ -24,20 +24,20 @@ Level = Literal["segment", "system"]
 Grouping = Literal["item", "system", "none"]
 # Segments that a verdict rests on: what learns from them takes a second for each 2,000.
 MOST_JUDGED = 16_000
-SHOWN_ESTIMATES = ("gain", "beyond", "within_source")
-BEYOND = (
-    "Beyond score, length and text: what the metric adds to all that the other one's score and the numbers of words "
-    "jointly, the texts where there are any, and named systems, raters and domains tell of the human scores."
+SHOWN_ESTIMATES = ("gain", "partial_r")
+PARTIAL = (
+    "Partial r: the correlation of the metric with the human scores when the other one's score, the numbers of words, "
+    "text statistics where there are texts, and named systems, raters and domains are controlled for."
 )
 NO_LENGTHS = (
-    "Length is not taken off, as the table has neither texts nor a column of lengths (lengths, --lengths): what of a "
-    "gain is beyond it is not known, and no metric is said to help."
+    "Length is not controlled for, as the table has neither texts nor a column of lengths. Name one: --lengths COLUMN. "
+    "Without it no partial r is known, and no metric is said to help."
 )
 # Of the verdicts that speak of explanations elsewhere.
 MEANINGS = {
     **LEGEND,
-    HELPS: "an established gain, also over the other one's score and length",
-    CAUSE_NOT_SHOWN: "an established gain, but not shown to be more than the other one's score, length and text give",
+    HELPS: "significant gain, and significant beyond the other one's score, length, text and named groups",
+    OPEN: "significant gain; whether the other one's score, length, text or groups explain it is not decided",
 }
 # How people agree with a metric, beside correlations.
 AGREEMENT = {
@@ -54,11 +54,12 @@ class Compared:
     """Metrics in comparison.
 
     correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
-    of metrics: difference with interval, p, and p adjusted for the number of pairs; clusters of segments (or at system
-    level whole systems) are swapped between the metrics and drawn with replacement for the interval.
-    verdicts: of every two metrics the better one over the other: gain, the gain beyond a curve of the other's score and
+    of metrics, the better one first: difference with interval, p, and p adjusted for the number of pairs; clusters of
+    segments (or at system level whole systems) are swapped between the metrics and drawn with replacement for the
+    interval.
+    verdicts: of every two metrics the better one over the other: gain, partial correlation given the other's score and
     the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
-    words the gain beyond is NaN, and nothing helps.
+    words the partial correlation is NaN, and nothing helps.
     columns: role -> columns that play it. n_clusters: of segments. has_lengths: whether numbers of words are known.
     """
 
@@ -145,7 +146,7 @@ class Compared:
             if name == "gain" or self.verdicts[name].notna().any():
                 interval = (f"{name}_low", f"{name}_high")
                 estimates.append(Column(name, name.replace("_", " "), "+.3f", interval))
-        notes = [BEYOND if self.has_lengths else NO_LENGTHS]
+        notes = [PARTIAL if self.has_lengths else NO_LENGTHS]
         if self.correlations["n_segments"].max() > MOST_JUDGED:
             notes.append(f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly.")
         labels = set(self.verdicts["verdict"])
@@ -186,7 +187,7 @@ class Compared:
         return "\n".join(as_text(table, width) for table in self.tables()).rstrip()
 
     def __repr__(self) -> str:
-        metrics = ", ".join(dict.fromkeys(self.correlations["metric"]))
+        metrics = ", ".join(map(visible, dict.fromkeys(self.correlations["metric"])))
         return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
 
     def _repr_html_(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +13,14 @@ import numpy as np
 from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import NOTHING, Finished
-from bmx_grid.evaluations.held_out import rated_of, terms_of
+from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.resampling import number_of
 
 Row = dict[str, Any]
+PairOfMetrics = tuple[str, frozenset[str]]  # language pair, the names of two metrics
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,28 @@ def metric_pairs(settings: ScoredColumns) -> Iterator[tuple[ScoredColumn, Scored
             yield left, right
 
 
-def verdicts_of(settings: ScoredColumns, options: ComparisonOptions) -> list[Row]:
-    """A row per two metrics, on the segments that both score; all are one family of tests."""
+def verdicts_of(
+    settings: ScoredColumns, options: ComparisonOptions, better_metrics: Mapping[PairOfMetrics, str]
+) -> list[Row]:
+    """A row per two metrics, on the segments that both score; all are one family of tests.
+
+    better_metrics: of each pair whose difference is defined, so that tests and verdicts have one direction. Of two
+    metrics without it the one that has a correlation is the better one. Two that have none have no verdict.
+    """
     rows = []
     evidence = []
     for left, right in metric_pairs(settings):
         used = _scored_by_both(left, right)
-        human = left.segments.human_scores[used]
-        correlation_of_left = correlate(options.statistic, left.scores.base_scores[used], human)
-        correlation_of_right = correlate(options.statistic, right.scores.base_scores[used], human)
-        better, other = (right, left) if correlation_of_right > correlation_of_left else (left, right)
+        better, other = left, right
+        pair_of_metrics = (left.segments.language_pair, frozenset((left.metric_name, right.metric_name)))
+        better_name = better_metrics.get(pair_of_metrics)
+        if better_name is None:
+            has_correlation = [_has_correlation(setting, used, options.statistic) for setting in (left, right)]
+            if not any(has_correlation):
+                continue
+            better_name = left.metric_name if has_correlation[0] else right.metric_name
+        if better_name == right.metric_name:
+            better, other = right, left
         names = {"compared": better.metric_name, "against": other.metric_name}
         rows.append({"language_pair": other.segments.language_pair, **names})
         evidence.append(_evidence(better, other, used, options))
@@ -74,6 +88,12 @@ def verdicts_of(settings: ScoredColumns, options: ComparisonOptions) -> list[Row
             estimate = getattr(verdict, name)
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return rows
+
+
+def _has_correlation(setting: ScoredColumn, used: Flags, statistic: Kind) -> bool:
+    """Whether the metric has a correlation with the human scores on these segments."""
+    correlation = correlate(statistic, setting.scores.base_scores[used], setting.segments.human_scores[used])
+    return not math.isnan(correlation)
 
 
 def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
@@ -94,25 +114,28 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
         for role in other.worded:
             texts.append([other.segmented.words(role, other.items[row].text(role)) for row in read])
     groups = [group[read] for group in other.segments.groups.values()]
-    terms = terms_of(groups, texts, np.asarray(other.clusters)[read])
+    base = other.scores.base_scores[read]
+    clusters = np.asarray(other.clusters)[read]
     # The same of each segment, which explains nothing.
     no_lengths = np.zeros((len(read), 1))
+    log_words = no_lengths if other.log_words is None else other.log_words[read]
+    strata = strata_of([other.segments.segments[row] for row in read], clusters, used[read])
     rated = rated_of(
-        options.statistic,
-        other.scores.base_scores[read],
-        other.segments.human_scores[read],
-        no_lengths if other.log_words is None else other.log_words[read],
-        segment_codes.clusters[read],
-        segment_codes.items[read],
-        terms,
-        used[read],
-        options.seed,
+        kind=options.statistic,
+        base=base,
+        human=other.segments.human_scores[read],
+        log_words=log_words,
+        clusters=segment_codes.clusters[read],
+        nuisance=nuisance_of(base, log_words, texts, groups, clusters, strata),
+        used=used[read],
+        seed=options.seed,
+        items=segment_codes.items[read],
     )
     scores = better.scores.base_scores[read][used[read]]
-    evidence = evidence_on(options.statistic, rated, scores, (), **options.draws)
+    evidence = evidence_on(options.statistic, rated, scores, **options.draws)
     if other.log_words is None:
         # Without words what is beyond the score alone is not what its name says.
-        return replace(evidence, beyond=NOTHING)
+        return replace(evidence, partial_r=NOTHING, left=math.nan)
     return evidence
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.api.compared import Compared, Grouping, Level
-from bmx_grid.api.compared_pairs import ComparisonOptions, Row, ScoredColumn, ScoredColumns, metric_pairs, verdicts_of
+from bmx_grid.api.compared_pairs import (
+    ComparisonOptions,
+    PairOfMetrics,
+    Row,
+    ScoredColumn,
+    ScoredColumns,
+    metric_pairs,
+    verdicts_of,
+)
 from bmx_grid.api.frames import NAME, Columns, frame_table, number_column, roles_of, segment_rows
-from bmx_grid.api.inputs import Function, drawn, keyed, listed
+from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
 from bmx_grid.api.kinds import PANDAS
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
@@ -91,6 +100,8 @@ def compare(
     convert(level, Level, "level")
     convert(statistic, Kind, "statistic")
     convert(decimal, Decimal, "decimal")
+    human = one_name("human", human, "the name of a column")
+    language_pair = one_name("language_pair", language_pair)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
     options = ComparisonOptions(by, level, statistic, resamples, seed)
     table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
@@ -129,13 +140,36 @@ def _frames(settings: ScoredColumns, options: ComparisonOptions) -> tuple[pd.Dat
         tests = pd.DataFrame(_grouped_tests(settings, options)).assign(level=options.level)
         if len(tests):
             p = tests["p"]
-            tests = tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p))
+            tests = _better_first(tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p)))
         return correlations, tests, pd.DataFrame()
     tests = _ungrouped_tests(settings, tests_of_pairs)
     # Metrics are tested at both levels.
-    tests = tests[tests["level"] == options.level].reset_index(drop=True)
-    verdicts = verdicts_of(settings, options) if options.level == "segment" else []
+    tests = _better_first(tests[tests["level"] == options.level].reset_index(drop=True))
+    verdicts = verdicts_of(settings, options, _better_metrics(tests)) if options.level == "segment" else []
     return correlations, tests, pd.DataFrame(verdicts)
+
+
+def _better_metrics(tests: pd.DataFrame) -> dict[PairOfMetrics, str]:
+    """The better metric of each pair whose difference is defined."""
+    better = {}
+    for row in tests.to_dict("records"):
+        if not math.isnan(row["difference"]):
+            pair_of_metrics = (row["language_pair"], frozenset((row["compared"], row["against"])))
+            better[pair_of_metrics] = row["compared"]
+    return better
+
+
+def _better_first(tests: pd.DataFrame) -> pd.DataFrame:
+    """Two-sided tests with the better metric of each pair in front, as in the verdicts: no difference is below 0."""
+    turned = tests["difference"] < 0
+    columns = {
+        "compared": tests["compared"].where(~turned, tests["against"]),
+        "against": tests["against"].where(~turned, tests["compared"]),
+        "difference": tests["difference"].abs(),
+        "low": tests["low"].where(~turned, -tests["high"]),
+        "high": tests["high"].where(~turned, -tests["low"]),
+    }
+    return tests.assign(**columns)
 
 
 def _correlations(setting: ScoredColumn, options: ComparisonOptions) -> pd.DataFrame:
@@ -229,7 +263,8 @@ def _with_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
             ids = table.take([id_column])[id_column]
         else:
             ids = [str(row + 1) for row in range(len(table))]
-        texts["source"] = ["" if is_gap(name) else name for name in ids]
+        # As texts: what is no id is refused by the column that holds it.
+        texts["source"] = ["" if is_gap(name) else str(name) for name in ids]
     added_roles = {role: (f"({role})",) for role in texts}
     added = {f"({role})": values for role, values in texts.items()}
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.user_files import (
     GROUPS_OF_SEVERAL,
+    KEY_REFERENCE,
     POWERS,
     WHOLE_GROUPS,
     Folder,
@@ -24,9 +25,9 @@ from bmx_grid.api.user_files import (
 )
 from bmx_grid.core.configure import CONFIGS, groups, installed_options, load_option, options, way_to_option
 from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.secrets import masked_address, masked_argument
-from bmx_grid.core.servers import check_servers_of_files
-from bmx_grid.core.wording import shortened
+from bmx_grid.core.wording import option_named, shortened
 from bmx_grid.datasets.column_roles import in_shell
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
 # Values that a shell passes on as they are.
 PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
+TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
+MISSING = "???"
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -49,7 +52,8 @@ def composed(
     Hydra's state is as before. Raises ConfigError.
     """
     place = None if folder is None else options_folder(str(folder))
-    overrides = [parse_one(line) for line in lines]
+    overrides = [parse_one(_with_option_names(line, place)) for line in lines]
+    values = {_key_with_option_names(key, place): value for key, value in (values or {}).items()}
     for override in overrides:
         key = override.key_or_group
         argument = shown_argument(override.input_line or "")
@@ -60,14 +64,47 @@ def composed(
             check_names(key, override.value(), place)
     check_references(values, "settings")
     further = dict(values or {})
-    config = _by_hydra(overrides, place, further)
-    _check(config, place)
-    config = _resolved(config)
+    tree = _by_hydra(overrides, place, further)
+    _check(tree, place)
+    _check_missing(tree, "")
+    config = _resolved(tree)
     keys_of_user = set[str]()
     for key, value in [*_values(overrides), *further.items()]:
         keys_of_user.update(_leaves(key, value))
-    check_servers_of_files(config, keys_of_user)
+    check_keys_of_files(config, _with_copies(keys_of_user, tree))
     return config
+
+
+def _with_option_names(line: str, folder: Folder) -> str:
+    """An override with the names of options in place of those that papers write, in its key and as its value."""
+    key, sign, text = line.partition("=")
+    line = f"{_key_with_option_names(key, folder)}{sign}{text}"
+    group = key.lstrip("+")
+    if not sign or group not in groups():
+        return line
+    override = parse(line)
+    if override.is_sweep_override():
+        return line
+    value = override.value()
+    known = option_names(group, folder)
+    if isinstance(value, list):
+        names = [option_named(str(name), known) for name in value]
+        return line if names == value else f"{key}=[{','.join(names)}]"
+    name = option_named(str(value), known)
+    return line if name == value or value is None else f"{key}={name}"
+
+
+def _key_with_option_names(key: str, folder: Folder) -> str:
+    """A key below an option, or below `grid.fixed`, with the name of the option in place of that of papers."""
+    parts = key.split(".")
+    group = parts[0].lstrip("+~")
+    place = 1
+    if parts[:2] == ["grid", "fixed"]:
+        group = "explainer"
+        place = 2
+    if group in GROUPS_OF_SEVERAL and len(parts) > place:
+        parts[place] = option_named(parts[place], option_names(group, folder))
+    return ".".join(parts)
 
 
 def _values(overrides: Sequence[Override]) -> list[tuple[str, Any]]:
@@ -84,6 +121,28 @@ def _leaves(key: str, value: Any) -> Iterator[str]:
         yield key
 
 
+def _with_copies(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
+    """The keys, and those of the parts that a reference copies: ${metric.judge} has what the user set of it.
+
+    tree: ${…} as it is written.
+    """
+    all_keys = set(keys)
+    for place_of_copy, reference in _references(tree, ""):
+        for key in keys:
+            if key.startswith(f"{reference}."):
+                all_keys.add(place_of_copy + key.removeprefix(reference))
+    return all_keys
+
+
+def _references(node: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Where a tree refers to another key with nothing beside, and to which."""
+    if isinstance(node, Mapping):
+        for name, value in node.items():
+            yield from _references(value, f"{key}.{name}" if key else str(name))
+    elif isinstance(node, str) and KEY_REFERENCE.fullmatch(node):
+        yield key, node.removeprefix("${").removesuffix("}")
+
+
 def parse(line: str) -> Override:
     """An override as Hydra understands it. Raises ConfigError."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -96,8 +155,13 @@ def parse(line: str) -> Override:
     key_of_path, _, path = line.partition("=")
     if PATH_WITH_EQUALS.fullmatch(path):
         line = f'{key_of_path}="{path}"'
+    parser = OverridesParser.create()
     try:
-        override: Override = OverridesParser.create().parse_override(line)
+        override: Override = parser.parse_override(line)
+        # A folder may be named true, or 2024, which Hydra takes for a flag, or a number.
+        if override.key_or_group in TEXTS and isinstance(override.value(), bool | int | float):
+            key, _, text = line.partition("=")
+            override = parser.parse_override(f"{key}='{text}'")
     except (HydraException, ValueError, RecursionError) as error:
         way_out = "quote a value with special characters: KEY='\"VALUE\"'"
         key, _, value = line.partition("=")
@@ -262,6 +326,16 @@ def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "ke
     for key in node:
         if key not in known:
             raise ConfigError(f"{above}{key}: {unknown(kind, str(key), known)}")
+
+
+def _check_missing(node: Any, key: str) -> None:
+    """Raise ConfigError for a value that is still to be given: OmegaConf writes it as ???."""
+    if isinstance(node, Mapping | list):
+        items = node.items() if isinstance(node, Mapping) else enumerate(node)
+        for name, value in items:
+            _check_missing(value, f"{key}.{name}" if key else str(name))
+    elif node == MISSING:
+        raise ConfigError(f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE.")
 
 
 def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:

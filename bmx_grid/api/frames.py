@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.api.inputs import keyed, listed, path
+from bmx_grid.api.inputs import keyed, listed, one_name, path
 from bmx_grid.api.kinds import FrameKind, frame_kind, plain_values
 from bmx_grid.api.run_results import Run
 from bmx_grid.api.sweeps import swept
@@ -186,6 +186,7 @@ def grid(
     table, kind = frame_table(frame)
     roles = roles_of(table, columns, ("hypothesis", "score"))
     decimal = convert(decimal, Decimal, "decimal")
+    language_pair = one_name("language_pair", language_pair)
     sets = {}
     rows = segment_rows(table, roles, language_pair, decimal)
     for pair in rows.by_pair:

@@ -49,12 +49,20 @@ def drawn(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
     return count, check_seed(convert(plain_value(seed), int, "seed"))
 
 
+def one_name(argument: str, value: Any, what: str = "a name") -> str | None:
+    """A name, None for None. Raises ConfigError for anything else, such as a column in place of its name."""
+    if value is None or isinstance(value, str):
+        return value
+    raise ConfigError(f"{argument}: expected {what} (a text), got a {type(value).__name__}; write {argument}='NAME'.")
+
+
 def listed(name: str, value: Any) -> list[str]:
     """Names, one or several. Raises ConfigError for anything but a name or an ordered list of names, each once."""
+    value = plain_value(value)
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable) or isinstance(value, Mapping | Set):
-        raise ConfigError(f"{name}: expected a name or a list of names, got {value!r:.60}.")
+        raise ConfigError(f"{name}: expected a name or a list of names, got {shown(value, 60)}.")
     names = [str(item) for item in value]
     if len(set(names)) < len(names):
         raise ConfigError(f"{name}: {', '.join(names)[:60]}: name each once.")
@@ -64,7 +72,7 @@ def listed(name: str, value: Any) -> list[str]:
 def keyed(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
     """Keys and values; none for None. Raises ConfigError for anything but a mapping."""
     if not isinstance(value, Mapping | None):
-        raise ConfigError(f"{name}: expected a dictionary of keys and values, got {value!r:.60}.")
+        raise ConfigError(f"{name}: expected a dictionary of keys and values, got {shown(value, 60)}.")
     return dict(value or {})
 
 
@@ -72,7 +80,7 @@ def path(name: str, value: str | os.PathLike[str]) -> Path:
     """A path. Raises ConfigError for anything else, and for an empty one."""
     is_path = isinstance(value, str | os.PathLike) and os.fspath(value)
     if not is_path or SURROGATE.search(str(value)):
-        raise ConfigError(f"{name}: expected a path, got {value!r:.60}.")
+        raise ConfigError(f"{name}: expected a path, got {shown(value, 60)}.")
     return Path(value).expanduser()
 
 
@@ -218,4 +226,4 @@ def _part(group: str, item: Any, name: str | None = None) -> Any:
         return item
     if group == "metric" and callable(item) and not isinstance(item, type):
         return function_metric(item, name)
-    raise ConfigError(f"{group}: expected a name, an object or a list of these, got {item!r:.60}.")
+    raise ConfigError(f"{group}: expected a name, an object or a list of these, got {shown(item, 60)}.")

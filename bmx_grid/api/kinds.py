@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.wording import first_line
 
@@ -57,7 +59,8 @@ def plain_values(column: pd.Series[Any]) -> list[Any]:
     """The values of a column as Python's own objects, None for those that are missing."""
     # As objects: among numbers None would become NaN again.
     values: list[Any] = column.astype(object).where(column.notna(), None).tolist()
-    return values
+    # A column of objects may hold NumPy's numbers.
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def frame_kind(frame: Any) -> tuple[pd.DataFrame, FrameKind]:

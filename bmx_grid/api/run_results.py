@@ -11,14 +11,16 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.api.inputs import listed, path
+from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
-from bmx_grid.core.wording import counted, factor_in_words, setting_label, visible
+from bmx_grid.core.configure import load_option
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.core.file_keys import check_keys_of_files
+from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.questions import Analysis
 
+NOTHING_RUNS = {"executor": "sequential", "tracking": "none"}
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 # Rows of a table, and segments with their words, that a notebook shows.
 MOST_ROWS = 20
@@ -55,7 +58,7 @@ class Words:
 
     def __repr__(self) -> str:
         n_segments = self.frame["id"].nunique()
-        return f"Words({setting_label(*self.names)}: {counted(n_segments, 'segment')})"
+        return visible(f"Words({setting_label(*self.names)}: {counted(n_segments, 'segment')})")
 
     def _repr_html_(self) -> str:
         """The first segments: a word in blue raises the score, one in orange lowers it."""
@@ -92,9 +95,11 @@ def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
     """
     fits = list(range(len(settings)))
     for place, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
+        name = one_name(factor, name)
         if name is None:
             continue
         known = {setting[place] for setting in settings}
+        name = option_named(name, sorted(known))
         if name not in known:
             raise ConfigError(f"{factor}: {unknown(factor_in_words(factor), str(name), known)}")
         fits = [row for row in fits if settings[row][place] == name]
@@ -119,7 +124,8 @@ class Run:
     >>> print(run.summary())  # doctest: +SKIP
     >>> run.table("verdicts"), run.plot("de-en")  # doctest: +SKIP
 
-    folder: its output folder. n_failed: settings or parts that failed when it was run here.
+    folder: its output folder; place: that of its results, another one since another sweep was run there.
+    n_failed: settings or parts that failed when it was run here.
     """
 
     folder: Path
@@ -127,12 +133,23 @@ class Run:
     _temporary: TemporaryFolder | None = field(default=None, repr=False)
     _config: Mapping[str, Any] | None = field(default=None, repr=False)
     _kind: FrameKind = field(default=PANDAS, repr=False)
+    _fingerprint: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         # The dataclass is frozen.
         object.__setattr__(self, "folder", path("folder", self.folder))
         if not self.folder.is_dir():
             raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
+        from bmx_grid.sweep.output import OutputFolder
+
+        object.__setattr__(self, "_fingerprint", OutputFolder(self.folder).fingerprint)
+
+    @property
+    def place(self) -> Path:
+        """The folder with the results of this run: a later run of another configuration moves them below previous/."""
+        from bmx_grid.sweep.output import OutputFolder
+
+        return OutputFolder(self.folder).place_of(self._fingerprint)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -150,7 +167,7 @@ class Run:
         from bmx_grid.evaluations.stored_tables import read_frame
 
         tables = self._tables()
-        if name not in tables:
+        if one_name("table", name) not in tables:
             raise DataMissingError(f"{self.folder}: {unknown('table', name, tables)} Choose its evaluation.")
         return read_frame(tables[name])
 
@@ -158,23 +175,44 @@ class Run:
         """Name -> file."""
         from bmx_grid.sweep.output import table_files
 
-        return table_files(self.folder)
+        return table_files(self.place)
 
     settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
+    points = _table("points", "The gain of each setting at each declared point.")
     scores = _table("scores", "One row per segment and setting: human score, the metric alone and at each point.")
-    correlations = _table("correlations", "Correlation with human judgements at segment and system level.")
-    tests = _table("tests", "Every comparison with difference, interval, p and adjusted p.")
+    boosts = _table("boosts", "The gain of each boost over the metric and controls, on other segments than chose it.")
     verdicts = _table("verdicts", "The verdict on each metric and explainer.")
+    correlations = _table("correlations", "Correlation with human judgements at segment and system level.")
+    systems = _table("systems", "The score and rank of each system.")
+    thresholds = _table("thresholds", "How large a difference of systems' scores has to be.")
+    tests = _table("tests", "Every comparison with difference, interval, p and adjusted p.")
+    ranking = _table("ranking", "The metrics of each data set and language pair in order.")
+    selection = _table("selection", "The median best w and p of each explainer, and the point that is used.")
+    ridge = _table("ridge", "Which factors go with a gain: coefficients, intercept, R².")
+    ceilings = _table("ceilings", "How well raters agree, and the correlation that a perfect metric could reach.")
+    seeds = _table("seeds", "The gain of each setting with each seed of its explainer.")
+    word_tags = _table("word_tags", "Attributions against published word tags.")
+
+    def __getattr__(self, name: str) -> Any:
+        """Any other table that the run wrote: of shared tasks, and of evaluations from outside."""
+        # Python and notebooks look for names of their own, also while this object is being made.
+        if name.startswith("_") or name in {item.name for item in fields(self)}:
+            raise AttributeError(name)
+        try:
+            return self.table(name)
+        except DataMissingError as error:
+            raise AttributeError(f"{error} run.names lists the tables.") from error
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.names})
 
     @functools.cached_property
     def analysis(self) -> Analysis:
-        """The analysis of the grid; `analysis.data_frames()` has each of its tables."""
-        from bmx_grid.analysis.load import load_table, tables_beside
-        from bmx_grid.analysis.questions import analyse_table
+        """The analysis, with the numbers of the sweep's own; `analysis.data_frames()` has each of its tables."""
+        from bmx_grid.analysis.finished import load_results
 
-        table = load_table(self.folder)
-        return analyse_table(table, tables_beside(table))
+        return load_results(self.place).analyse()
 
     def plot(
         self,
@@ -257,15 +295,25 @@ class Run:
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
     def _configuration(self) -> Mapping[str, Any]:
-        """That of the sweep where it ran in this process, else that in its folder. Raises DataMissingError."""
-        import yaml
+        """That of the sweep where it ran in this process, else that in its folder, which may be a stranger's.
+
+        Raises DataMissingError, DataError.
+        """
+        from bmx_grid.analysis.finished import read_config
+        from bmx_grid.sweep.output import CONFIG
 
         if self._config is not None:
             return self._config
-        file = self.folder / "config.yaml"
+        file = self.place / CONFIG
         if not file.is_file():
-            raise DataMissingError(f"{self.folder} has no config.yaml, which says where its data and attributions are.")
-        config: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+            raise DataMissingError(f"{self.folder} has no {CONFIG}, which says where its data and attributions are.")
+        # Nothing is run or tracked: the folder's own cluster and store are not looked at.
+        nothing_runs = {group: load_option(group, option) for group, option in NOTHING_RUNS.items()}
+        config = {**read_config(file), **nothing_runs}
+        try:
+            check_keys_of_files(config, frozenset())
+        except ConfigError as error:
+            raise DataError(f"{file}: {error}") from error
         return config
 
     def summary(self) -> str:
@@ -274,7 +322,7 @@ class Run:
         table = ""
         if len(frame):
             table = frame.to_string(index=False, float_format=FOUR_DIGITS)
-        return "\n".join([*lines, "", table]).strip()
+        return visible_lines("\n".join([*lines, "", table]).strip())
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
@@ -295,16 +343,18 @@ class Run:
         """The answer, and a table with the gains at the fixed points and their intervals."""
         import pandas as pd
 
+        from bmx_grid.analysis.headline import answer
+
         lines: list[str] = []
         if self.n_failed:
             failures = counted(self.n_failed, "failure")
             lines.append(f"{failures}.")
-        if "grid" in self.names:
-            from bmx_grid.analysis.headline import answer
-
+        # A folder without settings is that of a sweep in which all of them failed.
+        if "settings" in self.names:
+            lines = [*answer(self.analysis), *lines]
+        if "settings" in self.names and len(self.analysis.table):
             frame, columns = self._gains()
             names: tuple[str, ...] = FACTORS
-            lines = [*answer(self.analysis), *lines]
         elif "correlations" in self.names:
             frame = self._frame("correlations")
             columns = {name: name for name in ("value", "low", "high")}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.terminal import say
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, visible_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.results import SettingResult
     from bmx_grid.sweep.settings import Refused, SweepPlan
 
-CONFIG = "config.yaml"
 SETTINGS = "settings.csv"
 LOG = "log.txt"  # what was said
 READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
@@ -37,11 +36,13 @@ class Ended:
     """How a sweep ended. n_failed: settings (or whole parts) that failed; n_done: those that have results.
 
     failed: why, where it is known: a sweep that is up to date does not ask again.
+    moved: where the results of another configuration were moved, as a sentence; "" if there were none.
     """
 
     n_failed: int
     n_done: int = 0
     failed: tuple[Refused, ...] = ()
+    moved: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _run(sweep: Sweep) -> Ended:
     folder = OutputFolder(settings.output_dir)
     fingerprint = sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
-    if unchanged is not None and sweep.tracker.store(settings.output_dir) in ("", unchanged.get("tracked")):
+    if unchanged is not None and sweep.tracker.has_runs(settings.output_dir, unchanged.get("tracked")):
         return _up_to_date(sweep, unchanged, start)
     return _run_and_write(sweep, folder, fingerprint, start)
 
@@ -138,6 +139,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
         tracker.start(settings.name, sweep.config_text(), settings.output_dir)
         ran = run_settings(sweep)
         failed = ran.failed
+        moved = _keep_other(sweep, folder)
         said, written = write(sweep, ran, folder)
     except BaseException as error:
         tracker.finish([*failed, Refused(settings.name, f"stopped by {type(error).__name__}")], error)
@@ -151,12 +153,33 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
     details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
-    write_text(settings.output_dir / LOG, "\n".join([*sweep.log, *details, ""]))  # and tracebacks of what failed
+    log = visible_lines("\n".join([*sweep.log, *details, ""]))
+    write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
-        tracked = tracker.store(settings.output_dir) if tracker.failure is None else None
-        folder.finish(fingerprint, written, said=said, n_failed=len(failed), tracked=tracked)
-    return Ended(len(failed), len(ran.results), tuple(failed))
+        tracked = tracker.identify_runs(settings.output_dir)
+        folder.finish(
+            fingerprint,
+            written,
+            said=said,
+            n_failed=len(failed),
+            tracked=tracked,
+            configuration=sweep.configuration(),
+        )
+    return Ended(len(failed), len(ran.results), tuple(failed), moved)
+
+
+def _keep_other(sweep: Sweep, folder: OutputFolder) -> str:
+    """Move the results of another configuration aside, and say it: that sentence; "" if there are none."""
+    place = folder.keep_other(sweep.configuration())
+    if place is None:
+        return ""
+    sentence = (
+        f"all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a "
+        "folder of its own, write output_dir=FOLDER."
+    )
+    _say(sweep, sentence)
+    return sentence
 
 
 def _page_named(page: Path, *, shown: bool) -> str:
@@ -168,7 +191,7 @@ def _usual_files(sweep: Sweep) -> list[Path]:
     """The files of a sweep whose names are known before it ends: all but figures and recipes."""
     from bmx_grid.api.sweep_plan import OF_THE_SWEEP
     from bmx_grid.report.analysis_files import OF_ANALYSIS, REPORT
-    from bmx_grid.sweep.output import TABLES
+    from bmx_grid.sweep.output import CONFIG, TABLES
 
     out = sweep.settings.output_dir
     of_evaluations = itertools.chain.from_iterable(part.ROWS for part in sweep.evaluations.values())
@@ -178,13 +201,14 @@ def _usual_files(sweep: Sweep) -> list[Path]:
 
 
 def _say(sweep: Sweep, text: str, how: Callable[[str], None] = say) -> None:
-    """Say a line by `how`, and keep it for log.txt."""
+    """Say a line by `how`, and keep it for log.txt: names are written there as on the terminal."""
+    text = visible_lines(text)
     how(text)
     sweep.log.append(text)
 
 
 def _warn(line: str) -> None:
-    print(line, file=sys.stderr)
+    print(visible_lines(line), file=sys.stderr)
 
 
 def run_settings(sweep: Sweep) -> Ran:
@@ -224,11 +248,11 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
 
     Raises StoreError where a file cannot be written.
     """
-    from bmx_grid.analysis.headline import answer
     from bmx_grid.core.storage import remove_abandoned, write_text
     from bmx_grid.core.terminal import working
     from bmx_grid.report.analysis_files import analyse_sweep
-    from bmx_grid.report.terminal_lines import MOST_ANSWERS, failures, sentences, unit_of_gains
+    from bmx_grid.report.terminal_lines import failures
+    from bmx_grid.sweep.output import CONFIG
 
     settings = sweep.settings
     out = sweep.settings.output_dir
@@ -243,23 +267,17 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
             analysis, files, note = analyse_sweep(
                 ran.results,
                 sweep.plan,
-                {} if sweep.grid is None else sweep.grid.fixed,
+                sweep.analysis_options(),
                 folder,
-                settings.questions,
                 tables=tables,
-                seed=settings.seed,
                 every_figure=settings.figures == "all",
             )
         written += files
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
     write_text(out / CONFIG, sweep.config_text())
     written.append(out / CONFIG)
-    lines: list[str] = []
-    if analysis is not None:
-        lines = answer(analysis, MOST_ANSWERS)
-        lines += [unit_of_gains(analysis)] if lines else []
     _track(sweep, ran, analysis, tables, written)
-    summary = "\n\n".join(part for part in (failures(ran.failed), sentences(lines), note) if part)
+    summary = visible_lines("\n\n".join(part for part in (failures(ran.failed), note) if part))
     if summary:
         _say(sweep, f"\n{summary}\n")
     if moved:
@@ -272,6 +290,7 @@ def _track(
 ) -> None:
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
     from bmx_grid.analysis.headline import answer
+    from bmx_grid.analysis.points import in_sample_in_words
     from bmx_grid.analysis.questions import counts, numbers
     from bmx_grid.report.table import markdown
 
@@ -282,11 +301,13 @@ def _track(
             sweep.tracker.judge(result, row.verdict, row.gain)
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     of_sweep = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
-    if analysis is None:
+    # Metrics alone have no gains, and no answer.
+    if analysis is None or not (len(analysis.table) or analysis.judged):
         sweep.tracker.headline({}, note, written, [], of_sweep)
         return
     answers = answer(analysis)
-    note = "\n".join([*(f"- {markdown(line)}" for line in answers), "", f"{note} {READING}"])
+    reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
+    note = "\n".join([*(f"- {markdown(line)}" for line in answers), "", reading])
     sweep.tracker.headline(numbers(analysis), note, written, answers, {**counts(analysis), **of_sweep})
 
 

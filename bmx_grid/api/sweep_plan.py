@@ -7,7 +7,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
@@ -25,10 +25,13 @@ from bmx_grid.measures.grid import GridSpec
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.outcomes import fingerprint
-from bmx_grid.sweep.output import RUNTIME_KEYS
+from bmx_grid.sweep.output import strip_runtime_keys
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions, SweepPlan
 from bmx_grid.sweep.tracking import Tracker
+
+if TYPE_CHECKING:
+    from bmx_grid.analysis.finished import AnalysisOptions
 
 MAX_SEEDS = 100
 OF_THE_SWEEP = ("scores", "settings", "ceilings", "seeds")  # tables that no evaluation writes
@@ -96,18 +99,27 @@ class Sweep:
         """The (p, w) of the grid and the correlation; None without a grid."""
         return None if self.grid is None else self.grid.spec
 
+    def analysis_options(self) -> AnalysisOptions:
+        """How it is analysed, as its folder will say."""
+        from bmx_grid.analysis.finished import options_of
+
+        return options_of(self.config)
+
     def config_text(self) -> str:
         """The whole configuration as YAML."""
         return _text(self.config)
+
+    def configuration(self) -> str:
+        """SHA-256 of the keys of the configuration that results depend on."""
+        return digest(_text(strip_runtime_keys(self.config)))
 
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
         from bmx_grid._version import __version__
 
-        kept = {key: node for key, node in self.config.items() if key not in RUNTIME_KEYS}
         refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failed)]
         of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
-        return digest([__version__, digest(_text(kept)), self.settings.figures, of_settings, refused])
+        return digest([__version__, self.configuration(), self.settings.figures, of_settings, refused])
 
 
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:
@@ -126,10 +138,11 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     explainers = {
         name: _with_sides(name, explainer, name in naming, evaluations) for name, explainer in explainers.items()
     }
-    if settings.questions:
+    if settings.analysis:
+        from bmx_grid.analysis.finished import options_of
         from bmx_grid.analysis.questions import with_others
 
-        with_others(settings.questions)  # imported before anything runs
+        with_others(options_of(config).questions)  # imported before anything runs
     executor.check()
     if not settings.dry_run:
         check_cache(settings.cache_dir)

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.api.inputs import Function, drawn, keyed, parts_of, path, plain_value
+from bmx_grid.api.inputs import Function, drawn, keyed, one_name, parts_of, path, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.api.run_results import Run, TemporaryFolder
-from bmx_grid.core.configure import groups
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.configure import convert, folder_path, groups, options
+from bmx_grid.core.errors import ConfigError, DataError, shown
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.core.wording import named
+from bmx_grid.core.wording import named, option_named
 
 if TYPE_CHECKING:
+    from types import EllipsisType
+
     import pandas as pd
 
+    from bmx_grid.attribution.scorer import Scorer
+    from bmx_grid.explainers.base import Explainer
     from bmx_grid.measures.correlation import Kind
+    from bmx_grid.metrics.base import Metric
+
+    AMetric = str | Metric | Scorer | Callable[..., Any]
+    AnExplainer = str | Explainer
 
 GROUPS_OF_OBJECTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
 
@@ -27,6 +36,10 @@ GROUPS_OF_OBJECTS = ("dataset", "metric", "explainer")  # groups whose options m
 def run(
     sweep: str | None = None,
     *overrides: str,
+    metric: AMetric | Sequence[AMetric] | Mapping[str, AMetric] | EllipsisType = ...,
+    explainer: AnExplainer | Sequence[AnExplainer] | Mapping[str, AnExplainer] | EllipsisType | None = ...,
+    limit: int | EllipsisType | None = ...,
+    output_dir: str | Path | EllipsisType = ...,
     settings: Mapping[str, Any] | None = None,
     config_dir: str | Path | None = None,
     quiet: bool = False,
@@ -42,15 +55,27 @@ def run(
     0   chrf   erasure       5
 
     sweep: a name of configs/sweep; without one the sweep is defined by the keys. overrides: further ones as the command
-        line takes them ("grid.fixed.lime.w=0.5"). keys: groups and keys at the top of the configuration, as in
-        metric=["chrf"], explainer=[], limit=50, data_dir="DIR", output_dir="DIR"; metrics and explainers may be
-        objects and functions, as in `grid`. settings: keys with dots, as in {"explainer.lime.num_samples": 500}.
+        line takes them ("grid.fixed.lime.w=0.5"). What is left out (...) is as in the sweep.
+    metric, explainer: names, objects and functions, one or several, as in `grid`; without explainers ([] or None) the
+        metrics alone. limit: segments per language pair, None for all. output_dir: the folder that is written to.
+    keys: further groups and keys at the top of the configuration, as in dataset=["wmt17"], data_dir="DIR", seed=1.
+        settings: keys with dots, as in {"explainer.lime.num_samples": 500}.
     config_dir: a folder of options of your own, config_dir/metric/mine.yaml for metric=["mine"].
     quiet: without the summary on standard output.
     Raises BmxError for every mistake, before anything runs. Settings that fail do not raise: `Run.n_failed` counts
     them, and the summary says why.
     """
-    return swept({**keys, **keyed("settings", settings)}, sweep, overrides, config_dir, quiet=quiet)
+    for override in overrides:
+        if not isinstance(override, str):
+            raise ConfigError(
+                f"overrides: expected texts such as 'limit=3', got {shown(override)}; write keys as arguments, as "
+                "run('quickstart', limit=3), and keys with dots in settings={'KEY.KEY': VALUE}."
+            )
+    named_here = {"metric": metric, "explainer": explainer, "limit": limit, "output_dir": output_dir}
+    given = {name: value for name, value in named_here.items() if value is not ...}
+    values = {**given, **keys, **keyed("settings", settings)}
+    folder = None if config_dir is None else path("config_dir", config_dir)
+    return swept(values, one_name("sweep", sweep), overrides, folder, quiet=quiet)
 
 
 def swept(
@@ -72,6 +97,7 @@ def swept(
     from bmx_grid.api.compose import composed
     from bmx_grid.api.sweep import run_sweep
 
+    quiet = convert(plain_value(quiet), bool, "quiet")
     values = dict(keys)
     objects = {}
     for group in GROUPS_OF_OBJECTS:
@@ -99,10 +125,12 @@ def swept(
         raise ConfigError("dry_run: a plan has no tables; see it with python -m bmx_grid … dry_run=true.")
     with redirect_stdout(io.StringIO()) if quiet else nullcontext(), plain_warnings():
         ended = run_sweep(config)
+        if quiet and ended.moved:
+            warnings.warn(ended.moved, stacklevel=2)
     if not ended.n_done:
         reasons = [f"{refused.label}: {refused.reason}" for refused in ended.failed]
         raise DataError(f"no setting could be run: {named(reasons, separator='; ')}")
-    return Run(Path(config["output_dir"]), ended.n_failed, folder, config, kind)
+    return Run(folder_path(config["output_dir"], "output_dir"), ended.n_failed, folder, config, kind)
 
 
 def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any]]:
@@ -111,7 +139,8 @@ def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any
     if value is None and group == "explainer":
         return [], {}
     parts = parts_of(group, value)
-    names = [name for name, part in parts.items() if part is None]
+    # As papers write them, names may have signs that an override may not.
+    names = [option_named(name, options(group)) for name, part in parts.items() if part is None]
     return names, {name: part for name, part in parts.items() if part is not None}
 
 
@@ -124,19 +153,21 @@ def _override(group: str, chosen: Any) -> str:
 
 
 def analyse(
-    runs: Sequence[Run | str | Path], *, correlation: Kind = "pearson", resamples: int = 1000, seed: int = 0
+    runs: Sequence[Run | str | Path], *, correlation: Kind | None = None, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
     """Finished sweeps in comparison: per setting and point the gains of both, and their difference.
 
     >>> import bmx_grid as bmx
     >>> bmx.analyse(["outputs/one", "outputs/other"])  # doctest: +SKIP
 
-    runs: two or more, each a `Run` or an output folder. Columns low and high: the 95 % interval of the difference, on
+    runs: two or more, each a `Run` or an output folder. correlation: None for that of the sweeps, which must be one;
+    the column of this name says which. Columns low and high: the 95 % interval of the difference, on
     the segments of both, by a bootstrap of clusters. Raises as `analysis.side_by_side.side_by_side`.
     """
     from bmx_grid.analysis.side_by_side import side_by_side
 
     resamples, seed = drawn(resamples, seed, 1)
+    one_name("correlation", correlation)
     # A text is a sequence, too: one folder.
     is_list = isinstance(runs, Sequence) and not isinstance(runs, str)
     if not is_list or len(runs) < 2:
@@ -144,7 +175,7 @@ def analyse(
     folders = []
     for finished in runs:
         if isinstance(finished, Run):
-            folders.append(finished.folder)
+            folders.append(finished.place)
         else:
             folders.append(path("runs", finished))
     return side_by_side(folders, correlation=correlation, resamples=resamples, seed=seed)

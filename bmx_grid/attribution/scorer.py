@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
+from bmx_grid.attribution.contracts import combined, statistics_of
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.boosts.recipe import Identity, Recipe
-from bmx_grid.core.configure import build, check_seed, convert, load_option
+from bmx_grid.core.configure import build, check_seed, convert, load_option, options
 from bmx_grid.core.errors import (
     BmxError,
     ConfigError,
@@ -21,11 +22,13 @@ from bmx_grid.core.errors import (
     ExplainError,
     UnavailableError,
     component_errors,
+    shown,
     unknown,
 )
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, option_named
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Role
 
@@ -134,7 +137,7 @@ class Scorer:
         return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
 
     def score(self, *texts: Sequence[Any], progress: Report | None = None) -> Floats:
-        """float64[N] scores of N segments, higher is better.
+        """float64[N] scores of N segments; `metric.higher_is_better` says their direction (lower is better for TER).
 
         texts: for each role of `reads`, in that order, a list of N texts: score(references, hypotheses). A metric with
             references="all" also takes a list of references for each segment.
@@ -142,6 +145,27 @@ class Scorer:
         length, and ExplainError for a segment that the explainer cannot explain.
         """
         return self.unexplained.explain(*texts, progress=progress).scores
+
+    def corpus_score(self, *texts: Sequence[Any]) -> float:
+        """The score of a system's N segments together: of BLEU, chrF and TER sacreBLEU's corpus score, divided by 100.
+
+        Of a metric without statistics, and of a boosted one, the mean of the segments. NaN without segments.
+        texts: as of `score`, which raises the same.
+        """
+        rows = self.statistics(*texts)
+        return self.combine(rows.sum(axis=0)) if len(rows) else math.nan
+
+    def statistics(self, *texts: Sequence[Any]) -> Floats:
+        """float64[N, k] rows, whose sum `combine` makes the score of a system: counts, or the score and a 1."""
+        if self.has_statistics:
+            return statistics_of(self.metric, self.items(*texts))
+        return by_mean(self.score(*texts))
+
+    def combine(self, sums: Floats) -> float:
+        """The score of a system from float64[k], the sum of the rows of `statistics`."""
+        if self.has_statistics:
+            return float(combined(self.metric, sums))
+        return float(mean(sums))
 
     def count_texts(self, *texts: Sequence[Any]) -> int:
         """The most texts that `explain` asks the metric for, as `score` does where it boosts.
@@ -208,6 +232,10 @@ def make_scorer(
     UnavailableError for a metric or an explainer that is unavailable here.
     """
     by_point = p is not None or w is not None
+    if isinstance(metric, str):
+        metric = option_named(metric, options("metric"))
+    if isinstance(explainer, str):
+        explainer = option_named(explainer, options("explainer"))
     _check_arguments(metric, explainer, settings, recipe, by_point=by_point)
     default_seed = 0
     if recipe is not None and recipe.seed is not None:
@@ -265,8 +293,8 @@ def check_pair_of_languages(language_pair: str) -> None:
     """Raise ConfigError for anything but two names with a dash between them."""
     if not isinstance(language_pair, str) or not LANGUAGE_PAIR.fullmatch(language_pair):
         raise ConfigError(
-            f"language_pair: {language_pair!r:.60} is no language pair; write the codes of the language of the source "
-            "and of that of the translation with a dash between them, such as de-en."
+            f"language_pair: {shown(language_pair, 60)} is no language pair; write the codes of the language of the "
+            "source and of that of the translation with a dash between them, such as de-en."
         )
 
 
@@ -346,7 +374,7 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
         is_collection = isinstance(texts, Sized) and isinstance(texts, Iterable)
         # a set has no order of segments
         if not is_collection or isinstance(texts, str | Set | Mapping):
-            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {texts!r:.60}.")
+            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {shown(texts, 60)}.")
         may_be_several = all_references and role == "reference"
         column: list[tuple[str, ...]] = []
         for texts_of_segment in texts:
@@ -358,7 +386,9 @@ def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_refer
         for number, segment_texts in enumerate(column, start=1):
             for text in segment_texts:
                 if not isinstance(text, str):
-                    raise DataError(f"{PLURAL[role]}: segment {number} is {text!r:.60}, not a text (it may be empty).")
+                    raise DataError(
+                        f"{PLURAL[role]}: segment {number} is {shown(text, 60)}, not a text (it may be empty)."
+                    )
                 if SURROGATE.search(text):
                     raise DataError(
                         f"{PLURAL[role]}: segment {number} holds half of a character (a lone surrogate) in "

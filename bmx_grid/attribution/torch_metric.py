@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torchmetrics import Metric as TorchMetric
 
-from bmx_grid.attribution.contracts import combined, statistics_of
 from bmx_grid.core.errors import DataError
 from bmx_grid.words.perturbation import Role
 
@@ -21,7 +19,6 @@ class SystemScore(TorchMetric):
     is scored when it comes, and the states are rows of sums, which processes gather.
     """
 
-    higher_is_better = True
     is_differentiable = False
     full_state_update = False
     sums: Any
@@ -31,6 +28,11 @@ class SystemScore(TorchMetric):
         self.scorer = scorer
         # rows of all processes in one list, which `compute` sums
         self.add_state("sums", default=[], dist_reduce_fx="cat")
+
+    @property
+    def higher_is_better(self) -> bool:  # type: ignore[override]  # torchmetrics declares a class attribute
+        """Whether a higher score is a better one; False for error rates (TER, WER, PER), whose best score is 0."""
+        return bool(self.scorer.metric.higher_is_better)
 
     def update(self, preds: Sequence[str], target: Sequence[Any], sources: Sequence[str] | None = None) -> None:
         """Score a batch: hypotheses, and the references, or the sources for a metric that reads no reference.
@@ -44,12 +46,7 @@ class SystemScore(TorchMetric):
         elif "source" in reads and sources is None:
             raise DataError("this metric reads source and reference: update(hypotheses, references, sources).")
         columns = [texts[role] for role in reads]
-        if self.scorer.has_statistics:
-            items = self.scorer.items(*columns)
-            sums = statistics_of(self.scorer.metric, items).sum(axis=0)
-        else:
-            scores = self.scorer.score(*columns)
-            sums = np.array([scores.sum(), len(scores)])
+        sums = self.scorer.statistics(*columns).sum(axis=0)
         row = torch.tensor(sums[None], dtype=torch.float64, device=self.device)
         self.sums.append(row)
 
@@ -59,10 +56,5 @@ class SystemScore(TorchMetric):
             return torch.tensor(float("nan"), dtype=torch.float64, device=self.device)
         # torchmetrics has joined the rows that it gathered from other processes
         rows = self.sums if isinstance(self.sums, torch.Tensor) else torch.cat(self.sums)
-        total = rows.sum(dim=0).cpu().numpy()
-        if self.scorer.has_statistics:
-            score = combined(self.scorer.metric, total[None])[0]
-        else:
-            sum_of_scores, n_segments = total
-            score = sum_of_scores / n_segments if n_segments else np.nan
-        return torch.tensor(float(score), dtype=torch.float64, device=self.device)
+        score = self.scorer.combine(rows.sum(dim=0).cpu().numpy())
+        return torch.tensor(score, dtype=torch.float64, device=self.device)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bmx_grid.core.configure import convert
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.measures.correlation import FEWEST, Kind, beats, correlate
@@ -146,11 +146,12 @@ def restore(kind: type[Constants], constants: Any, count: int) -> Constants:
         if isinstance(value, tuple):
             values = list(value)
             if len(values) != count:
-                raise ConfigError(f"constants.{key}: expected a list of {count}, got {values!r:.60}.")
+                raise ConfigError(f"constants.{key}: expected a list of {count}, got {shown(values, 60)}.")
         # Lists may hold names.
         numbers = [number for number in values if isinstance(number, float)]
-        if not all(map(math.isfinite, numbers)):
-            raise ConfigError(f"constants.{key}: expected finite numbers, got {value!r:.60}.")
+        is_power = key == "p"  # the minimum and the maximum are power means, too
+        if not all(map(math.isfinite, numbers)) and not (is_power and not any(map(math.isnan, numbers))):
+            raise ConfigError(f"constants.{key}: expected finite numbers, got {shown(value, 60)}.")
         if key.endswith(("sd", "sds")) and min(numbers) <= 0:
-            raise ConfigError(f"constants.{key}: standard deviations are above 0, got {value!r:.60}.")
+            raise ConfigError(f"constants.{key}: standard deviations are above 0, got {shown(value, 60)}.")
     return fitted

@@ -19,6 +19,7 @@ from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import PAPER_W, GridSpec
 from bmx_grid.measures.nuisance import fit_term
+from bmx_grid.measures.scale import size_exponent
 
 Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean", "severity"]
 FeatureSide = Literal["hypothesis", "ground_truth", "both"]
@@ -84,6 +85,7 @@ class FeatureMix(Boost):
     cap: float | None = identity(None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.cap is not None) != (self.feature == "severity"):
             raise ConfigError(
                 f"feature={self.feature} with cap={self.cap}: cap belongs to feature=severity, which needs it."
@@ -184,6 +186,10 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     own, weights = fit_term(kind, terms)
     weights = weights * sds
     own = own * base_sd
+    # over one power of two: they are on the scale of the base
+    exponent = size_exponent(np.append(weights, own))
+    weights = np.ldexp(weights, -exponent)
+    own = float(np.ldexp(own, -exponent))
     size = float(np.sqrt(weights @ weights))
     if size == 0:
         return alone
@@ -206,8 +212,14 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
 def within_sd(columns: Sequence[Floats]) -> float:
     """The standard deviation within parts, which count the same; exactly 0 where every part is constant."""
     # By the range, as rounding can leave a constant column a variance above 0.
-    variances = [0.0 if np.ptp(column) == 0 else column.var() for column in columns]
-    return float(np.sqrt(np.mean(variances)))
+    together = np.concatenate(columns)
+    # over one power of two, so that squares of tiny scores are not 0
+    exponent = size_exponent(together)
+    variances = []
+    for column in columns:
+        variance = 0.0 if np.ptp(column) == 0 else np.ldexp(column, -exponent).var()
+        variances.append(variance)
+    return float(np.ldexp(np.sqrt(np.mean(variances)), exponent))
 
 
 def within_sds(tables: Sequence[Floats]) -> Floats:
@@ -236,9 +248,12 @@ def row_mean(rows: Ragged) -> Floats:
 
 def spread(rows: Ragged) -> Floats:
     """float64[N] standard deviation, of all words of the segment (divided by their number); exactly 0 for one word."""
-    means = np.repeat(row_mean(rows), rows.lengths)
-    squares = (rows.values - means) ** 2
-    return np.sqrt(row_mean(Ragged(squares, rows.offsets)))
+    left = rows.values - np.repeat(row_mean(rows), rows.lengths)
+    # each row over a power of two, so that squares of tiny attributions are not 0
+    _, exponents = np.frexp(_over_rows(np.maximum, Ragged(np.abs(left), rows.offsets)))
+    squares = np.ldexp(left, -np.repeat(exponents, rows.lengths)) ** 2
+    deviations = np.sqrt(row_mean(Ragged(squares, rows.offsets)))
+    return np.asarray(np.ldexp(deviations, exponents))
 
 
 def severity_left(rows: Ragged, cap: float) -> Floats:

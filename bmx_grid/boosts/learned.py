@@ -18,6 +18,7 @@ from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind, average_ranks
 from bmx_grid.measures.nuisance import log_words
 from bmx_grid.measures.resampling import codes, number_of
+from bmx_grid.measures.scale import below_one, size_exponent
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,10 @@ def _standard(kind: Kind, parts: Sequence[Part]) -> tuple[list[Floats], Floats, 
     For each part float64[n, 1 + m]: ones, then base, features and human score with mean 0 and, within parts, standard
     deviation 1. A constant column is 0, and its standard deviation 1. parts: those that decide: human scores vary.
     """
-    raw = [np.column_stack([part.base, part.features]) for part in parts]
+    as_given = [np.column_stack([part.base, part.features]) for part in parts]
+    # over powers of two, so that squares of tiny scores are not 0
+    exponents = size_exponent(np.concatenate(as_given))
+    raw = [np.ldexp(rows, -exponents) for rows in as_given]
     centres = [rows.mean(axis=0) for rows in raw]
     # The range tells whether a column varies: rounding can leave a constant one a variance above 0.
     varies = [np.ptp(rows, axis=0) > 0 for rows in raw]
@@ -171,14 +175,16 @@ def _standard(kind: Kind, parts: Sequence[Part]) -> tuple[list[Floats], Floats, 
     for rows, varying in zip(raw, varies, strict=True):
         variances.append(np.where(varying, rows.var(axis=0), 0.0))
     variance = np.mean(variances, axis=0)
-    sds = np.sqrt(np.where(variance > 0, variance, 1.0))
+    scaled_sds = np.sqrt(np.where(variance > 0, variance, 1.0))
     columns = []
     for part, rows, centre, varying in zip(parts, raw, centres, varies, strict=True):
-        target = part.human if kind == "pearson" else average_ranks(part.human)
+        target = below_one(part.human) if kind == "pearson" else average_ranks(part.human)
         standard_target = (target - target.mean()) / target.std()
-        standard = np.where(varying, (rows - centre) / sds, 0.0)
+        standard = np.where(varying, (rows - centre) / scaled_sds, 0.0)
         columns.append(np.column_stack([np.ones(len(rows)), standard, standard_target]))
-    return columns, np.mean(centres, axis=0), sds
+    means = np.ldexp(np.mean(centres, axis=0), exponents)
+    sds = np.where(variance > 0, np.ldexp(scaled_sds, exponents), 1.0)
+    return columns, means, sds
 
 
 def _covariances(sums: Sequence[Floats]) -> Floats:

@@ -67,6 +67,7 @@ class PowerMeanGrid(Boost):
     aggregation: Aggregation = identity(PowerMean())
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.shift == "none" and type(self.aggregation) is not PowerMean:
             raise ConfigError("shift=none is there for the power mean only; choose shift=paper or that aggregation.")
         object.__setattr__(self, "w", self.spec.w)

@@ -14,9 +14,9 @@ from typing import Any
 from bmx_grid.boosts.base import Boost, Fitted, Part
 from bmx_grid.core.configure import build, convert, load_option, options
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
+from bmx_grid.core.file_keys import check_keys_of_recipe
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
 from bmx_grid.core.ragged import Floats, Ragged
-from bmx_grid.core.servers import check_servers_of_files
 from bmx_grid.core.storage import read_json, write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
@@ -54,9 +54,9 @@ class Identity:
         """The settings that `configure.build` makes this part of: those of its option, with what differs from them.
 
         group: "metric" or "explainer". Raises ConfigError where there is no option of this name any more, and for a
-        server or a key that a recipe, which is a file, names.
+        key that a recipe, which is a file, may not set.
         """
-        check_servers_of_files(self.settings, frozenset(), group)
+        check_keys_of_recipe(self.settings, group, self.name)
         # With a class among them, the settings are complete.
         if TARGET_KEY in self.settings:
             return dict(self.settings)
@@ -93,6 +93,9 @@ def json_value(value: Any) -> Any:
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [json_value(item) for item in value]
+    # A power may be infinite, and JSON has no such number.
+    if isinstance(value, float) and math.isinf(value):
+        return repr(value)
     return value
 
 
@@ -155,8 +158,8 @@ class Recipe:
     """A boost of a metric by an explainer, with what such a choice gains on segments that did not choose.
 
     boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`, which does not
-    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; beyond: over a curve of score
-    and lengths. verdict: on such a choice.
+    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; beyond: the
+    partial correlation given score, lengths, texts and groups. verdict: on such a choice.
     seed: of the draws of the explainer; None where nothing is random. date: of the choice, as YYYY-MM-DD.
     signature: names the parts, and has a digest of all else in the file.
     """
@@ -246,9 +249,13 @@ def read_recipe(path: Path) -> Recipe:
         )
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")
+        if isinstance(recipe.boost, Fixed):  # it could name any file
+            raise ConfigError("recipe.boost: it is another recipe; name that one in its place.")
         recipe.fitted()
         # Signed anew from what was read: any edit, and any change of what the boost computes, gives another.
         intact = recipe.signature == recipe.signed().signature
+    except RecursionError as error:
+        raise DataError(f"{path}: recipe.boost: it is this recipe; choose the recipe again.") from error
     except (ConfigError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
     if not intact:
@@ -295,7 +302,7 @@ def recipes_in_words() -> str:
         data = ", ".join(datasets)
         lines.append(
             f"{name}: {recipe.metric.name} boosted by {recipe.explainer.name} with {recipe.boost_name}, chosen on "
-            f"{data}; {recipe.verdict}, gain {recipe.gain}, beyond score, length and text {recipe.beyond} "
+            f"{data}; {recipe.verdict}, gain {recipe.gain}, partial r {recipe.beyond} "
             f"({recipe.gain.how})"
         )
     return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."
@@ -311,6 +318,7 @@ class Fixed(Boost):
     recipe: str = identity("")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.recipe:
             raise ConfigError("boost.recipe.recipe is missing: name a file that a sweep wrote, or an embedded recipe.")
         self.known.fitted()

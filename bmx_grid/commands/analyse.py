@@ -18,7 +18,9 @@ output_dir or format says so.
   select.from=PATH      give gains at the median best points of another table,
                         which shares no setting with this one
   fixed.EXPLAINER.w=W   give gains of an explainer at this point (the nearest of
-  fixed.EXPLAINER.p=P   the grid); both w and p are needed
+  fixed.EXPLAINER.p=P   the grid) in place of the sweep's own; both are needed
+  correlation=KIND      of several sweeps: pearson, spearman or kendall, where
+                        they do not have the same
   questions=MODULE,...  further questions: modules with `compute` and `tables`,
                         of packages that BMX_ALLOWED_PACKAGES names
 
@@ -33,6 +35,7 @@ examples:
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -40,14 +43,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.load import load_table, tables_beside
-from bmx_grid.analysis.questions import Analysis, analyse_table, with_others
+from bmx_grid.analysis.finished import load_results
+from bmx_grid.analysis.load import load_table
+from bmx_grid.analysis.questions import Analysis, answerable, signature, with_others
 from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.terminal import command, working
 from bmx_grid.core.wording import counted, visible
+from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import Point, check_points
 from bmx_grid.report.table import FORMATS, as_text, table_file, write_table
 from bmx_grid.report.terminal_lines import sentences, terminal_width
@@ -56,7 +61,7 @@ from bmx_grid.sweep.output import TABLES, OutputFolder
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 Figures = Literal["page", "all"]
 Values = dict[str, str]  # KEY -> VALUE
-OF_SEVERAL = ("format", "output_dir")
+OF_SEVERAL = ("format", "output_dir", "correlation")
 KEYS = (*OF_SEVERAL, "figures", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions")
 
 
@@ -118,27 +123,33 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     for key in values:
         if key not in OF_SEVERAL:
-            raise ConfigError(f"{key}: several sweeps are compared with {' and '.join(OF_SEVERAL)} only.")
+            raise ConfigError(f"{key}: several sweeps are compared with {', '.join(OF_SEVERAL)} only.")
     from bmx_grid.analysis.side_by_side import side_by_side, table_of
 
-    table = table_of(side_by_side(paths))
+    correlation = convert(values.get("correlation"), Kind | None, "correlation")
+    table = table_of(side_by_side(paths, correlation=correlation))
     _give(form, folder, [table])
     return 0
 
 
 def _analyse(path: Path, values: Values, form: Format | None, folder: Path | None) -> None:
     """Analyse one sweep, or one table of correlations."""
+    if "correlation" in values:
+        raise ConfigError("correlation: a finished sweep has its own; give a second sweep to compare both in another.")
     figures = convert(values.get("figures", "page"), Figures, "figures")
     if "figures" in values and (folder is None or form is not None):
         raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
-    modules = values.get("questions", "").split(",")
-    questions = with_others(filter(None, modules))
-    table = load_table(path)
-    fixed = _fixed(values, table.factor_levels("explainer"))
+    modules = list(filter(None, values.get("questions", "").split(",")))
+    with_others(modules)  # imported before anything is read
+    results = load_results(path)
+    fixed = _fixed(values, results.table.factor_levels("explainer"))
     select_from = None
     if "select.from" in values:
         select_from = load_table(Path(values["select.from"]).expanduser())
-    analysis = analyse_table(table, tables_beside(table), questions, select_from=select_from, fixed=fixed)
+    analysis = results.analyse(questions=modules, select_from=select_from, fixed=fixed)
+    analysis, refused = answerable(analysis)
+    for sentence in refused:
+        warnings.warn(sentence, stacklevel=2)
     if form is not None:
         _give(form, folder, analysis.tables(), analysis)
         return
@@ -165,14 +176,18 @@ def _summary(analysis: Analysis) -> str:
     n_real = counted(len(analysis.real), "setting")
     boosted = f"{table.n_boosted:,} correlations with w other than 1"
     read = [f"{table.origin}: {n_settings}, {boosted}; {n_real} without the random metric and explainer"]
+    if not len(table):
+        read = [f"{table.origin}: {counted(len(analysis.settings), 'setting')} without a grid"]
     read += [f"left out: {name}" for name in table.left_out]
     counts = analysis.ask(headline.compute).headline
+    signed = analysis.ask(signature)
     answer = headline.answer(analysis)
     parts = [sentences(read), sentences(answer), sentences(counts)]
     for shown in analysis.tables():
         if shown.brief:
-            # Without the signature, the last note of each.
-            unsigned = replace(shown, notes=shown.notes[:-1])
+            # The signature is for files.
+            notes = tuple(note for note in shown.notes if note != signed)
+            unsigned = replace(shown, notes=notes)
             parts.append(as_text(unsigned, terminal_width()).rstrip())
     return "\n\n".join(filter(None, parts))
 

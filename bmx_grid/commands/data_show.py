@@ -97,6 +97,8 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
     several = len(judgements.scores) > 1
     for name, scores in judgements.scores.items():
         primary = " (primary)" if several and name == judgements.primary else ""
+        if name == judgements.of_systems:
+            primary = " (primary of systems)"
         made_of = ""
         if name in judgements.raters:
             n_ratings = int(np.isfinite(judgements.raters[name]).sum())

@@ -1,7 +1,7 @@
 """Score translations with a metric: alone, boosted by a recipe, or by
 s1 = w * s0 + (1 - w) * M_p.
 
-A file holds one segment per line, in UTF-8, split at line feeds only. The file
+A file holds one segment per line, in UTF-8, ended by LF or CR LF. The file
 - is standard input; gzip is recognised.
 
 Scores of BLEU, chrF and TER are printed on sacreBLEU's scale, 0 to 100; in
@@ -11,7 +11,8 @@ Scores are those of the metric alone, unless a boost is named: a recipe (chosen
 by a sweep, or embedded), or -p and -w.
 
 settings (--set, repeatable):
-  metric.KEY=VALUE, explainer.KEY=VALUE   any key of the option's YAML file
+  metric.KEY=VALUE, explainer.KEY=VALUE   any key of the option's YAML file;
+                            of one of several metrics metric.NAME.KEY=VALUE
   seed=0                    every random draw comes from it
   max_texts=100000          the most texts for one segment
   side=both | hypothesis    with -p and -w: whose words are aggregated
@@ -25,6 +26,7 @@ spans (task1_pred).
 exit status: 0 done; 2 a mistake in the command or its files.
 
 examples:
+  bmx-grid score --metric sentence_bleu chrf ter -t A.txt -r R.txt --only-system
   bmx-grid score --metric sentence_bleu -t A.txt B.txt -r R.txt --only-system
   bmx-grid score --metric chrf --explainer erasure --words -r R.txt -t H.txt
   bmx-grid score --metric e5_xbertscore --format wmt26 -t en-de.jsonl
@@ -46,7 +48,15 @@ from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
 from bmx_grid.commands.predictions import columns_read, outputs_in, predictions
-from bmx_grid.commands.scored_text import as_json, human_agreement, scored_lines, segments, system_kind, systems
+from bmx_grid.commands.scored_text import (
+    ScoredValues,
+    as_json,
+    human_agreement,
+    scored_lines,
+    segments,
+    system_kind,
+    systems,
+)
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import read_stream
@@ -77,7 +87,8 @@ def _parser() -> argparse.ArgumentParser:
     cli = parser("score", __doc__)
     add = cli.add_argument
     metrics = ", ".join(_scoring_options("metric"))
-    add("--metric", metavar="NAME", help=f"needed unless a recipe is given: {metrics}")
+    names = f"needed unless a recipe is given; several are several blocks: {metrics}"
+    add("--metric", metavar="NAME", nargs="+", default=[], help=names)
     explainers = ", ".join(_scoring_options("explainer"))
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
     add("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
@@ -123,18 +134,72 @@ def _run(parsed: Namespace) -> str:
     """
     if parsed.recipe == LIST:
         return recipes_in_words()
+    names = list(dict.fromkeys(parsed.metric))
+    # from here on the name of one metric
+    parsed.metric = names[0] if names else None
     _check(parsed)
     settings: dict[str, Any] = {}
     for line in parsed.set:
         override = parse_one(line)
         settings[override.key_or_group] = override.value()
+    if len(names) > 1:
+        return _of_several(parsed, names, settings)
     if parsed.format == WMT26:
         return _predictions(parsed, settings)
     texts = _texts(parsed)
-    scorer = _scorer(parsed, settings, texts["reference"])
+    scorer = _scorer_of_texts(parsed, settings, texts)
+    values = _scored(parsed, scorer, texts, int(settings.get("seed", 0)))
+    return as_json(values) if parsed.json else scored_lines(values)
+
+
+def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSettings) -> str:
+    """What is to be printed of several metrics: a block for each, in JSON an object by name."""
+    if parsed.recipe is not None or parsed.format == WMT26:
+        with_one = "--recipe" if parsed.recipe is not None else "--format wmt26"
+        raise ConfigError(f"{with_one} is for one metric, and --metric names {', '.join(names)}; name one.")
+    texts = _texts(parsed)
+    # A mistake in the second metric is found before the first one scores.
+    scorers = {}
+    for name in names:
+        parsed.metric = name
+        scorers[name] = _scorer_of_texts(parsed, _settings_of(name, names, settings), texts)
+    values = {}
+    for name, scorer in scorers.items():
+        parsed.metric = name
+        values[name] = _scored(parsed, scorer, texts, int(settings.get("seed", 0)))
+    if parsed.json:
+        return as_json({"metrics": values})
+    return "\n\n".join(map(scored_lines, values.values()))
+
+
+def _settings_of(name: str, names: Sequence[str], settings: ComponentSettings) -> dict[str, Any]:
+    """The settings of one of several metrics: metric.NAME.KEY is its metric.KEY, and others are left out."""
+    settings_of_metric = {}
+    for key, value in settings.items():
+        group, _, rest = key.partition(".")
+        metric, _, rest_of_metric = rest.partition(".")
+        if group != "metric":
+            settings_of_metric[key] = value
+        elif metric not in names or not rest_of_metric:
+            raise ConfigError(f"--set {key}: there are several metrics; say of which: metric.{names[0]}.{rest}.")
+        elif metric == name:
+            settings_of_metric[f"metric.{rest_of_metric}"] = value
+    return settings_of_metric
+
+
+def _scorer_of_texts(parsed: Namespace, settings: ComponentSettings, texts: Mapping[Role, list[Any]]) -> Scorer:
+    """The scorer of the arguments. Raises ConfigError without a file of a text that its metric reads."""
+    idf_texts = _idf_texts(parsed, settings, texts)
+    scorer = _scorer(parsed, {**settings, **idf_texts}, texts["reference"])
     for role in scorer.reads:
         if not texts[role]:
             raise ConfigError(f"the metric {_metric(parsed, scorer)} reads the {role}: give it with --{role} FILE.")
+    return scorer
+
+
+def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, list[Any]], seed: int) -> ScoredValues:
+    """What is to be printed of a metric. seed: of the resamples of segments."""
+    texts = dict(texts_of_files)
     if len(texts["reference"]) > 1:
         texts["reference"] = [_reference_sets(texts["reference"])]
     names = telling_apart([Path(name) for name in parsed.hypothesis])
@@ -160,11 +225,8 @@ def _run(parsed: Namespace) -> str:
     if parsed.only_system or len(names) > 1:
         scores = dict(zip(names, np.split(scored.scores, len(names)), strict=True))
         items = {name: shown.items(*lists) for name, lists in lists_by_system.items()}
-        seed = int(settings.get("seed", 0))
-        values = systems(shown, scores, items, seed, with_segments=not parsed.only_system, thresholds=thresholds)
-    else:
-        values = segments(shown, scored, words=parsed.words)
-    return as_json(values) if parsed.json else scored_lines(values)
+        return systems(shown, scores, items, seed, with_segments=not parsed.only_system, thresholds=thresholds)
+    return segments(shown, scored, words=parsed.words)
 
 
 def _reference_sets(files: Sequence[list[str]]) -> list[tuple[str, ...]]:
@@ -246,6 +308,20 @@ def _scorer(parsed: Namespace, settings: ComponentSettings, references: Sequence
     if several and not scorer.metric.reads_all_references:
         raise ConfigError(f"--reference: {_metric(parsed, scorer)} compares with one reference; give one file.")
     return scorer
+
+
+def _idf_texts(
+    parsed: Namespace, settings: ComponentSettings, texts: Mapping[Role, Sequence[list[str]]]
+) -> dict[str, Any]:
+    """The texts that tokens are weighted by if the metric has idf weights: all ground truths, as in bert-score."""
+    option = {} if parsed.metric is None else load_option("metric", parsed.metric)
+    if not settings.get("metric.idf", option.get("idf")):
+        return {}
+    role = settings.get("metric.ground_truth", option.get("ground_truth"))
+    files = texts.get(role, ())
+    # empty lines of further files are no references
+    lines = [line for number, file in enumerate(files) for line in file if line or number == 0]
+    return {"metric.idf_texts": lines}
 
 
 def _metric(parsed: Namespace, scorer: Scorer) -> str:

@@ -20,6 +20,8 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from bmx_grid.core.wording import visible_lines
+
 MOST_OF_LINE = 500  # signs of what an exception says; all of it is in the traceback, in a sweep's log.txt
 MOST_OF_MESSAGE = 1_000  # signs
 
@@ -31,7 +33,7 @@ class BmxError(Exception):
 
     def __str__(self) -> str:
         """The message; of one that quotes something long the start and the end, which says the way out."""
-        message = super().__str__()
+        message = visible_lines(super().__str__())
         if len(message) <= MOST_OF_MESSAGE:
             return message
         half = MOST_OF_MESSAGE // 2
@@ -123,6 +125,13 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
         is_sign = not any(map(str.isalnum, known_name))  # it would be lost between the commas
         available.append(f"'{known_name}'" if is_sign else known_name)
     return f"unknown {kind} '{name}'.{hint} Available: {', '.join(available) or 'none'}."
+
+
+def check_name(kind: str, name: object, known: Iterable[str]) -> None:
+    """Raise ConfigError with the closest match unless a name is one of those that exist."""
+    names = list(known)
+    if name not in names:
+        raise ConfigError(unknown(kind, name, names))
 
 
 def close_match(name: str, known: Iterable[str | None]) -> str:

@@ -19,6 +19,7 @@ from typing import Any, Self
 from bmx_grid.core.errors import BmxError, printable
 from bmx_grid.core.secrets import masked_address
 from bmx_grid.core.stopping import answer_signal, exit_status, listening, signalled
+from bmx_grid.core.wording import visible_lines
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of what is written to
 CLEAR = "\r\x1b[K"  # to the left, and clear the line
@@ -113,9 +114,9 @@ def plain_warnings() -> Iterator[None]:
 
 
 def say(line: str) -> None:
-    """Print a line at once; after the pipe was closed or the disk is full print nothing, and let the work continue."""
+    """Print lines at once; after the pipe was closed or the disk is full print nothing, and let the work continue."""
     try:
-        print(line, flush=True)
+        print(visible_lines(line), flush=True)
     except BrokenPipeError:
         _mute()
     except OSError as error:
@@ -136,7 +137,7 @@ def _show_warning(
 ) -> None:
     """Our own warnings in one plain line; those of libraries as Python prints them."""
     if category is UserWarning and "bmx_grid" in filename:
-        print(f"warning: {masked_address(str(message))}", file=sys.stderr)
+        print(f"warning: {visible_lines(masked_address(str(message)))}", file=sys.stderr)
     else:
         sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
@@ -212,7 +213,7 @@ class Progress:
     def say(self, line: str) -> None:
         """Print a line to standard output without disturbing the bar."""
         if self._bar is not None:
-            self._bar.write(line, file=sys.stdout)
+            self._bar.write(visible_lines(line), file=sys.stdout)
         else:
             say(line)
 

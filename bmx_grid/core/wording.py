@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 UNDEFINED = "n/a"
@@ -57,7 +57,7 @@ SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 
 
 def number(value: float | None, form: str = "g", minus: str = "-") -> str:
-    """A number in the format `form`; "n/a" where it is undefined or not finite, "" for None.
+    """A number in the format `form`; "n/a" where it is undefined, "" for None, "inf" where it is infinite.
 
     What rounds to 0 has no minus: -0.00001 in the form ".4f" is 0.0000. Where the form shows signs, as gains have them,
     it has as many digits as its first one needs: -0.00001 in the form "+.4f" is -0.00001. There 0.0000, without a sign,
@@ -66,8 +66,10 @@ def number(value: float | None, form: str = "g", minus: str = "-") -> str:
     """
     if value is None:
         return ""
-    if not math.isfinite(value):
+    if math.isnan(value):
         return UNDEFINED
+    if math.isinf(value):
+        return f"{minus if value < 0 else ''}inf"
     if form == P_VALUE:
         return f"{value:.3f}" if value >= SMALLEST_P else f"< {SMALLEST_P}"
     text = format(value + 0, form)  # -0.0 + 0 is 0.0
@@ -137,6 +139,15 @@ def written(name: str) -> str:
     return WRITTEN.get(name, name)
 
 
+def option_named(name: str, known: Collection[str]) -> str:
+    """The option that is called so, by its own name or as papers write it (chrF, LIME); an unknown name as it is."""
+    if name not in known:
+        for option in known:
+            if written(option) == name:
+                return option
+    return name
+
+
 def correlation_in_words(kind: str | None) -> str:
     """The name of a correlation; of an unstated one "correlation"."""
     if kind is None:
@@ -186,6 +197,13 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_visible_sign, text))
+
+
+def visible_lines(text: str) -> str:
+    """`text` with its line breaks, and each line as `visible` writes it: for all that is printed or logged."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def file_stem(*names: str, separator: str = ".") -> str:

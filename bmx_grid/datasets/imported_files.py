@@ -41,7 +41,7 @@ from bmx_grid.datasets.lines import (
     finite_or_nan,
     listed_tags,
     parse_number,
-    read_crlf_lines,
+    read_lines,
     refuse,
     text_rows,
 )
@@ -87,7 +87,7 @@ def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
     if name.endswith(".score"):
         return ImportedFile(path, read_blocks(path, option), of_systems=name.endswith(".sys.score"))
     if name.endswith(".json"):
-        rows = comet_json_rows(path, "\n".join(read_crlf_lines(path)), option)
+        rows = comet_json_rows(path, "\n".join(read_lines(path)), option)
         return ImportedFile(path, _with_scores(path, rows, "the score", option))
     lines = _filled_lines(path)
     if is_comet_text(lines):
@@ -110,7 +110,7 @@ def read_word_file(path: Path, option: FromFile) -> ImportedFile:
     name = path.name.lower()
     if _is_table(name):
         return _word_table(path, option)
-    lines = read_crlf_lines(path)
+    lines = read_lines(path)
     if _lists_tags(lines):
         return ImportedFile(path, _word_submission(path, lines), are_labels=True, is_numbered=True)
     rows = _rows([line.split() for line in lines])
@@ -140,8 +140,8 @@ def _lists_tags(lines: Sequence[str]) -> bool:
 
 
 def _filled_lines(path: Path) -> list[str]:
-    """The lines without CR, and without empty ones at the end. Raises DataError when there are none."""
-    lines = read_crlf_lines(path)
+    """The lines without empty ones at the end. Raises DataError when there are none."""
+    lines = read_lines(path)
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines:

@@ -1,4 +1,4 @@
-"""Text files as lines (UTF-8, split at line feeds only, nothing unquoted or stripped): their numbers, fields and tags.
+"""Text files as lines (UTF-8, ended by LF or CR LF, nothing unquoted or stripped): their numbers, fields and tags.
 
 Compressed files are read as a stream that ends at a limit: a small file may unpack to more than the memory holds.
 """
@@ -52,15 +52,15 @@ ZERO_ONE = ("0", "1")
 
 
 def decode_lines(raw: bytes, where: str, encoding: str | None = None, option: str = "") -> list[str]:
-    """The lines of a text, decoded as `decode`, without the line feeds.
+    """The lines of a text, decoded as `decode`, without the LF or CR LF that end them.
 
-    Only the line feed ends a line: U+2028, U+0085 and form feeds occur inside sentences, where
+    Nothing else ends a line: U+2028, U+0085, form feeds and single CRs occur inside sentences, where
     `str.splitlines` would split. Raises as `decode`.
     """
     lines = decode(raw, where, encoding, option).split("\n")
     if lines[-1] == "":
         lines.pop()
-    return lines
+    return [line.removesuffix("\r") for line in lines]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -79,11 +79,6 @@ def read_bytes(path: Path) -> bytes:
 def read_lines(path: Path) -> list[str]:
     """The lines of a file, as `decode_lines`."""
     return decode_lines(read_bytes(path), str(path))
-
-
-def read_crlf_lines(path: Path) -> list[str]:
-    """The lines of a file whose lines may end in CR LF, as `decode_lines`."""
-    return [line.removesuffix("\r") for line in read_lines(path)]
 
 
 def gunzip(raw: bytes, where: str, limit: int, way_out: str) -> bytes:

@@ -5,6 +5,9 @@ github.com/google-research/mt-metrics-eval, README, "File organization and namin
     sources/LP.txt  documents/LP.docs  references/LP.REF.txt  system-outputs/LP/SYSTEM.txt
     human-scores/LP.NAME.LEVEL.score  metric-scores/LP/METRIC-REF.LEVEL.score
 
+Texts with line feeds are in files .jsonl instead of .txt: an object per line with the field source, target (of a
+reference) or hypothesis.
+
 Metric scores are read by the metric `imported`, ratings of error spans by the explainer of that name. Levels doc and
 domain are not read.
 """
@@ -15,22 +18,25 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, DataMissingError, close_match, unknown
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.wording import named
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.imported_files import read_blocks
-from bmx_grid.datasets.lines import check_aligned, read_crlf_lines, refuse, text_rows
+from bmx_grid.datasets.lines import check_aligned, read_lines, refuse, text_rows
 from bmx_grid.datasets.scores_of_files import with_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
+from bmx_grid.datasets.tables import open_table
 
 # Stands for a missing line, so that the others stay aligned.
 NO_TRANSLATION = "[No translation supplied]"
+# How files of texts end.
+TEXTS = (".txt", ".jsonl")
 # The standard reference where it is neither the only one nor refA (mt_metrics_eval/meta_info.py).
 STANDARD_REFERENCES = {
     ("wmt21.news", "en-de"): "refC",
@@ -44,6 +50,10 @@ STANDARD_REFERENCES = {
 }
 # Which human score is the standard one of a pair that has several: experts' before others, as in meta_info.py.
 STANDARD_SCORES = ("mqm", "esa", "da-sqm", "wmt", "wmt-appraise", "wmt-raw", "wmt-z")
+# Test sets whose standard are direct assessments, although experts judged some pairs later (meta_info.py).
+DIRECT_ASSESSMENTS = ("wmt19", "wmt20")
+# Systems were judged by scores standardised by rater, where segments were judged by raw ones (meta_info.py).
+STANDARD_OF_SYSTEMS = {"wmt-raw": "wmt-z"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +62,19 @@ class MtMetricsEval(DatasetReader):
 
     language_pairs: none meaning all that have human scores, those of the name `human` where it is given.
     reference: the name of the reference that metrics read, or pair -> name; null is the standard one of test sets up
-        to WMT23, else the one called refA or ref, or the only one, and a warning names the choice. The others are
+        to WMT24, else the one called refA or ref, or the only one, and a warning names the choice. The others are
         further references: metrics that ask for all read them, and segments that share one are one cluster.
-    human: the human score that is the primary one; null is the standard one. All that there are become aspects.
+    human: the human score that is the primary one; null is the standard one, which for the direct assessments of WMT19
+        to WMT21 is wmt-raw for segments and wmt-z for systems. All that there are become aspects.
     human_systems: whether human translations among the system outputs are judged as systems; the reference that
         metrics read never is.
     leave_out: names of systems that are not read, such as outliers.
 
     Ids are line numbers from 1. Segments that nobody rated are kept, with NaN; those without a translation are left
-    out. Texts are as in the files, but for CR before a line feed.
+    out. Texts are as in the files, without the ends of lines (LF or CR LF).
     """
+
+    VERSION: ClassVar[int] = 2  # WMT19 to WMT21 are judged by the standard of each level
 
     folder: str = runtime("mt-metrics-eval-v2")
     test_set: str | None = identity(None)
@@ -85,7 +98,7 @@ class MtMetricsEval(DatasetReader):
         # Pairs that only the reference names are checked as well: such a name is a mistake.
         named_pairs = self.reference if isinstance(self.reference, Mapping) else ()
         for pair in (language_pair, *named_pairs):
-            if not (root / "sources" / f"{pair}.txt").is_file():
+            if not _text_files(root / "sources", pair):
                 raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", pair, self._judged_pairs(root)))
         files = _read_texts(root, language_pair)
         standard = self._reference(language_pair, list(files.references))
@@ -96,7 +109,17 @@ class MtMetricsEval(DatasetReader):
             segments += _segments_of(system, ids, files, standard)
         outputs = tuple(files.outputs)
         judgements = self._judgements(root / "human-scores", language_pair, segments, ids, outputs)
-        return SegmentSet(self.name, language_pair, tuple(segments), judgements, str(root), ids, outputs)
+        references = sorted(files.references, key=lambda name: (name != standard, name))
+        return SegmentSet(
+            dataset=self.name,
+            language_pair=language_pair,
+            segments=tuple(segments),
+            judgements=judgements,
+            origin=str(root),
+            all_ids=ids,
+            all_systems=outputs,
+            references=tuple(references),
+        )
 
     def _root(self, data_dir: Path) -> Path:
         """The folder of the test set. Raises DataMissingError when none is named, or it is not there."""
@@ -116,7 +139,7 @@ class MtMetricsEval(DatasetReader):
     def _judged_pairs(self, root: Path) -> tuple[str, ...]:
         """The pairs that have a source and human scores, those of the name `human` where any pair has them, sorted."""
         scores = root / "human-scores"
-        pairs = [path.stem for path in _files(root / "sources", "*.txt")]
+        pairs = list(_text_files(root / "sources", "*"))
         judged = [pair for pair in pairs if _are_there(scores, pair, "*")]
         if not judged:
             raise DataMissingError(
@@ -164,7 +187,7 @@ class MtMetricsEval(DatasetReader):
     def _systems(self, root: Path, names: list[str], references: Iterable[str], standard: str | None) -> list[str]:
         """The systems that are judged. Raises ConfigError for an unknown name to leave out, or when none is left."""
         # Of all pairs: an outlier may be a system that this one does not have.
-        everywhere = {path.stem for path in _files(root / "system-outputs", "*/*.txt")}
+        everywhere = {path.stem for ending in TEXTS for path in _files(root / "system-outputs", f"*/*{ending}")}
         for name in self.leave_out:
             if name not in everywhere:
                 raise ConfigError(f"dataset.{self.name}.leave_out: " + unknown("system", name, everywhere))
@@ -208,24 +231,61 @@ class MtMetricsEval(DatasetReader):
                 f"these, or choose other pairs: dataset.{self.name}.language_pairs=[PAIR]."
             )
 
+        standard: tuple[str, ...] = STANDARD_SCORES
+        if self.test_set in DIRECT_ASSESSMENTS:
+            standard = (*STANDARD_OF_SYSTEMS, *STANDARD_SCORES)
+
         def priority(name: str) -> tuple[bool, bool, int, str]:
             """What comes first is smallest."""
-            rank = len(STANDARD_SCORES)
-            if name in STANDARD_SCORES:
-                rank = STANDARD_SCORES.index(name)
+            rank = standard.index(name) if name in standard else len(standard)
             return name != self.human, name not in by_segment, rank, name
 
         unrated = np.full(len(segments), np.nan)
         scores_by_name = {}
         for name in sorted(names, key=priority):
             scores_by_name[name] = by_segment.get(name, unrated)
-        return Judgements(scores_by_name, systems=by_system)
+        of_systems = None
+        # A human score that was asked for judges systems as well.
+        if self.human is None:
+            of_systems = STANDARD_OF_SYSTEMS.get(next(iter(scores_by_name)))
+        if of_systems not in by_system:
+            of_systems = None
+        return Judgements(scores_by_name, systems=by_system, of_systems=of_systems)
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
     """The files that fit, by name, without hidden ones."""
     paths = [path for path in folder.glob(pattern) if path.is_file()]
     return sorted(path for path in paths if not path.name.startswith("."))
+
+
+def _text_files(folder: Path, pattern: str) -> dict[str, Path]:
+    """The files of texts that fit, by name without the ending. Raises DataError for a name with two endings."""
+    paths: dict[str, Path] = {}
+    for ending in TEXTS:
+        for path in _files(folder, f"{pattern}{ending}"):
+            first = paths.setdefault(path.stem, path)
+            if first != path:
+                raise DataError(f"both {first} and {path} hold these texts; remove one of them.")
+    return dict(sorted(paths.items()))
+
+
+def _lines_of(path: Path, field: str) -> list[str]:
+    """The texts of a file. field: of the objects of a file .jsonl.
+
+    Raises DataError naming the line of a value that is no text; a translation may be null, which is not supplied.
+    """
+    if path.suffix != ".jsonl":
+        return read_lines(path)
+    table = open_table(path)
+    texts = []
+    for row, value in enumerate(table.take([field])[field]):
+        if value is None and field != "source":
+            value = NO_TRANSLATION
+        if not isinstance(value, str):
+            raise DataError(f"{table.where(row)}: the field '{field}' is {str(value)[:60]!r}; write a text.")
+        texts.append(value)
+    return texts
 
 
 def _are_there(folder: Path, language_pair: str, name: str) -> bool:
@@ -251,14 +311,17 @@ class _Texts:
 def _read_texts(root: Path, language_pair: str) -> _Texts:
     """The texts of a language pair. Raises DataMissingError for one without outputs, DataError for another number of
     lines in one of the files."""
-    source = root / "sources" / f"{language_pair}.txt"
-    references = _files(root / "references", f"{language_pair}.?*.txt")
+    source = _text_files(root / "sources", language_pair)[language_pair]
+    references = _text_files(root / "references", f"{language_pair}.?*")
     folder = root / "system-outputs" / language_pair
-    outputs = _files(folder, "*.txt")
+    outputs = _text_files(folder, "*")
     documents = _files(root / "documents", f"{language_pair}.docs")
     if not outputs:
         raise DataMissingError(f"{folder}: there are no outputs, as SYSTEM.txt.")
-    lines = {path: read_crlf_lines(path) for path in (source, *references, *outputs, *documents)}
+    lines = {source: _lines_of(source, "source")}
+    lines |= {path: _lines_of(path, "target") for path in references.values()}
+    lines |= {path: _lines_of(path, "hypothesis") for path in outputs.values()}
+    lines |= {path: read_lines(path) for path in documents}
     count = check_aligned({str(path): texts for path, texts in lines.items()})
     document_of: list[str | None] = [None] * count
     domain_of: list[str | None] = [None] * count
@@ -268,10 +331,9 @@ def _read_texts(root: Path, language_pair: str) -> _Texts:
         document_of = rows.name.tolist()
         domain_of = rows.domain.tolist()
     by_reference = {}
-    for path in references:
-        name = path.stem.removeprefix(f"{language_pair}.")
-        by_reference[name] = _supplied(lines[path])
-    by_system = {path.stem: _supplied(lines[path]) for path in outputs}
+    for stem, path in references.items():
+        by_reference[stem.removeprefix(f"{language_pair}.")] = _supplied(lines[path])
+    by_system = {system: _supplied(lines[path]) for system, path in outputs.items()}
     return _Texts(lines[source], by_reference, by_system, document_of, domain_of)
 
 

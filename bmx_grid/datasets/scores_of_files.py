@@ -59,6 +59,19 @@ def _as_regex(wild: str) -> str:
     return _WILD.get(wild) or f"[{signs}]"
 
 
+def _metric_and_references(stem: str, segments: SegmentSet) -> tuple[str, set[str]]:
+    """The name of a metric, and the references that it read: METRIC-REF, METRIC-REF.REF or METRIC-all.
+
+    Without references of the data set in it, a name is as it stands, also METRIC-src, which read none.
+    """
+    name, _, suffix = stem.rpartition("-")
+    known = set(segments.references)
+    read = known if suffix == "all" else set(suffix.split("."))
+    if name and read and read <= known:
+        return name, read
+    return stem, set()
+
+
 @dataclass(frozen=True, kw_only=True)
 class FromFile(Component):
     """What is read from files. KEY: of its configuration; ROLES: of columns; PART: the placeholder that tells files of
@@ -67,7 +80,8 @@ class FromFile(Component):
     file: the path, seen from where the command runs. {language_pair} and {dataset} stand for the names of what is
         evaluated; with {metric} the option stands for as many metrics or explainers as there are names in its place;
         {level} is seg and sys, {side} target, source or reference; * is anything. The folder of a test set of
-        mt-metrics-eval stands for all its metrics.
+        mt-metrics-eval stands for all its metrics. A metric's name ends before the reference that it read, as its file
+        is called (COMET-refA); where the data set names its references, its scores are those by the pair's own.
     files: in place of file, name -> path: several under names of their own.
     decimal: the decimal sign of scores that are texts.
     columns: of a table, role -> column. A role that is null takes the column of its own name.
@@ -89,6 +103,7 @@ class FromFile(Component):
     extra: Literal["refuse", "ignore"] = runtime("refuse")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for role in self.columns:
             if role not in self.ROLES:
                 raise ConfigError(f"{self.KEY}.columns: " + unknown("role", role, self.ROLES))
@@ -121,7 +136,8 @@ class FromFile(Component):
         labels = set()
         for segments in sets:
             for _, placeholders in self._fits(segments):
-                labels.add(placeholders["metric"].strip())
+                label, _ = _metric_and_references(placeholders["metric"].strip(), segments)
+                labels.add(label)
         if sets and not labels:
             raise DataMissingError(
                 f"{self.KEY}.file: no file fits {self.pattern()!r} for {', '.join(pairs)} (looked in {Path.cwd()}); "
@@ -193,15 +209,25 @@ class FromFile(Component):
         Raises DataMissingError for none, ConfigError naming both when two files fit.
         """
         paths: dict[str, Path] = {}
+        others: list[Path] = []
         for path, placeholders in self._fits(segments):
-            metric = placeholders.get("metric", self.name).strip()
+            metric = self.name
+            read: set[str] = set()
+            if "metric" in placeholders:
+                metric, read = _metric_and_references(placeholders["metric"].strip(), segments)
             part = placeholders.get(self.PART, "")
             if metric != self.name or part not in ("", *VALUES[self.PART]):
+                continue
+            if not read <= set(segments.references[:1]):
+                others.append(path)
                 continue
             first = paths.setdefault(part, path)
             if first != path:
                 pair = segments.language_pair
                 raise ConfigError(f"both {first} and {path} fit {self.pattern()!r} for {pair}; name one of them.")
+        if not paths and others:
+            standard = segments.references[0]
+            raise DataMissingError(f"{others[0]} is by another reference than {standard}, the one of {segments.name}")
         if not paths:
             raise DataMissingError(f"there is no file {self.pattern()}")
         return paths
@@ -307,7 +333,10 @@ def file_system_scores(file: ImportedFile, segments: SegmentSet, option: FromFil
 def _matched(
     file: ImportedFile, rows: pd.DataFrame, wanted: pd.DataFrame, segments: SegmentSet, option: FromFile
 ) -> pd.DataFrame:
-    """The row of each wanted name. Raises DataError for one that is there twice or missing, and for unknown names."""
+    """The row of each wanted name. Raises DataError for one that is there twice or missing, and for unknown names.
+
+    NaN of systems that neither a metric nor people scored; raises DataMissingError where people did.
+    """
     keys = [str(key) for key in wanted]
 
     def sentence(row: Any) -> str:
@@ -321,6 +350,9 @@ def _matched(
     refuse(rows, rows.duplicated(keys), sentence)
     matched = wanted.merge(rows, how="left", on=keys)
     missing = matched[matched.place.isna()]
+    unscored = _unscored_systems(file, rows, segments, option)
+    if unscored:
+        missing = missing[~missing.system.isin(unscored)]
     if len(missing):
         name = _named(missing.iloc[0], keys)
         hint = ""
@@ -337,6 +369,27 @@ def _matched(
         _refuse_unknown(file, rows, "id", segments.all_ids, segments, option)
         _refuse_unknown(file, rows, "system", segments.all_systems, segments, option)
     return matched
+
+
+def _unscored_systems(file: ImportedFile, rows: pd.DataFrame, segments: SegmentSet, option: FromFile) -> set[str]:
+    """The systems that neither one of several metrics nor people scored; none of a file that may be damaged.
+
+    Raises DataMissingError for one that people scored.
+    """
+    # Values of words are objects, which have no NaN.
+    if not option.has("metric") or "system" not in rows or rows.value.dtype != np.float64:
+        return set()
+    unscored = set(segments.systems) - set(rows.system)
+    if not set(rows.system) <= set(segments.all_systems):
+        return set()
+    judgements = segments.judgements
+    judged = set(judgements.systems.get(judgements.primary_of_systems, ()))
+    for segment, is_rated in zip(segments.segments, np.isfinite(segments.human_scores), strict=True):
+        if is_rated and segment.system is not None:
+            judged.add(segment.system)
+    if unscored & judged:
+        raise DataMissingError(f"{file.path} has no scores of the system {min(unscored & judged)[:60]}")
+    return unscored
 
 
 def _refuse_unknown(

@@ -41,6 +41,7 @@ class Judgements:
         published order; NaN where a segment has fewer. A column is one person only where the publisher says so.
     systems: aspect -> system -> published human score of the whole system, where it is no mean of segment scores; an
         aspect that was published for systems only has NaN for every segment. A part of the segments keeps them all.
+    of_systems: the aspect that judges systems, where it is not the primary one.
 
     tags: role -> published tags of the words of that side, of all N segments.
 
@@ -52,6 +53,7 @@ class Judgements:
     raters: Mapping[str, Floats] = field(default_factory=dict)
     systems: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tags: Mapping[Role, WordTags] = field(default_factory=dict)
+    of_systems: str | None = None
 
     def __post_init__(self) -> None:
         scores = _as_arrays(self.scores)
@@ -64,7 +66,7 @@ class Judgements:
             _check_values("human score", name, values, count, dimensions=1)
         for name, values in raters.items():
             _check_values("raters", name, values, count, dimensions=2)
-        for name in (*raters, *self.systems):
+        for name in (*raters, *self.systems, self.primary_of_systems):
             if name not in scores:
                 raise DataError(
                     f"there are raters or systems' scores of '{name}', but the human scores are {', '.join(scores)}."
@@ -85,6 +87,11 @@ class Judgements:
         return next(iter(self.scores))
 
     @property
+    def primary_of_systems(self) -> str:
+        """The name of the aspect that systems are judged by."""
+        return self.of_systems or self.primary
+
+    @property
     def aspects(self) -> tuple[str, ...]:
         """The names of all aspects, the primary one first."""
         return tuple(self.scores)
@@ -100,7 +107,7 @@ class Judgements:
         # Tags are taken by indices: a mask becomes those of its rows.
         indices = np.arange(len(self))[chosen].tolist()
         tags = {side: side_tags.take(indices) for side, side_tags in self.tags.items()}
-        return Judgements(scores, raters, self.systems, tags)
+        return Judgements(scores, raters, self.systems, tags, self.of_systems)
 
     def fingerprint(self) -> dict[str, object]:
         """Names, shapes and SHA-256 of all values, in order; all NaN count as one. Systems and tags if any."""
@@ -110,6 +117,8 @@ class Judgements:
             prints["systems"] = {name: dict(by_system) for name, by_system in self.systems.items()}
         if self.tags:
             prints["tags"] = {side: tags.fingerprint() for side, tags in self.tags.items()}
+        if self.of_systems is not None:
+            prints["of_systems"] = self.of_systems
         return prints
 
 
@@ -192,6 +201,7 @@ class SegmentSet:
         order of its sources: what score files made elsewhere are written for. By default those of these segments.
     all_outputs: id and system of each segment of that test set, if it has several per id.
     constructed: whether texts or scores were made up, so that nothing follows from them.
+    references: the names of the references, the one that metrics read first; none if the data set does not name them.
     Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, or
     an (id, system) that occurs twice.
     """
@@ -205,6 +215,7 @@ class SegmentSet:
     all_systems: tuple[str, ...] = ()
     all_outputs: tuple[tuple[str, str | None], ...] = ()
     constructed: bool = False
+    references: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         where = self.origin or self.name

@@ -28,7 +28,7 @@ from typing import Any
 
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.wording import counted, first_line
-from bmx_grid.datasets.lines import read_crlf_lines
+from bmx_grid.datasets.lines import read_lines
 from bmx_grid.datasets.scores_of_files import ImportedFile
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.words.tags import WEIGHTS, ErrorSpan
@@ -190,7 +190,7 @@ def _of_objects(objects: Any, keys: tuple[str, str], where: str, text: str | Non
 
 
 def _ratings(path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(read_crlf_lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
         system, _, rest = line.partition("\t")
         written, _, rater = rest.partition("\t")
@@ -224,7 +224,7 @@ def _esa(path: Path) -> Iterator[dict[str, Any]]:
 
 def _esa_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of an export in its order, each a judged segment."""
-    lines = csv.reader(f"{line}\n" for line in read_crlf_lines(path))
+    lines = csv.reader(f"{line}\n" for line in read_lines(path))
     for fields in lines:
         where = f"{path}, line {lines.line_num}"
         if len(fields) != ESA_FIELDS or not fields[2].isdecimal():
@@ -250,7 +250,7 @@ def _esa_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 def _mqm(path: Path) -> Iterator[dict[str, Any]]:
     """A row per text and rater, of rows with one error each."""
-    lines = read_crlf_lines(path)
+    lines = read_lines(path)
     names = [name.strip().lower() for name in lines[0].split("\t")]
     texts: dict[tuple[str, ...], dict[str, Any]] = {}
     for number, line in enumerate(lines[1:], start=2):
@@ -336,7 +336,7 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
 
     The others have no extent; a warning counts them: texts were edited after they were annotated.
     """
-    records = _parsed("\n".join(read_crlf_lines(path)), str(path))
+    records = _parsed("\n".join(read_lines(path)), str(path))
     lost = 0
     for number, record in enumerate(records, start=1):
         where = f"{path}, record {number}"

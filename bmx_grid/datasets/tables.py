@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bmx_grid.core.contents import file_version
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Ints
 from bmx_grid.core.wording import counted, shortened, visible
@@ -52,17 +53,18 @@ def open_table(path: Path, reading: Reading = PLAIN) -> TableFile:
     damaged or too large file, a first line without column names, a row of the wrong length or a file without rows.
     """
     try:
-        state = path.stat()
+        version = file_version(path)
+    except PermissionError:
+        version = None  # nothing is kept of it: reading it says why
     # ValueError: a name that is too long, or holds a NUL
     except (OSError, ValueError) as error:
         name = shortened(visible(str(path)), 300)
         raise DataMissingError(f"there is no file {name} (looked in {Path.cwd()}); correct the path.") from error
-    # A file that was changed has another time, size or number, so it is parsed again.
-    return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino), reading)
+    return _opened(path, version, reading)
 
 
 @lru_cache(maxsize=2)  # every language pair asks for its file
-def _opened(path: Path, version: tuple[int, ...], reading: Reading) -> TableFile:
+def _opened(path: Path, version: Hashable, reading: Reading) -> TableFile:
     kind = path.name.lower()
     suffix = Path(kind.removesuffix(".gz")).suffix
     if suffix not in TABLE_ENDINGS or (suffix in BINARY and kind.endswith(".gz")):
@@ -99,7 +101,7 @@ def _text_lines(path: Path, reading: Reading) -> list[str]:
         raw = gunzip(raw, str(path), LARGEST_TABLE, SPLIT)
     lines = decode_lines(raw, str(path), reading.encoding, reading.set_with("encoding"))
     del lines[: reading.skip_rows]
-    while lines and lines[-1] in ("", "\r"):
+    while lines and lines[-1] == "":
         lines.pop()
     if not lines:
         raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
@@ -144,7 +146,6 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
     """A table of TSV lines, kept in Arrow: a million rows of Python's texts take several times the room."""
     import pyarrow.compute as pc
 
-    lines = [line.removesuffix("\r") for line in lines]
     places = np.arange(len(lines)) + reading.skip_rows + 1
     empty_rows = 0
     # In one column nothing but an empty value makes an empty row.

@@ -162,21 +162,21 @@ class Finished(Combination):
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
     words of the texts, as they are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
-    placebos: the attributions of the same metric by placebos of this explainer (`Explainer.is_placebo_of`).
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
-    (`Evaluation.points`); NaN for a segment without one.
+    (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
+    correlation of the grid, as the evaluations before this one estimated them (`Evaluation.gains`).
     """
 
     scores: AttributionSet
     clusters: Sequence[str]
     boosted: Mapping[str, Floats] = field(default_factory=dict)
+    gains: Mapping[str, Estimate] = field(default_factory=dict)
     known: Mapping[str, Any] = field(default_factory=dict)
     systems: Mapping[str, float] = field(default_factory=dict)
     words: Mapping[Role, WordScores] = field(default_factory=dict)
     attributed: Mapping[Role, Rows] = field(default_factory=dict)
     segmented: PairWords = WHITESPACE
     others: Mapping[str, Floats] = field(default_factory=dict)
-    placebos: Sequence[AttributionSet] = ()
 
     @property
     def points(self) -> Mapping[str, Floats]:
@@ -205,6 +205,10 @@ class Finished(Combination):
         """
         return tuple(self._rows(role))
 
+    def segment_words(self, role: Role) -> Rows:
+        """N rows of the words of a text of the segments, whether or not the metric reads it."""
+        return tuple(self.segmented.words(role, text) for text in self.segments.texts(role))
+
     def word_counts(self, role: Role) -> Ints:
         """int64[N] the number of words of each row of `words_of`, without holding the words."""
         return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
@@ -226,6 +230,10 @@ class Finished(Combination):
     def with_points(self, boosted: Mapping[str, Floats]) -> Finished:
         """The same setting with these further points."""
         return replace(self, boosted={**self.boosted, **boosted})
+
+    def with_gains(self, gains: Mapping[str, Estimate]) -> Finished:
+        """The same setting with these further gains at points."""
+        return replace(self, gains={**self.gains, **gains})
 
 
 # Applies a function to every item of a list, here or in other processes.
@@ -324,6 +332,10 @@ class Evaluation(Component):
 
     def points(self, result: Any) -> Mapping[str, Floats]:
         """Boosted scores float64[N] by the name of their point, for the evaluations that follow; none by default."""
+        return {}
+
+    def gains(self, result: Any) -> Mapping[str, Estimate]:
+        """Gains over the metric alone at declared points, for the evaluations that follow; none by default."""
         return {}
 
     def segment_columns(self, result: Any) -> ColumnValues:

@@ -1,19 +1,18 @@
-"""What settings have beside each other: other metrics, placebos, named levels, and what is best where it is chosen."""
+"""What settings have beside each other: other metrics, named levels, and what is best where it is chosen."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.boost_inputs import Member
+from bmx_grid.evaluations.held_out import has_groups
 from bmx_grid.evaluations.verdicts import Verdict
 
 
@@ -31,22 +30,6 @@ def other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, 
         if not (other.metric.is_placebo or other.metric.is_human):
             scores[name] = other.scores.base_scores
     return scores
-
-
-def placebos_of(setting: Finished, settings: Sequence[Finished]) -> list[AttributionSet]:
-    """The attributions of placebos of the setting's explainer, for the same metric and segments."""
-    explainer = setting.explainer
-    placebos: list[AttributionSet] = []
-    if explainer is None:
-        return placebos
-    *names_of_metric, _ = setting.names
-    for other in settings:
-        *names_of_other, _ = other.names
-        if names_of_other != names_of_metric or other.explainer is None:
-            continue
-        if other.explainer.is_placebo_of(explainer):
-            placebos.append(other.scores)
-    return placebos
 
 
 def shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Floats]]:
@@ -70,15 +53,25 @@ def shared_metrics(members: Sequence[Member]) -> tuple[tuple[str, ...], list[Flo
     return shared, scores_of_members
 
 
-def named_levels(settings: Sequence[Finished]) -> str:
-    """Of systems, raters, domains and documents what the data of all settings name."""
-    groups_of_settings = [set(setting.segments.groups) for setting in settings]
-    levels = set.intersection(*groups_of_settings)
-    # Documents are no group of names: a segment without one is a document of its own.
-    segments = itertools.chain.from_iterable(setting.segments.segments for setting in settings)
-    if all(segment.document for segment in segments):
-        levels.add("document")
-    return ", ".join(sorted(levels))
+def named_levels(row: Verdict, settings: Sequence[Finished]) -> str:
+    """Of systems, raters, domains and documents, what all data behind a verdict name, and it controls for."""
+    levels_of_settings = []
+    for setting in _settings_of(row, settings):
+        groups = setting.segments.groups
+        documents = [segment.document or f"\0{row}" for row, segment in enumerate(setting.segments.segments)]
+        groups["document"] = np.array(documents)
+        levels_of_settings.append({kind for kind, names in groups.items() if has_groups(names)})
+    return ", ".join(sorted(set.intersection(*levels_of_settings)))
+
+
+def _settings_of(row: Verdict, settings: Sequence[Finished]) -> list[Finished]:
+    """The settings behind a verdict: of its data set and language pair, or of all."""
+    of_row = []
+    for setting in settings:
+        dataset, language_pair = setting.pair
+        if row.dataset in (ALL, dataset) and row.language_pair in (ALL, language_pair):
+            of_row.append(setting)
+    return of_row
 
 
 def with_best(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:

@@ -3,41 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from bmx_grid.boosts.base import Fit
+import numpy as np
+
+from bmx_grid.boosts.base import Boost, Fit
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.beside import shared_metrics
-from bmx_grid.evaluations.boost_evidence import COMBINED, CROSS_FITTED, CURVE, FIXED, LENGTH, PUBLISHED, HeldOutScores
+from bmx_grid.evaluations.boost_evidence import (
+    COMBINED,
+    CROSS_FITTED,
+    CURVE,
+    FIXED,
+    LENGTH,
+    PUBLISHED,
+    HeldOutScores,
+    placebo_name,
+)
 from bmx_grid.evaluations.boost_inputs import Boosts, Member
 from bmx_grid.evaluations.held_out import chosen, cross_fitted
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.grid import Point, nearest_point
+from bmx_grid.measures.grid import GridSpec, Point, nearest_point
 
 
 class Choice(NamedTuple):
-    """Something that is chosen, with its features of each member: as they are, then with other attributions.
-
-    No features of a member that it cannot be made for.
-    """
+    """Something that is chosen, with its features of each member; None of a member that it cannot be made for."""
 
     name: str
     fit: Fit
-    features: Sequence[Sequence[Floats]]
+    features: Sequence[Floats | None]
 
 
 def choices_of(boosts: Boosts, members: Sequence[Member]) -> list[Choice]:
-    """The boosts of which something is chosen, and the placebos `length` and `curve`."""
+    """The boosts of which something is chosen, and the placebos beside them: `length`, `curve`, and reassigned ones."""
     choices = []
     for name, boost in boosts.items():
-        if boost.fixed is None:
-            features = [member.features_of(name, boost) for member in members]
-            choices.append(Choice(name, boost.fit, features))
+        if boost.fixed is not None:
+            continue
+        features = [member.features.get(name) for member in members]
+        choices.append(Choice(name, boost.fit, features))
+        reassigned = [member.reassigned(name, boost) for member in members]
+        for draw, features_of_draw in enumerate(zip(*reassigned, strict=False), start=1):
+            choices.append(Choice(placebo_name(name, draw), boost.fit, features_of_draw))
     roles = members[0].setting.worded
-    log_words = [[member.log_words] for member in members]
+    log_words = [member.log_words for member in members]
     length = Choice(LENGTH, partial(fit_length, roles), log_words)
     curve = Choice(CURVE, fit_curve, log_words)
     return [*choices, length, curve]
@@ -49,14 +62,13 @@ def average_of(members: Sequence[Member]) -> Choice | None:
     # An average needs scores of all metrics on all judged segments.
     if not names:
         return None
-    features = [[scores] for scores in scores_of_members]
-    return Choice(COMBINED, partial(fit_average, names), features)
+    return Choice(COMBINED, partial(fit_average, names), scores_of_members)
 
 
 def without_choice(boosts: Boosts, published: Point | None, member: Member) -> HeldOutScores:
     """The scores of recipes, and of the power mean at the published point of the explainer, where it has one."""
     held_out: HeldOutScores = {}
-    for name in member.features:
+    for name, features in member.features.items():
         boost = boosts[name]
         fitted = boost.fixed
         point = FIXED
@@ -65,10 +77,7 @@ def without_choice(boosts: Boosts, published: Point | None, member: Member) -> H
             fitted = _at_published(boost, published)
             point = PUBLISHED
         if fitted is not None:
-            scores = []
-            for columns in member.features_of(name, boost):
-                scores.append(fitted.scores(member.base, columns))
-            held_out[name, point] = scores
+            held_out[name, point] = fitted.scores(member.base, features)
     return held_out
 
 
@@ -89,17 +98,17 @@ def chosen_by_others(
     """For each member the scores of what is best on the members that choose for it, at `point`."""
     scores_of_members: list[HeldOutScores] = [{} for _ in members]
     for choice in choices:
-        # One pass for the features as they are, one for each kind of other attributions. Not strict: there is none
-        # where a member lacks the boost, and only so many as all members have.
-        for features in zip(*choice.features, strict=False):
-            for member, columns, scores in zip(members, features, scores_of_members, strict=True):
-                selection = []
-                for other, rows in member.choosing.items():
-                    selection.append((members[other], features[other], rows))
-                if selection:
-                    fitted = chosen(kind, choice.fit, selection)
-                    boosted = fitted.scores(member.base, columns)
-                    scores.setdefault((choice.name, point), []).append(boosted)
+        features = [columns for columns in choice.features if columns is not None]
+        # Chosen for all members or for none: a mean over language pairs is of one question.
+        if len(features) < len(members):
+            continue
+        for member, columns, scores in zip(members, features, scores_of_members, strict=True):
+            selection = []
+            for other, rows in member.choosing.items():
+                selection.append((members[other], features[other], rows))
+            if selection:
+                fitted = chosen(kind, choice.fit, selection)
+                scores[choice.name, point] = fitted.scores(member.base, columns)
     return scores_of_members
 
 
@@ -109,9 +118,25 @@ def add_cross_fitted(
     """Add to the scores of each member those of what is best on its other folds."""
     for choice in choices:
         for member, features, scores in zip(members, choice.features, scores_of_members, strict=True):
-            boosted = []
-            for columns in features:
-                boosted.append(cross_fitted(kind, choice.fit, member, columns))
             # A boost that cannot be made has no row of scores.
-            if boosted:
-                scores[choice.name, CROSS_FITTED] = boosted
+            if features is not None:
+                scores[choice.name, CROSS_FITTED] = cross_fitted(kind, choice.fit, member, features)
+
+
+def is_of_grid(boost: Boost, spec: GridSpec) -> bool:
+    """Whether a boost is the one whose points a grid declares."""
+    if not isinstance(boost, PowerMeanGrid) or boost.shift != "paper":
+        return False
+    return replace(boost.spec, correlation=spec.correlation) == spec
+
+
+def use_points_of_grid(boosts: Boosts, spec: GridSpec, member: Member, held_out: HeldOutScores) -> None:
+    """Replace the scores of the grid's own boost by those that the grid declared: they differ by rounding.
+
+    A gain at such a point is then the same number in every table.
+    """
+    for point, scores in member.setting.boosted.items():
+        for name, boost in boosts.items():
+            declared = scores[member.used]
+            if (name, point) in held_out and is_of_grid(boost, spec) and np.isfinite(declared).all():
+                held_out[name, point] = declared

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingNames, SettingRow
-from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.correlations_of_resamples import weighted_correlations
-from bmx_grid.measures.nuisance import CurveTerms, beyond_nuisance
+from bmx_grid.evaluations.gain_estimates import (
+    METRIC,
+    Contrasts,
+    GainStatistic,
+    Key,
+    estimate,
+    estimate_gains,
+    p_of,
+)
+from bmx_grid.evaluations.held_out import FEWEST_SOURCES, Rated
+from bmx_grid.measures.correlation import Kind
+from bmx_grid.measures.kernel_ridge import Nuisance
 from bmx_grid.measures.pairwise import PairedSources
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, interval, number_of, seeded_draws
+from bmx_grid.measures.partial_correlation import partial_correlations
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, number_of, seeded_draws
 
-# What a gain is measured from: the metric; whatever score, lengths and texts tell, fitted to both; the same with all
-# metrics at hand; the metric, within each source. Also what the boost gains with other attributions (`held_out`).
-METRIC = "metric"
+# In place of the metric, in rows of partial correlations: given score, lengths, texts and named groups; given these and
+# all other metrics of the sweep.
 SCORE_AND_TEXT = "score, length and text"
 METRICS = "metrics"
-WITHIN = "metric within source"
 # What stands beside the boosts, under these names.
 LENGTH = "length"
 CURVE = "curve"
 COMBINED = "combined"
 PLACEBOS = (LENGTH, CURVE)
+REASSIGNED = "reassigned"
 # Points: where a boost was chosen.
 CROSS_FITTED = "cross_fitted"
 ELSEWHERE = "elsewhere"
@@ -37,20 +43,25 @@ OTHER_DATASETS = "other_datasets"
 PUBLISHED = "published"
 FIXED = "fixed"
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
-FEWEST_SOURCES = 30  # with two translations or more, for a gain within sources
 
-Key = tuple[str, str, str, str]  # boost, against, point, human score
-GainStatistic = Literal["pooled", "pdp"]
-# Scores float64[n] of a boost at a point, by both: with its attributions as they are, then with each of the others.
-HeldOutScores = dict[tuple[str, str], list[Floats]]
+HeldOutScores = dict[tuple[str, str], Floats]  # float64[n] of a boost at a point, by both
+
+
+def placebo_name(boost: str, draw: int) -> str:
+    """The name of a boost that is made of the attributions of other segments, of the nth draw."""
+    return f"{boost} {REASSIGNED} {draw}"
 
 
 @dataclass(frozen=True)
 class BoostRow(SettingRow):
-    """One row of boosts.parquet: what a boost gains over something at a point, on a data set and language pair.
+    """One row of boosts.parquet: what a boost gains over the metric at a point, on a data set and language pair.
 
+    Or, against something else than the metric, its partial correlation with the human scores (`SCORE_AND_TEXT`).
+    explained: the share of the variance of human scores that is predicted by what a partial correlation is given.
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
-    human: the human score that judges, "" for the primary one. clusters: of segments that it rests on.
+    human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
+    these. beside: of what stands beside boosts that are judged on different segments, the boosts whose segments these
+    are; else "".
     """
 
     dataset: str
@@ -65,6 +76,8 @@ class BoostRow(SettingRow):
     n: int
     clusters: int
     human: str = ""
+    beside: str = ""
+    explained: float = math.nan
 
     @property
     def key(self) -> Key:
@@ -72,195 +85,65 @@ class BoostRow(SettingRow):
         return self.boost, self.against, self.point, self.human
 
 
-@dataclass(frozen=True, eq=False)
-class Contrasts:
-    """Sums of weighted correlations of n segments' scores with their human scores, such as differences.
-
-    statistic: the correlation over all segments, or that of the pairs of translations of one source (PDP). gold: the
-    name of the human score. columns: float64[n] each; terms: for each key the weight of each of its columns, by place.
-    sources: the pairs of translations of one source, where there are enough; within: for each key its column, and that
-    of the metric.
-    """
-
-    kind: Kind
-    statistic: GainStatistic
-    gold: str
-    human: Floats
-    columns: list[Floats] = field(default_factory=list)
-    terms: dict[Key, dict[int, float]] = field(default_factory=dict)
-    sources: PairedSources | None = None
-    within: dict[Key, tuple[int, int]] = field(default_factory=dict)
-
-    def add(self, scores: Floats) -> int:
-        """The place of a column."""
-        self.columns.append(scores)
-        return len(self.columns) - 1
-
-    def values(self) -> dict[Key, float]:
-        """The differences on the segments as they are; NaN where one is undefined."""
-        once = np.ones((len(self.human), 1))
-        if self.statistic == "pdp":
-            columns = self._stacked()
-            reached = self._of_pairs(columns, once)
-        else:
-            reached = np.full((len(self.columns), 1), math.nan)
-            for place, column in enumerate(self.columns):
-                if np.isfinite(column).all():
-                    reached[place] = correlate(self.kind, column, self.human)
-        differences = self._differences(reached, once)
-        return {key: float(values[0]) for key, values in differences.items()}
-
-    def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
-        """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
-        blocks: dict[Key, list[Floats]] = {}
-        columns = self._stacked()
-        for weights in times:
-            if self.statistic == "pdp":
-                reached = self._of_pairs(columns, weights)
-            else:
-                reached = weighted_correlations(self.kind, columns, self.human, weights)
-            for key, values in self._differences(reached, weights).items():
-                blocks.setdefault(key, []).append(values)
-        samples = {}
-        for key, parts in blocks.items():
-            samples[key] = np.concatenate(parts)
-        return samples
-
-    def _stacked(self) -> Floats:
-        """float64[n, K] the columns."""
-        # `column_stack` cannot make an array of no columns.
-        no_columns = np.empty((len(self.human), 0))
-        return np.column_stack([no_columns, *self.columns])
-
-    def _of_pairs(self, columns: Floats, times: Floats) -> Floats:
-        """float64[K, R] PDP of float64[n, K] columns; NaN without enough sources. times: float64[n, R]."""
-        if self.sources is None:
-            return np.full((columns.shape[1], times.shape[1]), math.nan)
-        return self.sources.correlations(columns, times[self.sources.first])
-
-    def _differences(self, reached: Floats, times: Floats) -> dict[Key, Floats]:
-        """float64[R] of each key from float64[K, R] correlations of the columns; times: float64[n, R]."""
-        values: dict[Key, Floats] = {}
-        for key, weight_of_column in self.terms.items():
-            places = list(weight_of_column)
-            weights = np.array(list(weight_of_column.values()))
-            values[key] = weights @ reached[places]
-        if self.within:
-            # The columns of other terms are not asked for within sources.
-            asked = set(itertools.chain.from_iterable(self.within.values()))
-            in_order = sorted(asked)
-            columns = np.column_stack([self.columns[place] for place in in_order])
-            correlations = self._of_pairs(columns, times)
-            within_sources = dict(zip(in_order, correlations, strict=True))
-            for key, (boosted, alone) in self.within.items():
-                values[key] = within_sources[boosted] - within_sources[alone]
-        return values
-
-
 def contrasts(
     kind: Kind,
     rated: Rated,
     held_out: HeldOutScores,
-    instead: Sequence[str] = (),
+    seed: int,
     metrics: Floats | None = None,
     statistic: GainStatistic = "pooled",
     gold: str = "",
 ) -> Contrasts:
-    """What each boost gains over the metric, and over what else its verdict asks for.
+    """What each boost gains over the metric, and its partial correlations.
 
-    statistic, gold: as of `Contrasts`; within sources there is nothing further to ask where these judge anyway.
-    instead: of which kind the other attributions are, of one kind all draws after each other (`Member.instead`).
-    metrics: float64[n, m] of other metrics, if there are any, that are fitted to the judged segments as further terms.
+    statistic, gold: as of `Contrasts`. metrics: float64[n, m] of other metrics, if there are any. seed: of the halves
+    of the segments that a partial correlation is extrapolated from.
     """
+    sources = None
+    if statistic == "pdp":
+        paired = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
+        sources = paired if len(paired.first) >= FEWEST_SOURCES else None
     # One set of columns for all contrasts: each correlation is computed once per resample.
-    sources = _paired_sources(kind, rated, statistic)
     differences = Contrasts(kind=kind, statistic=statistic, gold=gold, human=rated.human, sources=sources)
     base = differences.add(rated.base)
-    # All boosts as they are stand before all with other attributions.
-    places = {}
-    for boost_and_point, (as_it_is, *_) in held_out.items():
-        places[boost_and_point] = differences.add(as_it_is)
-    for (boost, point), place in places.items():
+    for (boost, point), scores in held_out.items():
+        place = differences.add(scores)
         differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
-        if sources is not None and statistic == "pooled":
-            differences.within[boost, WITHIN, point, gold] = place, base
-        _, *of_other_attributions = held_out[boost, point]
-        # Not strict: `length` and `curve` are made of no attributions, and of the last kind another language pair may
-        # lack some.
-        places_of_kinds: dict[str, list[int]] = {}
-        for scores, attributions in zip(of_other_attributions, instead, strict=False):
-            other = differences.add(scores)
-            places_of_kinds.setdefault(attributions, []).append(other)
-        for attributions, places_of_kind in places_of_kinds.items():
-            # The mean over the draws of one kind is taken off.
-            share = -1 / len(places_of_kind)
-            weights = dict.fromkeys(places_of_kind, share)
-            differences.terms[boost, attributions, point, gold] = {place: 1.0, **weights}
-    _adjust(differences, rated, held_out, SCORE_AND_TEXT)
+    _add_partial(differences, rated, rated.nuisance, held_out, SCORE_AND_TEXT, seed)
     if metrics is not None:
-        # The average of metrics is made of what would be taken off.
-        boosts_alone = {key: held_out[key] for key in held_out if key[0] != COMBINED}
-        _adjust(differences, rated, boosts_alone, METRICS, metrics)
+        # The average of metrics is made of what it would be given.
+        boosts_alone = {key: scores for key, scores in held_out.items() if key[0] != COMBINED}
+        nuisance = replace(rated.nuisance, metrics=metrics)
+        _add_partial(differences, rated, nuisance, boosts_alone, METRICS, seed)
     return differences
 
 
-def _paired_sources(kind: Kind, rated: Rated, statistic: GainStatistic) -> PairedSources | None:
-    """The sources with several translations; None of too few, and where most have one and a pooled statistic judges."""
-    sources = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
-    if len(sources.first) < FEWEST_SOURCES:
-        return None
-    are_most = 2 * len(sources.rows) >= len(rated.human)
-    if are_most or statistic == "pdp":
-        return sources
-    return None
-
-
-def _adjust(differences: Contrasts, rated: Rated, held_out: HeldOutScores, against: str, *more: Floats) -> None:
-    """Add contrasts of boosts with what score, lengths, texts and more tell of the judged segments anyway.
-
-    more: float64[n, m] of further terms.
-    """
-    keys = []
-    for (boost, point), (as_it_is, *_) in held_out.items():
-        if boost not in PLACEBOS and np.isfinite(as_it_is).all():
-            keys.append((boost, point))
-    if not (keys and len(rated.human)):
+def _add_partial(
+    differences: Contrasts, rated: Rated, nuisance: Nuisance, held_out: HeldOutScores, given: str, seed: int
+) -> None:
+    """Add the partial correlations of boosts; none of placebos, which are made of the nuisance."""
+    judged = {}
+    for (boost, point), scores in held_out.items():
+        if boost not in PLACEBOS and f" {REASSIGNED} " not in boost and np.isfinite(scores).all():
+            judged[boost, given, point, differences.gold] = scores
+    if not (judged and len(rated.human)):
         return
-    # As many terms as the clusters allow.
-    n_clusters = number_of(codes(rated.clusters))
-    curve = CurveTerms.of(rated.base, rated.log_words, n_clusters)
-    terms_of_curve = curve.columns(rated.base, rated.log_words)
-    terms = np.column_stack([terms_of_curve, rated.terms, *more])
-    scores = np.column_stack([held_out[key][0] for key in keys])
+    columns = np.column_stack(list(judged.values()))
     kind = differences.kind
-    fits = beyond_nuisance(kind, rated.base, rated.log_words, terms, rated.human, rated.fold_of, scores)
-    for fit in fits:
-        # One column for all boosts: what is known without any of them.
-        alone = differences.add(fit.alone)
-        for (boost, point), with_score in zip(keys, fit.with_scores.T, strict=True):
-            contrast = (boost, against, point, differences.gold)
-            weights = differences.terms.setdefault(contrast, {})
-            place = differences.add(with_score)
-            weights[place] = fit.weight
-            weights[alone] = -fit.weight
+    found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
+    differences.partial.update(zip(judged, found, strict=True))
 
 
 def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamples: int, seed: int) -> list[BoostRow]:
-    """A row for each contrast of a language pair, with the interval of its clusters where there are three."""
-    clusters = codes(rated.clusters)
-    n_clusters = number_of(clusters)
+    """A row for each contrast of a language pair."""
     n_segments = len(rated.human)
-    samples = {}
-    if n_clusters >= FEWEST_CLUSTERS:
-        draws = seeded_draws(n_clusters, resamples, seed, n_segments)
-        samples = differences.under(drawn[clusters] for drawn in draws)
+    n_clusters = number_of(codes(rated.clusters))
     lines = []
-    for key, value in differences.values().items():
-        gain = Estimate(value)
-        if key in samples and math.isfinite(value):
-            gain = estimate(value, samples[key], n_clusters)
+    for key, gain in estimate_gains(differences, rated.clusters, resamples, seed).items():
         boost, against, point, human = key
         line = BoostRow(*setting, boost, against, point, gain, pairs=1, n=n_segments, clusters=n_clusters, human=human)
+        if key in differences.partial:
+            line = replace(line, explained=differences.partial[key].explained)
         lines.append(line)
     return lines
 
@@ -331,19 +214,11 @@ def over_scope(
             n=sum(line.n for line in of_pairs),
             clusters=clusters,
             human=human,
+            beside=of_pairs[0].beside,
+            explained=float(np.mean([line.explained for line in of_pairs])),
         )
         joined.append(row)
     return joined
-
-
-def estimate(value: float, samples: Floats, units: int) -> Estimate:
-    """A value with its interval (`resampling.interval`) and p from float64[R] resamples of so many units."""
-    # NumPy warns of the spread of nothing.
-    error = math.nan
-    if np.isfinite(samples).any():
-        error = float(np.nanstd(samples))
-    low, high = interval(samples, units)
-    return Estimate(value, low, high, _p_of(value, error, units))
 
 
 def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
@@ -364,18 +239,5 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     error = deviation / math.sqrt(n_known)
     low = min(over.low, joint.low)
     high = max(over.high, joint.high)
-    p = max(_p_of(over.mean, error, n_known), joint.p)
+    p = max(p_of(over.mean, error, n_known), joint.p)
     return Estimate(over.mean, low, high, p)
-
-
-def _p_of(value: float, error: float, units: int) -> float:
-    """The two-sided p value of a value with this standard error from so many units, by Student's t."""
-    from scipy.special import stdtr
-
-    if units < 2 or math.isnan(error):
-        return math.nan
-    # Student's t has no value here: all resamples are the same.
-    if error == 0:
-        return 1.0 if value == 0 else 0.0
-    t = -abs(value) / error
-    return float(2 * stdtr(units - 1, t))

@@ -1,4 +1,4 @@
-"""Settings as boosts see them: judged segments, features, and who chooses for whom."""
+"""Settings as boosts see them: the segments that each is judged on, features, and who chooses for whom."""
 
 from __future__ import annotations
 
@@ -9,63 +9,52 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.held_out import (
-    REASSIGNED,
-    SHUFFLED,
     Rated,
     folds_of,
     free_of_each,
+    nuisance_of,
     rated_of,
     reassignments,
-    terms_of,
+    strata_of,
 )
 from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.grid import GridSpec
+from bmx_grid.measures.grid import GridSpec, words_of
 from bmx_grid.measures.nuisance import NO_DONOR, log_words
 from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import codes
+from bmx_grid.words.perturbation import ROLES
 
 Boosts = Mapping[str, Boost]  # by name
 
 
 @dataclass(frozen=True, eq=False)
 class Member(Rated):
-    """The judged segments of a setting as boosts see them.
+    """The segments of a setting that some boosts can be made on, and are judged on.
 
-    setting: where they are from; features: float64[n, k] of each boost that can be made; lacking: why others cannot,
-    by name; donors: int64[n] for each draw, which segment each gets its attributions from, none where a segment has
-    no other cluster to get them from; placebos: features like the first ones, of each of the setting's placebos;
-    choosing: for each member that chooses for this one, by its number, bool[n] which of its segments do.
+    setting: where they are from; features: float64[n, k] of each of these boosts; donors: int64[n] for each draw, which
+    segment each gets its attributions from, none where a segment has no other cluster to get them from; choosing: for
+    each member that chooses for this one, by its number, bool[n] which of its segments do.
     """
 
     setting: Finished
     features: Mapping[str, Floats]
-    lacking: Mapping[str, str]
     donors: tuple[Ints, ...]
-    placebos: tuple[Mapping[str, Floats], ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
 
-    def features_of(self, name: str, boost: Boost) -> list[Floats]:
-        """The features of a boost as they are, then those of each of `instead`. None where it cannot be made."""
+    def reassigned(self, name: str, boost: Boost) -> list[Floats]:
+        """The features of a boost with the attributions of other segments, of each draw."""
         if name not in self.features:
             return []
         features = self.features[name]
         # Columns that are no attributions, such as lengths, stay with their segment.
-        reassigned = np.array(boost.of_attributions())
-        of_others = [np.where(reassigned, features[donor], features) for donor in self.donors]
-        of_placebos = [placebo[name] for placebo in self.placebos]
-        return [features, *of_others, *of_placebos]
-
-    @property
-    def instead(self) -> list[str]:
-        """What the same boost is made of as well: attributions of other segments, then those of placebos."""
-        of_others = [REASSIGNED] * len(self.donors)
-        of_placebos = [SHUFFLED] * len(self.placebos)
-        return of_others + of_placebos
+        attributed = np.array(boost.of_attributions())
+        return [np.where(attributed, features[donor], features) for donor in self.donors]
 
     def on_all(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the others."""
@@ -131,91 +120,107 @@ def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Ra
         log_words=member.log_words[rows],
         clusters=clusters,
         items=member.items[rows],
-        terms=member.terms[rows],
+        nuisance=member.nuisance.take(np.flatnonzero(rows)),
         fold_of=folds_of(kind, base, human, cluster_codes, fold_seed),
         used=used,
     )
     return rated, rows
 
 
-def member_of(setting: Finished, boosts: Boosts, spec: GridSpec, *, fold_seed: int, draws: int, seed: int) -> Member:
-    """A setting as boosts see it, before others choose for it (`linked`).
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What the boosts of a setting are made of, of all N segments.
 
-    spec, fold_seed: the grid whose segments, correlation and folds are used; draws, seed: of reassigned attributions.
-    A boost that this setting, or one of its placebos, cannot be made with is in `lacking`.
+    rated: bool[N] which segments people and the metric score. features: float64[N, k] of each boost that can be made;
+    lacking: why other boosts cannot be made, by name.
+    """
+
+    setting: Finished
+    rated: Flags
+    features: Mapping[str, Floats] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+    def segments_of(self, name: str) -> Flags:
+        """bool[N] which rated segments a boost can be made on; all of them if it cannot be made."""
+        if name not in self.features:
+            return self.rated
+        return np.asarray(self.rated & np.isfinite(self.features[name]).all(axis=1))
+
+
+def material_of(setting: Finished, boosts: Boosts) -> Material:
+    """What the boosts of a setting are made of; nothing for a metric alone.
+
     Raises DataError where a boost cannot be made of the attributions at all.
     """
-    base = setting.scores.base_scores
-    human = setting.segments.human_scores
+    rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
+    if setting.explainer is None:
+        return Material(setting, rated)
+    features, lacking = _features(setting, boosts, rated)
+    return Material(setting, rated, features, lacking)
+
+
+def boosts_by_segments(boosts: Boosts, materials: Sequence[Material]) -> list[dict[str, Boost]]:
+    """The boosts that some setting can make, those together that are judged on the same segments of every setting.
+
+    One group of no boosts if none can be made: placebos are judged without them.
+    """
+    groups: dict[tuple[bytes, ...], dict[str, Boost]] = {}
+    for name, boost in boosts.items():
+        if not any(name in material.features for material in materials):
+            continue
+        segments = tuple(material.segments_of(name).tobytes() for material in materials)
+        groups.setdefault(segments, {})[name] = boost
+    return list(groups.values()) or [{}]
+
+
+def member_of(material: Material, boosts: Boosts, spec: GridSpec, *, fold_seed: int, draws: int, seed: int) -> Member:
+    """The segments of a setting that some boosts are judged on, before others choose for it (`linked`).
+
+    boosts: which can be made on the same segments. spec, fold_seed: of the grid, whose correlation and folds are used;
+    draws, seed: of reassigned attributions.
+    """
+    setting = material.setting
     labels = np.asarray(setting.clusters, dtype=np.str_)
     kind = spec.correlation
-    features: dict[str, Floats] = {}
-    lacking: dict[str, str] = {}
-    placebos: list[dict[str, Floats]] = []
-    among = np.isfinite(human) & np.isfinite(base)
-    used = among
-    if setting.explainer is not None:
-        inputs = setting.inputs(spec)
-        among = inputs.used
-        features, placebos, lacking = _with_placebos(setting, boosts, among)
-        # One set of segments for all boosts that can be made here, in the folds of the grid's points.
-        used = among.copy()
-        for features_of_model in (features, *placebos):
-            for name in features:
-                complete = np.isfinite(features_of_model[name]).all(axis=1)
-                used &= complete
-    n_words = [setting.word_counts(role) for role in setting.worded]
-    items = np.array([segment.id for segment in setting.segments.segments])
-    groups = list(setting.segments.groups.values())
-    texts = [setting.words_of(role) for role in setting.worded]
+    used = material.rated
+    for name in boosts:
+        used = used & material.segments_of(name)
+    features = _picked(material.features, boosts)
+    segments = setting.segments
+    log_words_of_texts = log_words(*[setting.word_counts(role) for role in setting.worded])
+    nuisance = nuisance_of(
+        base=setting.scores.base_scores,
+        log_words=log_words_of_texts,
+        texts=[setting.words_of(role) for role in setting.worded],
+        unread=[setting.segment_words(role) for role in ROLES if role not in setting.worded and segments.has(role)],
+        groups=list(segments.groups.values()),
+        clusters=labels,
+        strata=strata_of(segments.segments, labels, used),
+    )
     rated = rated_of(
         kind=kind,
-        base=base,
-        human=human,
-        log_words=log_words(*n_words),
+        base=setting.scores.base_scores,
+        human=segments.human_scores,
+        log_words=log_words_of_texts,
         clusters=labels,
-        items=items,
-        terms=terms_of(groups, texts, labels),
+        items=np.array([segment.id for segment in segments.segments]),
+        nuisance=nuisance,
         used=used,
         seed=fold_seed,
-        among=among,
     )
     drawn: tuple[Ints, ...] = ()
-    if features:
-        drawn = reassignments(inputs.lengths[used[among]], rated.clusters, draws, seed)
-        # Nothing is judged in one cluster: no segment has another one to get attributions from.
-        lacks_donors = any((donor == NO_DONOR).any() for donor in drawn)
-        if lacks_donors or not len(rated.base):
+    if features and draws:
+        attributed = words_of(spec.side, setting.scores.ground_truth, setting.scores.hypothesis)
+        drawn = reassignments(attributed.lengths[used], rated.clusters, draws, seed)
+        # In one cluster no segment has another one to get attributions from.
+        if any((donor == NO_DONOR).any() for donor in drawn):
             drawn = ()
-            placebos = []
-    placebos_of_judged = [_judged(kind, features_of_placebo, used) for features_of_placebo in placebos]
-    return Member(
-        **vars(rated),
-        setting=setting,
-        features=_judged(kind, features, used),
-        lacking=lacking,
-        donors=drawn,
-        placebos=tuple(placebos_of_judged),
-    )
+    return Member(**vars(rated), setting=setting, features=_judged(kind, features, used), donors=drawn)
 
 
-def _with_placebos(
-    setting: Finished, boosts: Boosts, used: Flags
-) -> tuple[dict[str, Floats], list[dict[str, Floats]], dict[str, str]]:
-    """The features of boosts that a setting and each of its placebos can be made with, of it and of each placebo.
-
-    Then why others cannot, by name.
-    """
-    features, lacking = _features(setting, boosts, used)
-    placebos = []
-    for scores in setting.placebos:
-        as_placebo = replace(setting, scores=scores)
-        features_of_placebo, lacking_there = _features(as_placebo, boosts, used)
-        placebos.append(features_of_placebo)
-        # What a placebo cannot be made for is not judged: there would be nothing to compare with.
-        lacking |= lacking_there
-    features = {name: columns for name, columns in features.items() if name not in lacking}
-    return features, placebos, lacking
+def _picked(features: Mapping[str, Floats], boosts: Boosts) -> dict[str, Floats]:
+    """The features of these boosts."""
+    return {name: columns for name, columns in features.items() if name in boosts}
 
 
 def _judged(kind: Kind, features: Mapping[str, Floats], used: Flags) -> dict[str, Floats]:
@@ -230,7 +235,7 @@ def _judged(kind: Kind, features: Mapping[str, Floats], used: Flags) -> dict[str
     return judged
 
 
-def _features(setting: Finished, boosts: Boosts, used: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
+def _features(setting: Finished, boosts: Boosts, rated: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
     """The features float64[N, k] of boosts that can be made, and why others cannot, by name."""
     features = {}
     lacking = {}
@@ -242,13 +247,29 @@ def _features(setting: Finished, boosts: Boosts, used: Flags) -> tuple[dict[str,
             continue
         columns = boost.features(scores.ground_truth, scores.hypothesis)
         complete = np.isfinite(columns).all(axis=1)
-        if (complete & used).any():
+        if (complete & rated).any():
             features[name] = columns
-        elif used.any():
-            lacking[name] = "it reads a side that has no attributions here"
+        elif rated.any():
+            lacking[name] = _lacks_side(name, boost, setting)
         else:
             lacking[name] = "no segment is rated"
     return features, lacking
+
+
+def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:
+    """Why no segment has the attributions that a boost reads, with a boost that reads the side which is known."""
+    has_hypothesis = len(setting.scores.hypothesis.values) > 0
+    has_truth = len(setting.scores.ground_truth.values) > 0
+    if has_hypothesis == has_truth:
+        return f"no rated segment has finite attributions of every side that boost={name} reads"
+    lacking, side = ("ground truth", "hypothesis") if has_hypothesis else ("hypothesis", "ground_truth")
+    way_out = f"boost.{name}.side={side}"
+    if not isinstance(boost, FeatureMix):
+        way_out = f"boost=[mean] boost.mean.side={side}"
+    return (
+        f"boost={name} reads attributions of the {lacking}, and explainer={setting.explainer_name} gives none. "
+        f"Choose: {way_out}"
+    )
 
 
 def _differs(boost: Boost, setting: Finished) -> str:

@@ -90,7 +90,7 @@ def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) 
         candidates = [row for row in of_boost if row.human == first_human]
         best = max(candidates, key=lambda row: (row.pairs, distances.index(row.point)))
         gain = _held_out(best.gain, best)
-        beyond = _held_out(best.beyond, best)
+        beyond = _held_out(best.partial_r, best)
         judged.append({**recipe, "gain": gain, "beyond": beyond, "verdict": best.label})
     return judged
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats
 from bmx_grid.evaluations.base import NAMES, grouped
-from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, Key, over_scope
+from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, over_scope
 from bmx_grid.evaluations.boost_inputs import Member
+from bmx_grid.evaluations.gain_estimates import Key
 
 DATASET = NAMES[:1]
 Samples = Mapping[Key, Floats]  # float64[R] resamples of a gain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from bmx_grid.boosts.base import Boost
@@ -12,35 +12,41 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.base import OF_SETS, ColumnValues, Each, Finished, grouped, here
-from bmx_grid.evaluations.beside import named_levels, other_metrics, placebos_of, with_best
+from bmx_grid.evaluations.base import OF_SETS, ColumnValues, Each, Estimate, Finished, grouped, here
+from bmx_grid.evaluations.beside import named_levels, other_metrics, with_best
 from bmx_grid.evaluations.boost_choices import (
     add_cross_fitted,
     average_of,
     choices_of,
     chosen_by_others,
+    is_of_grid,
+    use_points_of_grid,
     without_choice,
 )
 from bmx_grid.evaluations.boost_evidence import (
-    COMBINED,
     CROSS_FITTED,
-    CURVE,
     ELSEWHERE,
     FIXED,
-    LENGTH,
     OTHER_DATASETS,
     BoostRow,
-    Contrasts,
-    GainStatistic,
     HeldOutScores,
-    Key,
     contrasts,
     joint_samples,
     lines_of,
 )
-from bmx_grid.evaluations.boost_inputs import Member, judged_by, linked, member_of
+from bmx_grid.evaluations.boost_inputs import (
+    Material,
+    Member,
+    boosts_by_segments,
+    judged_by,
+    linked,
+    material_of,
+    member_of,
+)
 from bmx_grid.evaluations.boost_recipes import best_gains, recipe_fields, with_verdicts
+from bmx_grid.evaluations.boost_results import TAKEN, BoostsOfSetting
 from bmx_grid.evaluations.boost_scopes import DATASET, add_scopes
+from bmx_grid.evaluations.gain_estimates import METRIC, Contrasts, GainStatistic, Key
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
 from bmx_grid.evaluations.held_out import FOLDS, Rated
 from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
@@ -49,26 +55,10 @@ from bmx_grid.measures.correlation import Kind
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
 LEARNER_SECONDS = 4.0  # of what score and length tell jointly, of 2,000 segments
-TAKEN = (LENGTH, CURVE, COMBINED)  # names
 
 T = TypeVar("T")
 # By human score, of each setting of a data set: its judged segments, and what boosts gain on them.
 Differences = dict[str, list[tuple[Rated, Contrasts]]]
-
-
-@dataclass(frozen=True, eq=False)
-class BoostsOfSetting:
-    """What the boosts of a setting reach.
-
-    boosts: gains; verdicts. In the first setting of a data set those on the whole data set as well, and in the first
-    one of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost.
-    chosen: in that first setting each boost that was fitted on all segments of all its settings, as fields of a recipe.
-    """
-
-    boosts: list[BoostRow] = field(default_factory=list)
-    verdicts: list[Verdict] = field(default_factory=list)
-    scores: dict[str, Floats] = field(default_factory=dict)
-    chosen: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +76,9 @@ class BoostEvaluation(OnGrid):
     sweep (`explainers.shuffled`). metric within source: among the outputs for one source, where most sources have
     several.
     Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
-    chosen like a boost; and `combined`, the average of up to three metrics. All are judged on the segments that every
-    boost can be made for, those boosts left out, by name, that can be made for none.
+    chosen like a boost; and `combined`, the average of up to three metrics. Each boost is judged on the segments that
+    it can be made for, whatever other boosts there are, and placebos beside it on the same ones (column `beside`);
+    a boost that can be made for none is named.
 
     One verdict per boost: where other language pairs chose it, if all pairs of the scope have such others, else where
     other folds did; those of published points and other data sets are further questions. Each question of a sweep, on
@@ -103,14 +94,14 @@ class BoostEvaluation(OnGrid):
     scores that a data set does not have.
     """
 
-    VERSION: ClassVar[int] = 6  # beyond takes off steps of single inputs in few segments
+    VERSION: ClassVar[int] = 8  # verdicts by partial correlations, extrapolated; each boost has segments of its own
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
     boosts: Mapping[str, Boost] = identity()
     human: tuple[str, ...] = identity((), later=True)
     statistic: GainStatistic = identity("pooled", later=True)
-    draws: int = identity(3, least=1, most=100)
+    draws: int = identity(0, least=0, most=100)
     resamples: int = identity(1000, least=40, most=100_000)
     seed: int = identity(0, least=0, most=2**63)
     smallest_gain: float = identity(SMALLEST_GAIN, least=0, below=1)
@@ -167,9 +158,7 @@ class BoostEvaluation(OnGrid):
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
         with_others = []
         for setting in settings:
-            others = other_metrics(setting, settings)
-            placebos = placebos_of(setting, settings)
-            with_others.append(replace(setting, others=others, placebos=placebos))
+            with_others.append(replace(setting, others=other_metrics(setting, settings)))
         results = super().evaluate(with_others, each)
         # The correction knows how many verdicts there are only when all scopes have ended.
         family: list[Verdict] = []
@@ -192,6 +181,10 @@ class BoostEvaluation(OnGrid):
         """The held-out score of each boost: of what other language pairs choose, else of what other folds choose."""
         return {f"boost_{name}": scores for name, scores in result.scores.items()}
 
+    def gains(self, result: BoostsOfSetting) -> Mapping[str, Estimate]:
+        """The gains of the paper's boost, if it is judged on the sweep's grid."""
+        return result.gains
+
     @property
     def _kind(self) -> Kind:
         return self.grid.correlation
@@ -206,18 +199,35 @@ class BoostEvaluation(OnGrid):
 
         Metrics alone have no boosts.
         """
-        # Filled in by the steps below, each of which knows a part of the settings.
         results = [BoostsOfSetting() for _ in settings]
         explained = settings[0].explainer is not None
         have_others = any(setting.others for setting in settings)
         if not explained and not have_others:
             return results
-        members = []
-        for setting in settings:
-            member = member_of(
-                setting, self.boosts, self.grid.spec, fold_seed=self.grid.seed, draws=self.draws, seed=self.seed
-            )
-            members.append(member)
+        materials = [material_of(setting, self.boosts) for setting in settings]
+        groups = boosts_by_segments(self.boosts, materials)
+        for boosts in groups:
+            # Other boosts, with segments of their own, have no part in it.
+            evaluation = replace(self, boosts=boosts)
+            beside = ", ".join(boosts) if len(groups) > 1 else ""
+            for result, of_boosts in zip(results, evaluation._of_materials(materials), strict=True):
+                result.add(of_boosts, beside)
+        for material, result in zip(materials, results, strict=True):
+            result.sort(list(self.boosts))
+            names = material.setting.names
+            for boost, reason in material.lacking.items():
+                verdict = Verdict(*names, boost, NOT_JUDGED, because=f"not judged: {reason}")
+                result.verdicts.append(verdict)
+        return results
+
+    def _of_materials(self, materials: Sequence[Material]) -> list[BoostsOfSetting]:
+        """What boosts that are judged on the same segments reach, and what stands beside them."""
+        # Filled in by the steps below, each of which knows a part of the settings.
+        results = [BoostsOfSetting() for _ in materials]
+        settings = [material.setting for material in materials]
+        explained = settings[0].explainer is not None
+        drawn: Any = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
+        members = [member_of(material, self.boosts, self.grid.spec, **drawn) for material in materials]
         by_dataset = grouped(settings, DATASET)
         samples: list[dict[Key, Floats]] = []
         for places in by_dataset:
@@ -258,19 +268,20 @@ class BoostEvaluation(OnGrid):
         metrics: Sequence[Floats | None] = [None] * len(members)
         if average is not None:
             choices.append(average)
-            metrics = [scores for (scores,) in average.features]
+            metrics = average.features
         held_out = chosen_by_others(kind, choices, members, ELSEWHERE)
         for member, scores in zip(members, held_out, strict=True):
             published = self.grid.fixed.get(member.setting.explainer_name)
             scores.update(without_choice(self.boosts, published, member))
         add_cross_fitted(kind, choices, members, held_out)
+        for member, scores in zip(members, held_out, strict=True):
+            use_points_of_grid(self.boosts, self.grid.spec, member, scores)
         for member, scores, result in zip(members, held_out, results, strict=True):
             # The last that is there is shown: chosen furthest away.
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
                 for name in self.boosts:
                     if (name, point) in scores:
-                        as_it_is = scores[name, point][0]
-                        result.scores[name] = member.on_all(as_it_is)
+                        result.scores[name] = member.on_all(scores[name, point])
         return self._add_lines(members, results, held_out, metrics)
 
     def _across_datasets(
@@ -311,8 +322,8 @@ class BoostEvaluation(OnGrid):
                 # A further human score may rate fewer of the segments.
                 rated, rows = judged_by(kind, member, gold, self.grid.seed)
                 scores_of_rated: HeldOutScores = {}
-                for key, of_attributions in scores.items():
-                    scores_of_rated[key] = [values[rows] for values in of_attributions]
+                for key, values in scores.items():
+                    scores_of_rated[key] = values[rows]
                 metrics_of_rated = None
                 if other_scores is not None:
                     metrics_of_rated = other_scores[rows]
@@ -320,15 +331,28 @@ class BoostEvaluation(OnGrid):
                     kind=kind,
                     rated=rated,
                     held_out=scores_of_rated,
-                    instead=member.instead,
+                    seed=self.seed,
                     metrics=metrics_of_rated,
                     statistic=self.statistic,
                     gold=gold,
                 )
                 lines = lines_of(names, rated, gains, self.resamples, self.seed)
                 result.boosts.extend(lines)
+                # The grid knows pooled correlations with the primary human score only.
+                if self.statistic == "pooled" and gold in ("", member.setting.segments.judgements.primary):
+                    result.gains.update(self._gains_at_points(member, lines))
                 differences.setdefault(gold, []).append((rated, gains))
         return differences
+
+    def _gains_at_points(self, member: Member, lines: Sequence[BoostRow]) -> dict[str, Estimate]:
+        """The gains over the metric alone at the points that the grid declares, where its own boost is judged."""
+        gains = {}
+        for line in lines:
+            at_point = line.against == METRIC and line.point in member.setting.boosted
+            boost = self.boosts.get(line.boost)
+            if at_point and boost is not None and is_of_grid(boost, self.grid.spec):
+                gains[line.point] = line.gain
+        return gains
 
     def _joint(self, differences: Differences) -> dict[Key, Floats]:
         """Resamples of the means over the language pairs of a data set, judged by each human score."""
@@ -338,24 +362,19 @@ class BoostEvaluation(OnGrid):
         return samples
 
     def _ask_verdicts(self, members: Sequence[Member], results: Sequence[BoostsOfSetting]) -> None:
-        """Add to each result the evidence for its verdicts, and which boosts cannot be judged."""
+        """Add to each result the evidence for its verdicts."""
         settings = [member.setting for member in members]
         best = [best_gains(self._kind, self.boosts, member) for member in members]
         metrics: set[str] = set()
         for setting in settings:
             metrics.update(setting.others)
         names_of_metrics = ", ".join(sorted(metrics))
-        named = named_levels(settings)
-        for member, result in zip(members, results, strict=True):
+        for result in results:
             for row in asked(result.boosts, self.boosts):
-                verdict = replace(with_best(row, settings, best), named=named)
+                verdict = replace(with_best(row, settings, best), named=named_levels(row, settings))
                 # Metrics are named only where a gain over them is known.
                 if math.isfinite(row.over_metrics.value):
                     verdict = replace(verdict, metrics=names_of_metrics)
-                result.verdicts.append(verdict)
-            names = member.setting.names
-            for boost, reason in member.lacking.items():
-                verdict = Verdict(*names, boost, NOT_JUDGED, because=f"not judged: {reason}")
                 result.verdicts.append(verdict)
 
 

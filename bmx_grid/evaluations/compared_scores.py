@@ -8,13 +8,16 @@ from typing import Any, get_args
 
 import numpy as np
 
-from bmx_grid.evaluations.base import BASE, Finished
+from bmx_grid.evaluations.base import BASE, Estimate, Finished
+from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.paired_tests import Comparison, compare
 
 AGREEMENTS = get_args(AgreementStatistic)
+# Agreements that judge systems, though by their segments.
+OF_SYSTEMS = ("pairwise_accuracy", "spa")
 # What each permutation test swaps.
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 
@@ -52,6 +55,20 @@ def compared_scores(setting: Finished, point: str, other: Finished, level: str, 
     return replace(scores, y=scores_of_other.x)
 
 
+def gain_at(setting: Finished, point: str, statistic: Any, of_gains: str, **drawn: Any) -> Estimate | None:
+    """The gain of a point over its metric alone, with the interval of its clusters; None of agreement.
+
+    of_gains: the correlation of the gains that evaluations before have estimated, which are taken. drawn: `resamples`
+    and `seed` of others.
+    """
+    if statistic in AGREEMENTS:
+        return None
+    if statistic == of_gains and point in setting.gains:
+        return setting.gains[point]
+    scores = _of_point(setting, point, statistic)
+    return estimate_gain(statistic, scores.y, scores.x, scores.human, scores.cluster, **drawn)
+
+
 def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     """The scores of a point, and of the metric alone; for statistics of agreement higher is better."""
     segment_codes = setting.codes
@@ -62,6 +79,9 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
     scores = setting.points[point]
     alone = setting.scores.base_scores
     human = segments.human_scores
+    aspect = judgements.primary_of_systems
+    if statistic in OF_SYSTEMS:
+        human = judgements.scores[aspect]
     if statistic not in AGREEMENTS:
         # One system cannot be swapped.
         if len(segments.systems) < 2:
@@ -69,8 +89,8 @@ def _of_point(setting: Finished, point: str, statistic: str) -> Scores:
         return Scores(scores, alone, human, clusters, systems)
     published = None
     # Where people scored whole systems, these scores order the pairs.
-    if statistic == "pairwise_accuracy" and judgements.primary in judgements.systems:
-        published = SystemLevel(setting, BASE, judgements.primary).human
+    if statistic == "pairwise_accuracy" and aspect in judgements.systems:
+        published = SystemLevel(setting, BASE, aspect).human
     # Segments without a named system would make a system of their own.
     direction = np.where(segment_codes.named, setting.direction, np.nan)
     scores = direction * scores
@@ -90,6 +110,6 @@ def turned(setting: Finished, point: str, level: str, statistic: str) -> Scores:
             higher_is_better = setting.direction * higher_is_better
         return replace(scores, x=higher_is_better, y=higher_is_better)
     # A system is drawn as a whole: each is a cluster of its own.
-    systems = SystemLevel(setting, point, setting.segments.judgements.primary)
+    systems = SystemLevel(setting, point, setting.segments.judgements.primary_of_systems)
     clusters = np.arange(len(systems.names))
     return Scores(x=systems.scores, y=systems.scores, human=systems.human, cluster=clusters, system=None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -64,7 +65,9 @@ class GridOptions(Component):
         """p and w as numbers, so that a grid has one identity however it is written."""
         points = {}
         for name, point in sorted(self.fixed.items()):
-            points[name] = [point.w, point.p]
+            # JSON has no infinite numbers.
+            p = point.p if math.isfinite(point.p) else repr(point.p)
+            points[name] = [point.w, p]
         fingerprint = super().fingerprint()
         fingerprint["p"] = list(map(repr, self.spec.p))
         fingerprint["w"] = list(self.spec.w)
@@ -77,3 +80,17 @@ class OnGrid(Evaluation):
     """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated as well."""
 
     grid: GridOptions = identity()
+
+
+def grid_of_sweep(evaluations: Iterable[Evaluation]) -> GridOptions | None:
+    """The grid that the numbers of a sweep rest on; None where no evaluation rests on one.
+
+    Its surface need not be evaluated: boosts are chosen and judged by the correlation of their own grid.
+    """
+    own = None
+    for evaluation in evaluations:
+        if isinstance(evaluation, GridOptions):
+            return evaluation
+        if own is None and isinstance(evaluation, OnGrid):
+            own = evaluation.grid
+    return own

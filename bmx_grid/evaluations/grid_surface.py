@@ -11,6 +11,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, Finished, SettingRow
+from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
 from bmx_grid.evaluations.held_out import FOLDS, free_of_each
 from bmx_grid.measures.correlation import correlate, point_that_gains
@@ -30,11 +31,12 @@ class GridRow(SettingRow):
 
 @dataclass(frozen=True)
 class PointRow(SettingRow):
-    """One row of points.parquet: a point that was not chosen on the segments it is judged on, and what it reaches.
+    """One row of points.parquet: a point that the judged segments of the sweep did not choose, and what it reaches.
 
-    point: "published", at the nearest grid point, of two equally near ones the lower; or "elsewhere", chosen on the
-    other language pairs. w, p: the point; w = 1, with p NaN, is the metric alone. baseline, correlation: of the metric
-    alone and of the boosted scores, NaN where undefined; gain: their difference.
+    point: "published", at the nearest grid point, of two equally near ones the lower, which a paper chose and which is
+    in-sample on the data sets of the paper; or "elsewhere", chosen on the other language pairs. w, p: the point; w = 1,
+    with p NaN, is the metric alone. baseline, correlation: of the metric alone and of the boosted scores, NaN where
+    undefined; gain: their difference.
     """
 
     point: str
@@ -81,6 +83,7 @@ class GridEvaluation(GridOptions, Evaluation):
     The surface of a setting is computed as it ends, so that it can be shown and tracked at once.
     """
 
+    VERSION: ClassVar[int] = 2  # a point has the correlation of its scores, the metric alone one at every p
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
     AS_IT_ENDS: ClassVar[bool] = True
@@ -113,17 +116,8 @@ class GridEvaluation(GridOptions, Evaluation):
         if place is not None:
             w = spec.w[place[1]]
             p = spec.p[place[0]]
-            correlation = float(grid.correlation[place])
             boosted["published"] = scores_at(spec, setting, w, p)
-            row = PointRow(
-                point="published",
-                w=w,
-                p=p,
-                baseline=grid.baseline,
-                correlation=correlation,
-                gain=correlation - grid.baseline,
-            )
-            points.append(row)
+            points.append(point_row("published", spec, setting, w, p, boosted["published"]))
         boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
         # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
         shifted |= row_minimum(setting.scores.hypothesis) <= 0
@@ -242,21 +236,22 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
             p = spec.p[best[0]]
         setting = settings[place]
         boosted = scores_at(spec, setting, w, p)
-        chosen[place] = elsewhere_row(spec, setting, w, p, boosted), boosted
+        chosen[place] = point_row("elsewhere", spec, setting, w, p, boosted), boosted
     return chosen
 
 
-def elsewhere_row(spec: GridSpec, setting: Finished, w: float, p: float, boosted: Floats) -> PointRow:
-    """What a point that was chosen elsewhere reaches on a setting, whose float64[N] scores there are `boosted`."""
+def point_row(point: str, spec: GridSpec, setting: Finished, w: float, p: float, boosted: Floats) -> PointRow:
+    """What a point that was not chosen on a setting reaches on it, where its float64[N] scores are `boosted`."""
     kind = spec.correlation
     human = setting.segments.human_scores
     base = setting.scores.base_scores
+    gain = estimate_gain(kind, base, boosted, human).value
     # Both correlations are of the same segments: their difference is no difference of samples.
     used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
     human = human[used]
     baseline = correlate(kind, base[used], human)
     correlation = correlate(kind, boosted[used], human)
-    return PointRow("elsewhere", w, p, baseline, correlation, correlation - baseline)
+    return PointRow(point, w, p, baseline, correlation, gain)
 
 
 def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Floats:

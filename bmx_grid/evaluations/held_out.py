@@ -13,17 +13,22 @@ from numpy.typing import NDArray
 from bmx_grid.boosts.base import Fit, Fitted, Part
 from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.datasets.segments import Segment
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
-from bmx_grid.measures.nuisance import PER_TERM, donors, levels
+from bmx_grid.measures.kernel_ridge import Nuisance, standardise
+from bmx_grid.measures.nuisance import donors
+from bmx_grid.measures.nuisance import log_words as log_words_of
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
 from bmx_grid.words.statistics import text_statistics
 
 FOLDS = 10
-# What a boost is made of in place of the attributions, to see what it gains then.
-REASSIGNED = "reassigned"
-SHUFFLED = "shuffled"
 REASSIGNED_PLACE = 2  # in the seed
+TIED_DIGITS = 9  # of score and lengths; closer ones are equal
+# Outputs are compared within sources if so many sources have several, which are at least this share of the segments;
+# within documents if most segments share theirs.
+FEWEST_SOURCES = 30
+LEAST_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +37,8 @@ class Rated:
 
     base, human: float64[n], finite; log_words: float64[n, k] of the texts that are read; clusters: int64[n] codes,
     the same for a cluster in every language pair that chooses together with this one; items: int64[n] codes of the
-    segment ids, which translations of one source share; terms: float64[n, t] what else is no explanation, such as the
-    level of a system or the frequency of words; fold_of: int64[n]; used: bool[N] which segments these are.
+    segment ids, which translations of one source share; nuisance: what may explain human scores and is no explanation;
+    fold_of: int64[n]; used: bool[N] which segments these are.
     """
 
     base: Floats
@@ -41,7 +46,7 @@ class Rated:
     log_words: Floats
     clusters: Ints
     items: Ints
-    terms: Floats
+    nuisance: Nuisance
     fold_of: Ints
     used: Flags
 
@@ -52,51 +57,91 @@ def rated_of(
     human: Floats,
     log_words: Floats,
     clusters: NDArray[Any],
-    items: NDArray[Any],
-    terms: Floats,
+    nuisance: Nuisance,
     used: Flags,
     seed: int,
-    among: Flags | None = None,
+    items: NDArray[Any] | None = None,
 ) -> Rated:
     """The segments where bool[N] `used` is true, of arrays of N; labels of clusters and items.
 
-    seed: of folds, which are dealt among the same segments, or those where bool[N] `among` is true.
+    seed: of folds, which are dealt among the same segments. items: each segment its own if None.
     """
-    # Folds are those of the grid's points, whose segments may be more.
-    among = used if among is None else among
-    clusters_among = codes(clusters[among])
-    folds_among = folds_of(kind, base[among], human[among], clusters_among, seed)
+    clusters_of_used = codes(clusters[used])
+    items = np.arange(len(base)) if items is None else items
     return Rated(
         base=base[used],
         human=human[used],
         log_words=log_words[used],
-        clusters=codes(clusters[used]),
+        clusters=clusters_of_used,
         items=codes(items[used]),
-        terms=terms[used],
-        fold_of=folds_among[used[among]],
+        nuisance=nuisance.take(np.flatnonzero(used)),
+        fold_of=folds_of(kind, base[used], human[used], clusters_of_used, seed),
         used=used,
     )
 
 
-def terms_of(
-    groups: Sequence[NDArray[Any]], texts: Sequence[Sequence[Sequence[str]]], clusters: NDArray[Any]
-) -> Floats:
-    """float64[N, t] terms for what is no explanation: levels of named groups, and what the texts are like.
+def nuisance_of(
+    base: Floats,
+    log_words: Floats,
+    texts: Sequence[Sequence[Sequence[str]]],
+    groups: Sequence[NDArray[Any]],
+    clusters: NDArray[Any],
+    strata: Ints | None = None,
+    unread: Sequence[Sequence[Sequence[str]]] = (),
+) -> Nuisance:
+    """What may explain human scores and is no explanation, of all N segments.
 
-    groups: N names each, of systems, raters or domains; texts: of each side N rows of words; clusters: N labels.
-    Each PER_TERM clusters allow one term of the texts, those of all sides in turn.
+    base: float64[N], NaN where the metric has no score; log_words: float64[N, k] of the texts that are read, the
+    hypothesis last; texts, unread: of each text that the metric reads, and of the others, N rows of words; groups: N
+    names each, of systems, raters or domains; clusters: N labels; strata: int64[N] (`strata_of`).
     """
+    score = np.full(len(base), np.nan)
+    known = np.isfinite(base)
+    if known.any():
+        score[known] = standardise(base[known, None])[:, 0]
+    inputs = [score, *log_words.T]
+    # The ratio of lengths is a direction of its own to a learner that sees distances along the axes.
+    for other in log_words.T[:-1]:
+        inputs.append(log_words[:, -1] - other)
+    # Rounding must not decide which of two equal inputs is larger.
+    core = np.round(np.column_stack(inputs), TIED_DIGITS)
     cluster_codes = codes(clusters)
-    columns_of_groups = [levels(names) for names in groups]
-    columns_of_sides = [text_statistics(rows, cluster_codes).T for rows in texts]
-    # In turn, so that few clusters leave terms of every side.
-    in_turn: list[Floats] = []
-    for columns in zip(*columns_of_sides, strict=True):
-        in_turn += columns
-    most_terms = number_of(cluster_codes) // PER_TERM
+    statistics = [text_statistics(rows, cluster_codes) for rows in (*texts, *unread)]
+    for rows in unread:
+        statistics.append(log_words_of(np.array([len(words) for words in rows])))
     # `column_stack` cannot make an array of no columns.
-    no_columns = np.empty((len(clusters), 0))
-    return np.column_stack([no_columns, *columns_of_groups, *in_turn[:most_terms]])
+    columns = np.column_stack([np.empty((len(base), 0)), *statistics])
+    group_codes = tuple(codes(names) for names in groups if has_groups(names))
+    return Nuisance(core, columns, group_codes, strata)
+
+
+def has_groups(names: NDArray[Any]) -> bool:
+    """Whether most segments share their system, rater, domain or document with another one, and not all one."""
+    _, sizes = np.unique(names, return_counts=True)
+    return len(sizes) > 1 and 2 * sizes[sizes > 1].sum() >= len(names)
+
+
+def strata_of(segments: Sequence[Segment], clusters: NDArray[Any], used: Flags) -> Ints | None:
+    """int64[N] codes of the sources or documents within which scores are compared; None to compare all segments.
+
+    Sources, if enough of the used segments are outputs for a source that has several: else what attributions know of
+    the difficulty of a source would count as knowledge of its outputs. Else documents, if most segments share theirs.
+    clusters: N labels.
+    """
+    names = [segment.id for segment in segments]
+    # Rows of a table may be numbered: then outputs for one source have its text in common.
+    if len(set(names)) == len(names):
+        names = [segment.source or segment.id for segment in segments]
+    # A stratum lies in one cluster: an id, or a text of one word, may occur in several.
+    sources = np.array([f"{cluster} {name}" for cluster, name in zip(clusters, names, strict=True)])
+    sizes = np.bincount(codes(sources[used]))
+    several = sizes[sizes > 1]
+    if len(several) >= FEWEST_SOURCES and several.sum() >= LEAST_SHARE * sizes.sum():
+        return codes(sources)
+    documents = np.array([segment.document or f"\0{row}" for row, segment in enumerate(segments)])
+    if used.any() and has_groups(documents[used]):
+        return codes(documents)
+    return None
 
 
 def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:

@@ -332,11 +332,14 @@ class LevelsEvaluation(Evaluation):
         """The rows of the metric alone and of every declared point."""
         (setting,) = settings
         rows: dict[str, list[Any]] = {table: [] for table in self.ROWS}
-        aspects = setting.segments.judgements.aspects
-        of_segments = {human: self._of_segments(setting, human) for human in aspects}
+        judgements = setting.segments.judgements
+        of_segments = {human: self._of_segments(setting, human) for human in judgements.aspects}
+        # The first rows of each level are those of its primary human score.
+        aspects_of_systems = dict.fromkeys((judgements.primary_of_systems, *judgements.aspects))
+        aspects = list(zip(judgements.aspects, aspects_of_systems, strict=True))
         for point in setting.points:
-            for human in aspects:
-                level = SystemLevel(setting, point, human, self._drawn, self.system_score)
+            for human, human_of_systems in aspects:
+                level = SystemLevel(setting, point, human_of_systems, self._drawn, self.system_score)
                 rows["correlations"] += of_segments[human].get(point, ())
                 rows["correlations"] += level.rows()
                 rows["systems"] += level.table()

@@ -33,6 +33,7 @@ from bmx_grid.evaluations.compared_scores import (
     UNITS,
     compared,
     compared_scores,
+    gain_at,
     levels_of,
     turned,
     unit_of,
@@ -119,7 +120,7 @@ class SignificanceEvaluation(OnGrid):
     permutation tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
-    VERSION: ClassVar[int] = 5  # intervals have the draws of verdicts
+    VERSION: ClassVar[int] = 6  # gains at points are those of boosts; equal distances of scores tie in acc_eq
     GONE: ClassVar[Mapping[str, Any]] = {"alternative": "two-sided", "rank_resamples": 0}
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {"tests": TestRow, "ranking": Rank}
@@ -186,10 +187,12 @@ class SignificanceEvaluation(OnGrid):
 
     def _of_points(self, setting: Finished) -> Iterator[TestRow]:
         """The tests of the points of a setting, and of the best point of its grid."""
+        drawn = {"resamples": self.resamples, "seed": self.seed}
         for point, statistic in itertools.product(setting.boosted, self.statistics):
             family = f"{point} against base"
             for level in levels_of(setting, statistic)[:1]:
-                yield from self._tests(setting, point, setting, level, statistic, family)
+                known = gain_at(setting, point, statistic, self.grid.correlation, **drawn)
+                yield from self._tests(setting, point, setting, level, statistic, family, known)
         if setting.explainer is None or self.grid.correlation != "pearson":
             return
         spec = self.grid.spec
@@ -287,9 +290,19 @@ class SignificanceEvaluation(OnGrid):
         return correlate(statistic, scores.x, scores.human)
 
     def _tests(
-        self, setting: Finished, point: str, other: Finished, level: str, statistic: Any, family: str
+        self,
+        setting: Finished,
+        point: str,
+        other: Finished,
+        level: str,
+        statistic: Any,
+        family: str,
+        known: Estimate | None = None,
     ) -> Iterator[TestRow]:
-        """Every test of a point against a metric. Of system scores whole systems are swapped, whatever is asked for."""
+        """Every test of a point against a metric. Of system scores whole systems are swapped, whatever is asked for.
+
+        known: the difference and its interval, where these are a gain that is estimated already.
+        """
         scores = compared_scores(setting, point, other, level, statistic)
         by_unit: dict[str, Comparison] = {}
         of_segments = level == "segment" or statistic in AGREEMENTS
@@ -304,6 +317,9 @@ class SignificanceEvaluation(OnGrid):
                 by_unit[unit] = compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
             both = by_unit[unit]
             difference = Estimate(both.difference, both.low, both.high)
+            if known is not None:
+                # Of other systems the gain is the same, and its interval another one.
+                difference = known if unit == "inputs" else replace(difference, value=known.value)
             p = both.p
             if test == "bootstrap":
                 p = both.p_bootstrap
@@ -312,7 +328,7 @@ class SignificanceEvaluation(OnGrid):
             # Each system score is a row of its own; of one system's segments no system can be swapped.
             swaps_systems = UNITS.get(test, "inputs") != "inputs"
             if swaps_systems and scores.system is None and of_segments:
-                difference = Estimate(both.difference)
+                difference = Estimate(difference.value)
                 p = math.nan
             yield TestRow(
                 **_where(setting, point, other, level, statistic),

@@ -1,4 +1,4 @@
-"""What is established of a gain: it helps, its cause is not shown, something else explains it, or there is none.
+"""What is known of a gain: one verdict for each boost, from its gain and its partial correlation.
 
 A sweep gives a verdict for each scope and boost at its declared point, and further ones at published points and other
 data sets: each question is a family of its own.
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, p_in_words
 from bmx_grid.evaluations.base import NOTHING, Estimate, SettingRow
@@ -22,49 +24,39 @@ from bmx_grid.evaluations.boost_evidence import (
     ELSEWHERE,
     FIXED,
     LENGTH,
-    METRIC,
     METRICS,
     OTHER_DATASETS,
     PUBLISHED,
+    REASSIGNED,
     SCORE_AND_TEXT,
-    WITHIN,
     BoostRow,
-    Key,
     contrasts,
     lines_of,
 )
-from bmx_grid.evaluations.held_out import REASSIGNED, SHUFFLED, Rated
+from bmx_grid.evaluations.gain_estimates import METRIC, Key
+from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.measures.correlation import TIE, Kind
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 
-Label = Literal[
-    "helps",
-    "helps, but adds nothing to other metrics",
-    "gain, cause not shown",
-    "explained by score, length or text",
-    "explained by any attributions",
-    "no gain shown",
-    "too little data",
-    "hurts",
-]
+Label = Literal["helps", "informative", "redundant", "open", "confounded", "hurts", "no gain shown", "too little data"]
 HELPS: Label = "helps"
-ADDS_NOTHING: Label = "helps, but adds nothing to other metrics"
-CAUSE_NOT_SHOWN: Label = "gain, cause not shown"
-EXPLAINED: Label = "explained by score, length or text"
-EXPLAINED_BY_ANY: Label = "explained by any attributions"
+INFORMATIVE: Label = "informative"
+REDUNDANT: Label = "redundant"
+OPEN: Label = "open"
+CONFOUNDED: Label = "confounded"
+HURTS: Label = "hurts"
 NO_GAIN: Label = "no gain shown"
 TOO_LITTLE: Label = "too little data"
-HURTS: Label = "hurts"
 LEGEND = {
-    HELPS: "an established gain, also beyond score, length and text, and over attributions of other segments",
-    ADDS_NOTHING: "the same, but not over the other metrics of this sweep together",
-    CAUSE_NOT_SHOWN: "an established gain that may come from the explanation or from something else",
-    EXPLAINED: "an established gain of which too little to matter is left beyond score, length and text",
-    EXPLAINED_BY_ANY: "an established gain that attributions of other segments, or of a shuffled model, give as well",
-    NO_GAIN: "no gain or loss is established after correction, or the gain is too small to matter",
-    TOO_LITTLE: "too few segments, or too wide an interval",
-    HURTS: "the loss is established",
+    HELPS: "significant gain on held-out segments, and significant beyond score, length, text and named groups",
+    INFORMATIVE: "significant beyond score, length, text and named groups; the gain itself is not significant yet",
+    REDUNDANT: "helps, but adds nothing significant to the other metrics of this sweep",
+    OPEN: "significant gain; whether score, length, text or groups explain it is not decided",
+    CONFOUNDED: "significant gain; too little is left of it after controlling for score, length, text and groups",
+    HURTS: "significant loss",
+    NO_GAIN: "not significant after Holm's correction, or too small to matter",
+    TOO_LITTLE: "too few clusters or language pairs, or too wide an interval",
 }
 # Clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict.
 FEWEST_UNITS = 4
@@ -72,21 +64,14 @@ FEW = 6  # a verdict on fewer says so
 WIDE = 0.05  # half of an interval: a wider one does not tell a large gain from a large loss
 SMALLEST_GAIN = 0.005
 
-# The gain of a boost over this, at the point of the verdict.
-MEASURED = {
-    "gain": METRIC,
-    "beyond": SCORE_AND_TEXT,
-    "over_reassigned": REASSIGNED,
-    "over_shuffled": SHUFFLED,
-    "within_source": WITHIN,
-    "over_metrics": METRICS,
-}
-# What other candidates gain, over this.
+# In the rows of a boost at the point of the verdict: what stands in place of the metric.
+MEASURED = {"gain": METRIC, "partial_r": SCORE_AND_TEXT, "over_metrics": METRICS}
+# In the rows of other candidates.
 BESIDE = {
     "length_gain": (LENGTH, METRIC),
     "curve_gain": (CURVE, METRIC),
     "combined_gain": (COMBINED, METRIC),
-    "combined_beyond": (COMBINED, SCORE_AND_TEXT),
+    "combined_partial_r": (COMBINED, SCORE_AND_TEXT),
 }
 ESTIMATES = (*MEASURED, *BESIDE)
 DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHER_DATASETS: "other data sets"}
@@ -97,19 +82,17 @@ NOT_JUDGED = "none"  # in place of a point
 class Verdict(SettingRow):
     """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
 
+    A published point may have been chosen on them, by its paper.
     dataset, language_pair: "all" for several. human: the human score that judges, "" for the primary one, which alone
-    chooses.
-    because: the numbers behind it in a sentence. gain: of the boost over the metric alone. beyond: what the boost adds
-    to whatever score and lengths jointly, the texts, and the levels of named systems, raters and domains tell of the
-    judged segments (`measures.nuisance`). over_reassigned: the gain minus that of the same boost made of attributions
-    of other segments, `reassigned_gain`; None where no attributions are known.
-    over_shuffled: the same of attributions of a model with shuffled weights, where the sweep has them.
-    within_source: the gain among the outputs for one source (`measures.pairwise`), where most sources have several.
-    over_metrics: as beyond, with all other metrics of the sweep, which are `metrics`. named: of systems, documents,
-    raters and domains what the data name.
-    length_gain, curve_gain, combined_gain: of what stands beside the boosts. best_gain: of what is chosen on the
-    segments it is judged on. p_gain_holm (two-sided: of a gain, or of a loss), p_helps_holm: corrected for the `tried`
-    verdicts of a family. Estimates are NaN where not known.
+    chooses. because: the numbers behind it in a sentence. gain: of the boost over the metric alone. partial_r: its
+    partial correlation with the human scores, given the score, lengths, texts and named groups, within sources or
+    documents where the data have several segments of each (`measures.partial_correlation`). left: the gain that is
+    left at most, at the upper end of the interval of partial_r. over_metrics: as partial_r, given all other metrics of
+    the sweep as well, which are `metrics`. named: of systems, documents, raters and domains what the data name.
+    length_gain, curve_gain, combined_gain: of what stands beside the boosts; reassigned_gain: the mean of boosts made
+    of the attributions of other segments, if any were asked for. best_gain: of what is chosen on the segments it is
+    judged on. p_gain_holm, p_partial_holm: two-sided, corrected for the `tried` verdicts of a family. Estimates are NaN
+    where not known.
     """
 
     dataset: str = ""
@@ -121,21 +104,19 @@ class Verdict(SettingRow):
     verdict: Label = TOO_LITTLE
     because: str = ""
     gain: Estimate = NOTHING
-    beyond: Estimate = NOTHING
-    over_reassigned: Estimate | None = NOTHING
-    over_shuffled: Estimate = NOTHING
-    within_source: Estimate = NOTHING
+    partial_r: Estimate = NOTHING
+    left: float = math.nan
     over_metrics: Estimate = NOTHING
     length_gain: Estimate = NOTHING
     curve_gain: Estimate = NOTHING
     combined_gain: Estimate = NOTHING
-    combined_beyond: Estimate = NOTHING
+    combined_partial_r: Estimate = NOTHING
     metrics: str = ""
     named: str = ""
     reassigned_gain: float = math.nan
     best_gain: float = math.nan
     p_gain_holm: float = math.nan
-    p_helps_holm: float = math.nan
+    p_partial_holm: float = math.nan
     tried: int = 1
     pairs: int = 1
     n: int = 0
@@ -162,27 +143,6 @@ class Verdict(SettingRow):
         """How many intervals rest on, and of what."""
         return (self.clusters, "cluster") if self.pairs == 1 else (self.pairs, "language pair")
 
-    @property
-    def p_helps(self) -> float:
-        """The p value of "not all of them are above 0": 1 where one is not, NaN where one is undefined.
-
-        The gain itself, beyond score, length and text, over reassigned attributions, and over those of a shuffled model
-        and within sources where these are known.
-        """
-        conditions = [self.gain, self.beyond]
-        if self.over_reassigned is not None:
-            conditions.append(self.over_reassigned)
-        for further in (self.over_shuffled, self.within_source):
-            if not math.isnan(further.value):
-                conditions.append(further)
-        if any(math.isnan(condition.p) for condition in conditions):
-            return math.nan
-        # Written so that an undefined gain is not above 0.
-        if not min(condition.value for condition in conditions) > TIE:
-            return 1.0
-        # All must hold, each at the level of one test: the largest p value is that of the conjunction.
-        return max(condition.p for condition in conditions)
-
     def how(self) -> str:
         """On which segments it rests, in words."""
         over = f"{self.dataset} {self.language_pair}"
@@ -197,28 +157,27 @@ class Verdict(SettingRow):
 def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) -> list[Verdict]:
     """The verdicts on some evidence, each corrected over the family of all that answer the same question.
 
-    Established is what has a 95 % interval that leaves 0 out and a p value that survives Holm's correction within the
-    family, at .05. In this order: fewer than FEWEST clusters, or no interval, is too little data; an established loss
-    hurts. An established gain of at least smallest_gain helps where all conditions are established (`Verdict.p_helps`)
-    and at least smallest_gain is left beyond score, length and text; unless other metrics of the sweep are known and
-    nothing is established over them. One that does not help is explained where an interval lies below smallest_gain
-    (the upper one of two one-sided tests of equivalence: a smaller rest needs no explanation either), else its cause is
-    not shown. Of all others an interval of more than +-WIDE is too little data, and no gain is shown otherwise.
+    Significant is a gain or a partial correlation whose 95 % interval lies above 0 and whose p value is at most .05
+    after Holm's correction within the family. The first that applies: too little data without a gain, an interval or
+    FEWEST_UNITS; hurts, with a significant loss; a significant gain below smallest_gain is none; a significant gain
+    helps (or is redundant) with a significant partial correlation, is confounded where less than smallest_gain is left,
+    else open; a gain of smallest_gain that is not significant is informative with a significant partial correlation;
+    too little data where the interval of the gain is wider than +-WIDE; else no gain is shown.
     """
     import pandas as pd
 
     if not evidence:
         return []
-    p_helps = [row.p_helps for row in evidence]
+    p_partial = [row.partial_r.p for row in evidence]
     p_gain = [row.gain.p for row in evidence]
     families = [" ".join(row.family) for row in evidence]
-    # Holm's correction within each question, of gain and of "helps" apart.
-    by_family = pd.DataFrame({"helps": p_helps, "gain": p_gain}).groupby(families)
+    # Holm's correction within each question, of gain and of partial correlation apart.
+    by_family = pd.DataFrame({"partial": p_partial, "gain": p_gain}).groupby(families)
     corrected = by_family.transform(holm)
     sizes = by_family["gain"].transform("size")
     verdicts = []
-    for row, helps, gain, size in zip(evidence, corrected["helps"], corrected["gain"], sizes, strict=True):
-        row = replace(row, p_helps_holm=helps, p_gain_holm=gain, tried=int(size))
+    for row, partial, gain, size in zip(evidence, corrected["partial"], corrected["gain"], sizes, strict=True):
+        row = replace(row, p_partial_holm=partial, p_gain_holm=gain, tried=int(size))
         label, because = _labelled(row, smallest_gain)
         # So few make a verdict, and a reader should know that they do.
         if FEWEST_UNITS <= row.units[0] < FEW:
@@ -243,59 +202,31 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     # A loss needs no cause to be believed.
     if gain.high < 0 and corrected:
         return HURTS, shown
+    # Undefined is not significant.
+    adds = row.partial_r.established and row.partial_r.value > TIE and row.p_partial_holm <= alpha
+    with_partial = f"{shown}, partial r {row.partial_r}"
     if gain.established and corrected:
         if gain.value < smallest:
             return NO_GAIN, f"{shown}: no gain worth having, which begins at {smallest:g}"
-        return _cause(row, smallest)
+        if not adds:
+            if row.left < smallest:
+                return CONFOUNDED, f"{with_partial}: a gain of at most {row.left:.4f} is left"
+            return OPEN, f"{with_partial}{_correction(row.partial_r, row.p_partial_holm, row.tried)}"
+        if math.isfinite(row.over_metrics.value) and not row.over_metrics.established:
+            return REDUNDANT, f"{with_partial}; given {row.metrics} as well {row.over_metrics}"
+        return HELPS, with_partial
+    if adds and gain.value >= smallest:
+        return INFORMATIVE, f"{with_partial}{_correction(gain, row.p_gain_holm, row.tried)}"
     if (gain.high - gain.low) / 2 > WIDE:
         return TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}"
-    if gain.established or gain.high < 0:
-        looks = "a gain" if gain.established else "a loss"
-        verdicts = counted(row.tried, "verdict")
-        p = f"{p_in_words(row.p_gain_holm)} by Holm"
-        shown += f": looks like {looks}, but not after the correction for {verdicts} ({p})"
-    return NO_GAIN, shown
+    return NO_GAIN, f"{shown}{_correction(gain, row.p_gain_holm, row.tried)}"
 
 
-def _cause(row: Verdict, smallest: float) -> tuple[Label, str]:
-    """What is known of where an established gain comes from."""
-    beyond = row.beyond
-    over = row.over_reassigned
-    shuffled = row.over_shuffled
-    within = row.within_source
-    shown = f"gain {row.gain}, beyond score, length and text {beyond}"
-    if over is not None:
-        shown += f", over attributions of other segments {over}"
-    if math.isfinite(shuffled.value):
-        shown += f", over those of the model with shuffled weights {shuffled}"
-    if beyond.high < smallest:
-        return EXPLAINED, f"{shown}: beyond score, length and text less than {smallest:g} is left"
-    if over is not None and over.high < smallest:
-        return EXPLAINED_BY_ANY, f"{shown}: attributions of other segments gain as much, within {smallest:g}"
-    if shuffled.high < smallest:
-        return EXPLAINED_BY_ANY, f"{shown}: the model with shuffled weights gains as much, within {smallest:g}"
-    missing = []
-    if not beyond.established:
-        missing.append("beyond score, length and text")
-    if over is not None and not over.established:
-        missing.append("over attributions of other segments")
-    if math.isfinite(shuffled.value) and not shuffled.established:
-        missing.append("over those of the model with shuffled weights")
-    if math.isfinite(within.value) and not within.established:
-        missing.append(f"among the outputs for one source ({within})")
-    if missing:
-        return CAUSE_NOT_SHOWN, f"{shown}: not established {' and '.join(missing)}"
-    if not row.p_helps_holm <= 1 - CONFIDENCE:  # undefined is not established
-        verdicts = counted(row.tried, "verdict")
-        p = f"{p_in_words(row.p_helps_holm)} by Holm"
-        return CAUSE_NOT_SHOWN, f"{shown}: not after the correction for {verdicts} ({p})"
-    if beyond.value < smallest:
-        rest = f"what is left beyond score, length and text is not worth having (below {smallest:g})"
-        return CAUSE_NOT_SHOWN, f"{shown}: {rest}"
-    if math.isfinite(row.over_metrics.value) and not row.over_metrics.established:
-        others = f"over {row.metrics}, in this sweep, {row.over_metrics}"
-        return ADDS_NOTHING, f"{shown}; {others}: it adds nothing that is established"
-    return HELPS, shown
+def _correction(estimate: Estimate, p: float, verdicts: int) -> str:
+    """Why an estimate whose interval leaves 0 out is not significant; "" for others."""
+    if not (estimate.established or estimate.high < 0):
+        return ""
+    return f": not significant after the correction for {counted(verdicts, 'verdict')} ({p_in_words(p)} by Holm)"
 
 
 def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]:
@@ -341,6 +272,12 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
         estimates[column] = NOTHING
         if key in by_key:
             estimates[column] = by_key[key].gain
+    reassigned = []
+    for (boost, against, point, human), row in by_key.items():
+        is_of_boost = boost.startswith(f"{gain.boost} {REASSIGNED} ")
+        if is_of_boost and against == METRIC and (point, human) == (gain.point, gain.human):
+            reassigned.append(row.gain.value)
+    partial = by_key.get(keys["partial_r"])
     return Verdict(
         dataset=gain.dataset,
         language_pair=gain.language_pair,
@@ -349,7 +286,8 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
         boost=gain.boost,
         point=gain.point,
         **estimates,
-        reassigned_gain=estimates["gain"].value - estimates["over_reassigned"].value,
+        left=math.nan if partial is None else _gain_left(partial.gain.high, partial.explained),
+        reassigned_gain=float(np.mean(reassigned)) if reassigned else math.nan,
         pairs=gain.pairs,
         n=gain.n,
         clusters=gain.clusters,
@@ -357,18 +295,23 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
     )
 
 
-def evidence_on(
-    kind: Kind, rated: Rated, scores: Floats, reassigned: Sequence[Floats], resamples: int, seed: int
-) -> Verdict:
-    """The evidence for float64[n] scores that were not chosen on these segments, over the metric's, to be `judged`.
+def _gain_left(partial_r: float, explained: float) -> float:
+    """What a score with this partial correlation adds to the correlation of the best prediction without it.
 
-    reassigned: scores of the same boost made of attributions of other segments, one array for each draw; none where no
-    attributions are known.
+    explained: the share of the variance of human scores that this prediction explains, R squared: it becomes
+    R^2 + r^2 (1 - R^2).
     """
-    held_out = {("", CROSS_FITTED): [scores, *reassigned]}
-    attributions = [REASSIGNED] * len(reassigned)
-    gains = contrasts(kind, rated, held_out, attributions)
+    if math.isnan(partial_r) or math.isnan(explained):
+        return math.nan
+    without = min(max(explained, 0.0), 1.0)
+    adds = min(max(partial_r, 0.0), 1.0) ** 2 * (1 - without)
+    return math.sqrt(without + adds) - math.sqrt(without)
+
+
+def evidence_on(kind: Kind, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
+    """The evidence for float64[n] scores that were not chosen on these segments, over the metric's, to be `judged`."""
+    gains = contrasts(kind, rated, {("", CROSS_FITTED): scores}, seed)
     nameless = ("", "", "", "")
     lines = lines_of(nameless, rated, gains, resamples, seed)
     (evidence,) = asked(lines, [""])
-    return evidence if reassigned else replace(evidence, over_reassigned=None)
+    return evidence

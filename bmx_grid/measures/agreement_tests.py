@@ -12,15 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.errors import check_name
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.drawn_units import Unit, drawn_units, units_of
+from bmx_grid.measures.drawn_units import Unit, check_unit, drawn_units, units_of
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.paired_tests import Comparison, Drawn, comparison_of, unit_variance
 from bmx_grid.measures.resampling import (
@@ -34,6 +35,7 @@ from bmx_grid.measures.resampling import (
     seeded_draws,
     swaps,
 )
+from bmx_grid.measures.scale import below_one
 
 AgreementStatistic = Literal["acc_eq", "spa", "pairwise_accuracy"]
 # float64[R, n] swaps, float64[R, C] draws -> float64[R, 2] of both metrics
@@ -79,8 +81,14 @@ def drawn_agreement(
     statistic: "acc_eq", the mean over items; "pairwise_accuracy" of the systems' mean standardised scores; "spa", with
     the p-values of systems that 1,000 permutations estimate taken from the normal distribution they tend to.
     unit: what is swapped, as for `paired_tests.compare`; the interval draws clusters. NaN where undefined.
+    Raises ConfigError for an unknown name, ValueError for scores without items or systems.
     """
-    used = _standardised(scores)
+    check_name("statistic", statistic, get_args(AgreementStatistic))
+    check_unit(unit)
+    for name in ("system", "item"):
+        if getattr(scores, name) is None:
+            raise ValueError(f"{statistic} needs labels of each row's {name}. Add them: Scores(..., {name}=[...]).")
+    used = _in_order(scores)
     assert used.system is not None
     # systems without a used row are no units of swaps
     systems = codes(used.system)
@@ -124,8 +132,11 @@ def drawn_agreement(
     )
 
 
-def _standardised(scores: Scores) -> Scores:
-    """The rows with all scores, standardised, by system, then by item: a full table of scores is then a reshape."""
+def _in_order(scores: Scores) -> Scores:
+    """The rows with all scores, by system, then by item: a full table of scores is then a reshape.
+
+    Each column is below 1, so that means which differ by their rounding tie on any scale.
+    """
     assert scores.item is not None and scores.system is not None
     scored = np.isfinite(scores.x + scores.y)
     # published scores of systems need no human scores of segments
@@ -135,9 +146,9 @@ def _standardised(scores: Scores) -> Scores:
     order = np.lexsort((scores.item[used], scores.system[used]))
     used = used[order]
     return Scores(
-        x=unit_variance(scores.x[used]),
-        y=unit_variance(scores.y[used]),
-        human=scores.human[used],
+        x=below_one(scores.x[used]),
+        y=below_one(scores.y[used]),
+        human=below_one(scores.human[used]),
         cluster=codes(scores.cluster[used]),
         system=scores.system[used],
         item=codes(scores.item[used]),
@@ -157,16 +168,27 @@ def _of_segments(scores: Scores) -> Swapped:
     assert items is not None
     pairs = SegmentPairs.of(scores.human, items)
     untied = pairs.by_human != 0
-    both = np.stack([scores.x, scores.y])
     # of the scores of x and x, x and y, y and x, y and y
+    both = np.stack([unit_variance(scores.x), unit_variance(scores.y)])
     of_first = both[:, None, pairs.first]
     of_second = both[:, pairs.second]
     gaps = (of_first - of_second).reshape(4, -1)
-    distance = np.abs(gaps)
-    candidates = np.append(0.0, distance[:, ~untied])
-    thresholds = np.unique(candidates)
+    apart = np.abs(gaps)
+    # Two scores of one metric are as far apart as they are: standardised, equal distances of integers differ in the
+    # last bit, and a threshold falls between them.
+    for source, metric in ((0, scores.x), (3, scores.y)):
+        gaps[source] = metric[pairs.first] - metric[pairs.second]
+        apart[source] = np.abs(gaps[source])
+        if len(metric) and np.ptp(metric) > 0:
+            apart[source] /= metric.std()
+    distance = _ranked(apart, np.abs(gaps))
+    is_threshold = np.zeros(distance.max(initial=0) + 1, dtype=np.int64)
+    is_threshold[distance[:, ~untied]] = 1
+    is_threshold[0] = 1
+    lower_thresholds = np.cumsum(is_threshold) - is_threshold
+    n_thresholds = int(is_threshold.sum())
     # Raising the threshold past a pair gains it where people tied it, else loses it: at once where it is ordered wrong.
-    place = np.searchsorted(thresholds, distance).astype(np.uint32)
+    place = lower_thresholds[distance].astype(np.uint32)
     wrong_order = np.sign(gaps) != pairs.by_human
     place[untied & wrong_order] = 0
     # thresholds that stand together in memory are raised together
@@ -188,13 +210,28 @@ def _of_segments(scores: Scores) -> Swapped:
     def values(swap: Floats, times: Floats) -> Floats:
         drawn = np.ascontiguousarray(times[:, cluster_of_group])
         swapped = swap.astype(np.uint8)
-        gained: Floats = compiled(_most_gained)(first, second, group, gain, places, swapped, drawn, len(thresholds) + 1)
+        gained: Floats = compiled(_most_gained)(first, second, group, gain, places, swapped, drawn, n_thresholds + 1)
         # before any threshold is raised all untied pairs count as right: those ordered wrong are lost at the first
         untied_sums = drawn @ share_untied
         groups = drawn @ has_pairs
         return ratio(gained + untied_sums[:, None], groups[:, None])
 
     return values
+
+
+def _ranked(apart: Floats, own: Floats) -> Ints:
+    """int64[4, M] the rank of each distance: 0 for 0, equal ones share one.
+
+    apart: float64[4, M] in standard deviations; own: the same before they were divided, which may round two distances
+    to one.
+    """
+    by_distance = np.lexsort((own.ravel(), apart.ravel()))
+    apart_in_order = np.append(0.0, apart.ravel()[by_distance])
+    own_in_order = np.append(0.0, own.ravel()[by_distance])
+    is_new = (np.diff(apart_in_order) > 0) | (np.diff(own_in_order) != 0)
+    ranks = np.empty(apart.size, dtype=np.int64)
+    ranks[by_distance] = np.cumsum(is_new)
+    return ranks.reshape(apart.shape)
 
 
 def _most_gained(
@@ -242,8 +279,8 @@ def _most_gained(
 
 def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats]) -> Swapped:
     """Agreement on pairs of systems of both metrics, after swaps and draws, by their `_order` or `_sureness`."""
-    x = scores.x
-    y = scores.y
+    x = unit_variance(scores.x)
+    y = unit_variance(scores.y)
     system = scores.system
     items = scores.item
     of_systems = scores.of_systems

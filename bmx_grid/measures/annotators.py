@@ -17,9 +17,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.errors import check_name
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.resampling import interval, ratio, seeded_draws
+from bmx_grid.measures.scale import below_one, size_exponent
 
 Scale = Literal["ordinal", "interval"]
 
@@ -50,8 +51,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 100
         from the ratings of all annotators together.
     Raises ConfigError for an unknown level, ValueError for other shapes.
     """
-    if level not in get_args(Scale):
-        raise ConfigError(unknown("level", str(level), get_args(Scale)))
+    check_name("level", level, get_args(Scale))
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
         # of range 1 around 0: squares of raw ratings would lose digits
@@ -106,7 +106,8 @@ def standardised(ratings: ArrayLike, *, ddof: int = 0) -> Floats:
     """
     import pandas as pd
 
-    frame = pd.DataFrame(np.asarray(ratings, dtype=np.float64))
+    # below 1, as squares of tiny ratings are 0
+    frame = pd.DataFrame(below_one(np.asarray(ratings, dtype=np.float64)))
     deviation = frame.std(ddof=ddof).where(frame.nunique() > 1)
     return np.asarray((frame - frame.mean()) / deviation)
 
@@ -172,6 +173,8 @@ def reliability(raters: ArrayLike) -> dict[str, float]:
     if ratings.ndim != 2:
         raise ValueError(f"ratings of shape {ratings.shape}; expected segments x raters")
     ratings = ratings[np.isfinite(ratings).any(axis=1)]
+    # all raters by one factor
+    ratings = np.ldexp(ratings, -size_exponent(ratings.ravel()))
     rated = np.isfinite(ratings)
     counts = rated.sum(axis=1)
     n = len(counts)

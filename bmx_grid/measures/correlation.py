@@ -14,10 +14,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.errors import check_name
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.ordered import dense_ranks, ordered_grid, without_rounding
+from bmx_grid.measures.scale import below_one
 
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -25,6 +26,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 FEWEST = 3  # any two pairs correlate perfectly
 CANCELLED = 1e-3  # share of the variance that must be left when base and mean cancel, to trust the moments
 CENTRED = 1 / 400  # variance of the means, relative to their squared mean, below which they are centred first
+LEAST_SQUARE = 1e-270  # smaller sums of squares may have lost digits
 ROUNDED = 1e-4  # spread of the scores, relative to their size, from which their own rounding shows
 TIE = 1e-12  # correlations are not more exact than this: closer ones count as equal
 NO_CHANGE = 1e-5  # a gain up to this counts as no change
@@ -50,7 +52,7 @@ def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
         if not np.isfinite([left, right]).all():
             return math.nan
         # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
-        grid = _pearson_grid(np.zeros((n, 1)), np.zeros(1), left, right, np.ones(1))
+        grid = _pearson_grid(np.zeros((n, 1)), np.zeros(1), below_one(left), right, np.ones(1))
         return float(grid.item())
     # Ranks are finite, whatever is ranked. They stand in for the means of a grid with w = 0, which leaves out the base.
     means = dense_ranks(left).astype(np.float64)[:, None]
@@ -68,8 +70,7 @@ def average_ranks(values: Floats) -> Floats:
 
 def check_kind(kind: str) -> None:
     """Raise ConfigError, with the list of what exists, unless `kind` names a correlation."""
-    if kind not in KINDS:
-        raise ConfigError(unknown("correlation", kind, KINDS))
+    check_name("correlation", kind, KINDS)
 
 
 def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: ArrayLike) -> Floats:
@@ -98,11 +99,13 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     result = np.full((means.shape[1], len(w)), np.nan)
     if len(base) < FEWEST:
         return result
-    if kind == "pearson":
-        return _pearson_grid(means, sums / len(base), base, human, w)
     blend = w != 1
-    joined = without_rounding(means)
-    result[:, blend] = ordered_grid(kind == "kendall", joined, base, human, w[blend])
+    if kind == "pearson":
+        result[:, blend] = _pearson_grid(means, sums / len(base), base, human, w[blend])
+    else:
+        joined = without_rounding(means)
+        result[:, blend] = ordered_grid(kind == "kendall", joined, base, human, w[blend])
+    # From moments the metric alone would have other last digits at every p, and than everywhere else.
     if not blend.all():
         result[:, ~blend] = correlate(kind, base, human)
     return result
@@ -146,6 +149,8 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     size = share * abs(base_centre) + rest * np.abs(centre)
     rounding = len(base) * (ROUNDED * size) ** 2
     enough = np.maximum(CANCELLED * parts, rounding)
+    # squares of tiny scores have few digits left, or none
+    enough = np.maximum(enough, LEAST_SQUARE)
     trusted = (variance > enough) & (variance < np.inf)
     # the opposite of what is trusted, so that a NaN is computed again, too
     lost = ~trusted
@@ -179,7 +184,8 @@ def _pearson_columns(scores: Floats, human: Floats, precision: float) -> Floats:
 
 def unit(values: Floats) -> Floats:
     """Columns float64[N] or [N, K] less their mean, of length 1; scaled first, which keeps squares of tiny numbers."""
-    left: Floats = values - values.mean(axis=0)
+    scaled = below_one(values)
+    left: Floats = scaled - scaled.mean(axis=0)
     left /= np.abs(left).max(axis=0)
     left /= np.sqrt(np.einsum("n...,n...->...", left, left))
     return left

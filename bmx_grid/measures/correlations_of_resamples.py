@@ -16,6 +16,7 @@ from bmx_grid.measures.resampling import (
     ratio,
     seeded_draws,
 )
+from bmx_grid.measures.scale import below_one
 
 TOGETHER = 32  # resamples in one product of many pairs, at least: fewer read all pairs for little
 LEAST_VARIANCE = 1e-6  # share of the second moment that must be left as variance, to trust moments
@@ -54,8 +55,10 @@ def resampled_correlations(
 ) -> Floats:
     """float64[K, R] correlations of float64[n, K] scores under resamples of whole clusters, the same ones for all.
 
-    cluster: int64[n] codes. None (R = 0) with fewer than FEWEST_CLUSTERS.
+    cluster: int64[n] codes. None (R = 0) with fewer than FEWEST_CLUSTERS. Raises ConfigError for an
+    unknown kind.
     """
+    check_kind(kind)
     count = number_of(cluster)
     if count < FEWEST_CLUSTERS or resamples < 1:
         return np.empty((columns.shape[1], 0))
@@ -121,6 +124,8 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
     varying = np.flatnonzero(differs.any(axis=0))
     if (human == human[0]).all():
         return correlations
+    columns = below_one(columns)
+    human = below_one(human)
     human_unit = unit(human)
     together = max(fitting(CACHED_CELLS, len(times)), TOGETHER)
     # a product for each column: the same digits whatever is computed beside it

@@ -346,7 +346,10 @@ def _nearest(values: Numbers, wanted: float) -> int | None:
     # written so that a NaN is outside
     if not lowest <= wanted <= highest:
         return None
-    distance = np.abs(np.asarray(values) - wanted)
+    numbers = np.asarray(values)
+    # A power may be infinite, and the difference of infinities is no number.
+    with np.errstate(invalid="ignore"):
+        distance = np.where(numbers == wanted, 0.0, np.abs(numbers - wanted))
     equally_near = distance <= distance.min() + EQUALLY_NEAR
     # the arg-max of flags is the first that is true, so the lower value
     return int(np.argmax(equally_near))

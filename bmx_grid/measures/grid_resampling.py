@@ -49,6 +49,7 @@ from bmx_grid.measures.resampling import (
     sums_by,
     swaps,
 )
+from bmx_grid.measures.scale import size_exponent, standard_deviation
 
 # places in the seed
 SELECTION = 1
@@ -146,8 +147,8 @@ def cross_fit(sample: GridSample, folds: int = 10, seed: int = 0) -> Floats:
 
 def to_scale(scores: Floats, like: Floats) -> Floats:
     """Scores with the mean and spread of `like`; unchanged where either has no spread."""
-    spread = float(scores.std())
-    wanted = float(like.std())
+    spread = float(standard_deviation(scores))
+    wanted = float(standard_deviation(like))
     if not (spread > 0 and wanted > 0):
         return scores
     scaled = (scores - scores.mean()) * (wanted / spread)
@@ -199,10 +200,14 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
     length = np.sqrt(squares - off_mean**2 / n - off_base**2)
     # 0 is the gain of w = 1
     largest = np.zeros(len(signs))
-    centred = sample.base - sample.base.mean()
+    # base and means over one power of two, so that squares of tiny scores are not 0
+    largest_size = [np.abs(sample.base).max(initial=0.0), sample.means.max(initial=0.0)]
+    exponent = size_exponent(np.array(largest_size))
+    scaled_base = np.ldexp(sample.base, -exponent)
+    centred = scaled_base - scaled_base.mean()
     spread = float(np.linalg.norm(centred))
     for columns in ranges(sample.means.shape[1], fitting(MOMENT_CELLS, 4 * n)):
-        raw = sample.means[:, columns]
+        raw = np.ldexp(sample.means[:, columns], -exponent)
         means = raw - raw.mean(axis=0)
         # the means in two directions: along the base score, and across it, where they are residuals
         along = base @ means

@@ -16,7 +16,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
-from bmx_grid.measures.correlation import FEWEST, Kind, correlate
+from bmx_grid.measures.correlation import FEWEST, Kind, check_kind, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.projection import projected
 from bmx_grid.measures.resampling import (
@@ -126,7 +126,7 @@ def _sums_by_cluster(rows: Floats, cluster: Ints, count: int) -> Floats:
 
 
 def grouped_correlations(
-    kinds: Sequence[Kind],
+    kinds: Kind | Sequence[Kind],
     scores: Floats,
     human: Floats,
     groups: Ints,
@@ -140,7 +140,9 @@ def grouped_correlations(
     that lack other segments are for another call. Clusters are drawn with replacement: a group that lies in one
     cluster comes and goes with it, one that spans several is recomputed from what was drawn (`_resampled`). Of
     more than MOST_EXACT resamples x segments large groups are taken as linear in the weights (`projection`).
+    kinds: one correlation, or several. Raises ConfigError for an unknown one.
     """
+    kinds = _as_kinds(kinds)
     scores, human, groups, clusters = _scored(scores, human, groups, clusters)
     members = members_of(groups)
 
@@ -164,6 +166,15 @@ def grouped_correlations(
     # all columns of the first kind, then all of the second
     width = scores.shape[1]
     return [dict(zip(kinds, means[column::width], strict=True)) for column in range(width)]
+
+
+def _as_kinds(kinds: Kind | Sequence[Kind]) -> Sequence[Kind]:
+    """The correlations as a list. Raises ConfigError for an unknown one."""
+    # a text is a sequence of its letters
+    listed = [kinds] if isinstance(kinds, str) else list(kinds)
+    for kind in listed:
+        check_kind(kind)
+    return listed
 
 
 def _scored(scores: Floats, human: Floats, groups: Ints, clusters: Ints) -> tuple[Floats, Floats, Ints, Ints]:
@@ -202,8 +213,9 @@ def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Fl
     """float64[K, G] the correlation of each column of float64[n, K] scores in each of the G groups.
 
     G: groups of codes 0 to max(groups), of which those without variance or with fewer than three used segments are NaN.
-    Segments with NaN in human or in any column are left out.
+    Segments with NaN in human or in any column are left out. Raises ConfigError for an unknown kind.
     """
+    check_kind(kind)
     correlations = np.full((scores.shape[1], number_of(groups)), np.nan)
     scores, human, groups, _ = _scored(scores, human, groups, groups)
     used_groups = np.unique(groups)

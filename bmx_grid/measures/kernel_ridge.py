@@ -1,123 +1,119 @@
-"""Kernel ridge regression of values on a few inputs, each segment predicted by a fit on others.
+"""Scores with the effect of score, lengths, texts and named groups taken off, by kernel ridge regression.
 
-A learner flexible enough for joint effects of its inputs: steps, products, saturation. Several kernels and penalties
-compete, and each target takes those that predict left-out segments best.
+A learner that follows steps, products and saturation of its inputs. Several kernels and penalties compete, and each
+target takes the pair that predicts left-out segments best. Each segment is predicted without the segments that depend
+on it: for kernel methods the residuals of a left-out part F are (P_FF)^-1 (P y)_F, from one inverse P of kernel plus
+penalty (Rasmussen and Williams 2006, "Gaussian Processes for Machine Learning", eq. 5.12).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
 
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks
+from bmx_grid.measures.scale import standard_deviation
 
-Distance = Literal["each input", "city block", "straight", "squared"]
-KernelChoice = tuple[Distance, float, float]  # distance and width of the kernel, penalty
-
-# The mean of kernels of each input's ranks follows sums of steps of single inputs, which it finds in few segments.
-# City-block distances of all ranks follow joint steps along inputs, straight ones steps in any direction; Gaussian
-# kernels on standard deviations follow tails, which ranks compress.
-KERNELS: tuple[tuple[Distance, float], ...] = (
-    ("each input", 0.1),
-    ("each input", 0.4),
-    ("city block", 0.1),
-    ("city block", 0.4),
-    ("straight", 0.1),
-    ("straight", 0.4),
-    ("squared", 1.0),
-    ("squared", 2.5),
-)
-RIDGES = (0.003, 0.03, 0.3, 3.0)  # added to the kernel's diagonal, which is 1
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
 LARGEST_FIT = 2000  # segments that are fitted together at most
-FARTHEST = 4.0  # standard deviations: beyond, an outlier would be alone with its kernel
+RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # variance of the noise, of targets with variance 1
 BETTER = 1e-9  # share of the error by which a choice must be better, so that rounding does not choose
+FARTHEST = 4.0  # standard deviations: beyond, an outlier would be alone with its kernel
 GOLDEN = (5**0.5 - 1) / 2
+# Prior variances of linear effects: of score and lengths (as good as unpenalised), of text statistics, and of the
+# level and slope of each named group. Groups may be small, so that theirs is finite.
+VAGUE = 100.0
+LINEAR = 0.3
+GROUPED = 3.0
+# Widths, in shares of all segments, of kernels of one input, and of all inputs of score and length together.
+NARROW, TEXT_WIDTH = 0.2, 0.3
+FINE, JOINT, WIDE = 0.15, 0.4, 0.8
+# How much the inputs that predict the first target count above the others.
+SHARPNESS = 4
+# Mixtures: weights of single inputs, all of them jointly (city block, squared, fine), and texts times score and length.
+MIXTURES = (
+    {"single": 1.0},
+    {"single": 0.5, "joint": 0.5},
+    {"single": 0.5, "smooth": 0.5},
+    {"single": 0.3, "fine": 0.7},
+    {"single": 0.3, "joint": 0.3, "texts": 0.4},
+    {"single": 0.2, "smooth": 0.3, "texts": 0.5},
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
-    """float64[n, d] inputs as ranks from 0 to 1, and in standard deviations from the mean."""
+class Nuisance:
+    """What may explain human scores and is no explanation, of n segments.
 
-    ranks: Floats
-    standard: Floats
+    core: float64[n, 1 + k], the score and the log words of each text that the metric reads; their joint effects are
+    taken off. texts: float64[n, t] statistics of all texts; each alone, and together with the core. groups: int64[n]
+    codes of each kind of named groups (systems, raters, domains): a level and a slope on the score for each group.
+    strata: int64[n] codes of sources or documents within which scores are compared; None to compare all segments.
+    metrics: float64[n, m] scores of other metrics, each alone.
+    """
 
-    @classmethod
-    def of(cls, values: Floats) -> Inputs:
-        """From float64[n, d]. A constant input tells nothing."""
-        ranks = np.column_stack([average_ranks(column) for column in values.T])
-        # a constant input has rounding for a deviation
-        varies = np.ptp(values, axis=0) > 0
-        sds = np.where(varies, values.std(axis=0), 1.0)
-        standard = (values - values.mean(axis=0)) / sds
-        return cls(ranks / len(values), np.clip(standard, -FARTHEST, FARTHEST))
+    core: Floats
+    texts: Floats
+    groups: tuple[Ints, ...] = ()
+    strata: Ints | None = None
+    metrics: Floats | None = None
 
-    def take(self, rows: Ints) -> Inputs:
-        """Those of some segments."""
-        return Inputs(self.ranks[rows], self.standard[rows])
+    def take(self, rows: Ints) -> Nuisance:
+        """The nuisance of some segments."""
+        groups = tuple(group[rows] for group in self.groups)
+        strata = None if self.strata is None else self.strata[rows]
+        metrics = None if self.metrics is None else self.metrics[rows]
+        return Nuisance(self.core[rows], self.texts[rows], groups, strata, metrics)
 
-    def kernel(self, distance: Distance, width: float) -> Floats:
-        """float64[n, n] how alike two segments are, 1 for equal inputs."""
-        from scipy.spatial.distance import cdist
-
-        if distance == "squared":
-            squares = cdist(self.standard, self.standard, "sqeuclidean")
-            scale = -2 * width**2
-            return np.asarray(np.exp(squares / scale))
-        if distance == "each input":
-            varied = [ranks for ranks in self.ranks.T if np.ptp(ranks) > 0]
-            if not varied:
-                # a constant input, for which all segments are alike
-                varied = [self.ranks[:, 0]]
-            total = np.zeros((len(self.ranks), len(self.ranks)))
-            for ranks in varied:
-                distances = np.abs(np.subtract.outer(ranks, ranks))
-                total += np.exp(distances / -width)
-            return total / len(varied)
-        metric = "cityblock" if distance == "city block" else "euclidean"
-        distances = cdist(self.ranks, self.ranks, metric)
-        return np.asarray(np.exp(distances / -width))
+    def within(self, values: Floats) -> Floats:
+        """Float64[n, q] values less the mean of their stratum."""
+        if self.strata is None:
+            return values
+        sizes = np.bincount(self.strata)
+        means = [np.bincount(self.strata, column) / np.maximum(sizes, 1) for column in values.T]
+        return np.asarray(values - np.column_stack(means)[self.strata])
 
 
-def out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> list[Floats]:
-    """For each division of n segments into parts, float64[n, q] targets predicted from the other parts.
+@dataclass(frozen=True)
+class Choice:
+    """A kernel by its place in MIXTURES, and the penalty."""
 
-    values: float64[n, d] inputs; targets: float64[n, q], without an intercept: what is far from all others is predicted
-    as 0. divisions: int64[n] each; the first one chooses kernel and penalty of each target. Of more than LARGEST_FIT
-    segments each is predicted from those of a share of them.
+    mixture: int
+    ridge: float
+
+
+def residuals(
+    nuisance: Nuisance, targets: Floats, clusters: Ints, divisions: Sequence[Ints]
+) -> list[tuple[Ints, Floats]]:
+    """For each block of segments its rows int64[m] and the residuals float64[d, m, q] of float64[n, q] targets.
+
+    clusters: int64[n] codes of segments that depend on each other, which stay in one block; strata lie inside them.
+    divisions: d times int64[n]: the parts of a division that are left out in turn. The first target weighs the inputs
+    for all. Of more than LARGEST_FIT segments each is predicted from those of its block.
     """
     import scipy.linalg  # noqa: F401 - its BLAS has threads of its own
 
+    found = []
     with one_blas_thread():
-        return _out_of_part(values, targets, divisions)
-
-
-def _out_of_part(values: Floats, targets: Floats, divisions: Sequence[Ints]) -> list[Floats]:
-    """What `out_of_part` gives, on as many threads as there are."""
-    inputs = Inputs.of(values)
-    order = scattered(len(values))
-    few = order[:CHOOSING]
-    chosen = _choices(inputs.take(few), targets[few], divisions[0][few])
-    predicted = [np.zeros_like(targets) for _ in divisions]
-    shares = -(-len(values) // LARGEST_FIT)
-    for share in range(shares):
-        rows = np.sort(order[share::shares])
-        inside = inputs.take(rows)
-        # targets with one choice share its inverse
-        for choice in dict.fromkeys(chosen):
-            distance, width, penalty = choice
-            columns = np.array([place for place, other in enumerate(chosen) if other == choice])
-            block = np.ix_(rows, columns)
-            known = targets[block]
-            precision = _precision(inside.kernel(distance, width), penalty)
-            for prediction, division in zip(predicted, divisions, strict=True):
-                prediction[block] = known - _errors(precision, known, division[rows])
-    return predicted
+        for rows in _blocks(clusters, LARGEST_FIT):
+            inside = nuisance.take(rows)
+            values = inside.within(targets[rows])
+            few = next(_blocks(clusters[rows], CHOOSING))
+            choices, weights = _choose(inside.take(few), values[few])
+            kernels = _Kernels(inside, weights)
+            errors = np.empty((len(divisions), len(rows), targets.shape[1]))
+            for choice in dict.fromkeys(choices):
+                columns = [place for place, other in enumerate(choices) if other == choice]
+                precision = _precision(kernels.mixture(choice.mixture), choice.ridge)
+                for place, division in enumerate(divisions):
+                    errors[place][:, columns] = _errors(precision, values[:, columns], division[rows])
+            found.append((rows, errors))
+    return found
 
 
 def scattered(n: int) -> Ints:
@@ -129,26 +125,174 @@ def scattered(n: int) -> Ints:
     return np.argsort(fractions, kind="stable")
 
 
-def _choices(inputs: Inputs, targets: Floats, division: Ints) -> list[KernelChoice]:
-    """For each target the kernel and penalty with the smallest squared error, even if no prediction were better.
+def _blocks(clusters: Ints, most: int) -> Iterator[Ints]:
+    """Rows of whole clusters, of about `most` segments at most and as many blocks as that needs, spread evenly."""
+    _, of_row, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
+    n_blocks = -(-len(clusters) // most)
+    order = scattered(len(sizes))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    block = np.empty(len(sizes), dtype=np.int64)
+    block[order] = before * n_blocks // len(clusters)
+    for number in range(n_blocks):
+        yield np.flatnonzero(block[of_row] == number)
 
-    An effect that is too weak to be predicted yet is what an extrapolation from fits of two sizes has to see.
+
+class _Kernels:
+    """Kernels float64[n, n] of one nuisance; weights: of single inputs, found on some of the segments."""
+
+    def __init__(self, nuisance: Nuisance, weights: dict[str, Floats] | None = None) -> None:
+        self.nuisance = nuisance
+        self.weights = weights
+        self.standard = _standard(nuisance.core)
+        score, *lengths = self.standard.T
+        # Steps along sums and differences are no steps along the inputs themselves.
+        sums = [score + length for length in lengths]
+        differences = [score - length for length in lengths]
+        directions = [*self.standard.T, *sums, *differences]
+        if nuisance.metrics is not None:
+            directions.extend(nuisance.metrics.T)
+        self.core_inputs = [_ranks(direction) for direction in directions]
+        self.text_inputs = [_ranks(column) for column in nuisance.texts.T]
+
+    @cached_property
+    def _distances(self) -> Floats:
+        from scipy.spatial.distance import cdist
+
+        ranks = np.column_stack([_ranks(column) for column in self.nuisance.core.T])
+        return np.asarray(cdist(ranks, ranks, "cityblock"))
+
+    @cached_property
+    def single(self) -> Floats:
+        """A sum of effects of single inputs: half of it of score and lengths, half of texts."""
+        core = self._sum("core", self.core_inputs, NARROW)
+        if not self.text_inputs:
+            return core
+        return (core + self._sum("single texts", self.text_inputs, TEXT_WIDTH)) / 2
+
+    @cached_property
+    def joint(self) -> Floats:
+        return np.asarray(np.exp(self._distances / -JOINT))
+
+    @cached_property
+    def fine(self) -> Floats:
+        return np.asarray(np.exp(self._distances / -FINE))
+
+    @cached_property
+    def wide(self) -> Floats:
+        return np.asarray(np.exp(self._distances / -WIDE))
+
+    @cached_property
+    def smooth(self) -> Floats:
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(np.exp(cdist(self.standard, self.standard, "sqeuclidean") / -2))
+
+    @cached_property
+    def texts(self) -> Floats:
+        """Effects of single text statistics that depend on score and length."""
+        if not self.text_inputs:
+            return self.joint
+        return self._sum("texts", self.text_inputs, TEXT_WIDTH) * self.joint
+
+    @cached_property
+    def vague(self) -> Floats:
+        """Columns float64[n, k] whose linear effects are as good as unpenalised."""
+        columns = [np.ones(len(self.standard)), *self.standard.T]
+        if self.nuisance.metrics is not None:
+            columns.extend(_standard(self.nuisance.metrics).T)
+        return np.column_stack(columns)
+
+    @cached_property
+    def linear(self) -> Floats:
+        """Linear effects, and those of named groups."""
+        nuisance = self.nuisance
+        core = self.vague
+        score = self.standard[:, 0]
+        bent = np.column_stack([score**2 / 2, _standard(nuisance.texts)])
+        kernel = VAGUE * core @ core.T + LINEAR * bent @ bent.T
+        for group in nuisance.groups:
+            same = group[:, None] == group
+            kernel += GROUPED * same * (1 + np.outer(score, score))
+        return np.asarray(kernel)
+
+    def mixture(self, place: int) -> Floats:
+        """The kernel of this place in MIXTURES, with linear effects, within strata."""
+        kernel = self.linear.copy()
+        for name, weight in MIXTURES[place].items():
+            kernel += weight * getattr(self, name)
+        within = self.nuisance.within
+        kernel = within(within(kernel).T) if self.nuisance.strata is not None else kernel
+        return np.asarray(kernel)
+
+    def weigh(self, target: Floats) -> dict[str, Floats]:
+        """How much each single input counts, by how much of float64[n] its kernel explains (kernel alignment).
+
+        Cortes, Mohri and Rostamizadeh 2012, "Algorithms for Learning Kernels Based on Centered Alignment", JMLR 13.
+        Half of the weight is spread evenly.
+        """
+        core = [_laplace(ranks, NARROW) for ranks in self.core_inputs]
+        texts = [_laplace(ranks, TEXT_WIDTH) for ranks in self.text_inputs]
+        kernels = {"core": core, "single texts": texts, "texts": [kernel * self.wide for kernel in texts]}
+        return {name: _alignment_weights(several, target) for name, several in kernels.items()}
+
+    def _sum(self, name: str, inputs: Sequence[Floats], width: float) -> Floats:
+        weights = np.full(len(inputs), 1 / len(inputs)) if self.weights is None else self.weights[name]
+        total = np.zeros((len(self.standard), len(self.standard)))
+        for weight, ranks in zip(weights, inputs, strict=True):
+            total += weight * _laplace(ranks, width)
+        return total
+
+
+def _laplace(ranks: Floats, width: float) -> Floats:
+    return np.asarray(np.exp(np.abs(ranks[:, None] - ranks) / -width))
+
+
+def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
+    """float64[k] weights of k kernels with sum 1: half of it spread evenly, half by alignment with a target."""
+    even = np.full(len(kernels), 1 / max(len(kernels), 1))
+    alignments = []
+    for kernel in kernels:
+        means = kernel.mean(axis=0)
+        squares = np.sum(kernel**2) - 2 * len(means) * np.sum(means**2) + len(means) ** 2 * means.mean() ** 2
+        alignment = target @ kernel @ target / np.sqrt(squares) if squares > 0 else 0.0
+        alignments.append(max(float(alignment), 0.0))
+    highest = max(alignments, default=0.0)
+    if highest == 0:
+        return even
+    sharp = (np.array(alignments) / highest) ** SHARPNESS
+    return (even + sharp / sharp.sum()) / 2
+
+
+def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[Choice], dict[str, Floats]]:
+    """For each of float64[n, q] targets the kernel and penalty with the smallest squared error of left-out segments.
+
+    Then the weights of single inputs, of which the first target decides.
     """
-    n_targets = targets.shape[1]
-    least = np.full(n_targets, np.inf)
-    first_kernel = KERNELS[0]
-    chosen: list[KernelChoice] = [(*first_kernel, RIDGES[-1])] * n_targets
-    for distance, width in KERNELS:
-        kernel = inputs.kernel(distance, width)
-        for penalty in RIDGES:
-            precision = _precision(kernel, penalty)
-            errors = _errors(precision, targets, division)
+    kernels = _Kernels(nuisance)
+    core = nuisance.within(kernels.vague)
+    weights, *_ = np.linalg.lstsq(core, targets[:, 0], rcond=None)
+    kernels = _Kernels(nuisance, kernels.weigh(targets[:, 0] - core @ weights))
+    # Within strata the mean of each is known: it does not predict a left-out segment.
+    sizes = np.full(len(targets), np.inf)
+    if nuisance.strata is not None:
+        sizes = np.bincount(nuisance.strata)[nuisance.strata].astype(np.float64)
+    judged = sizes > 1
+    least = np.full(targets.shape[1], np.inf)
+    chosen = [Choice(0, RIDGES[-1])] * targets.shape[1]
+    for mixture in range(len(MIXTURES)):
+        variances, vectors = np.linalg.eigh(kernels.mixture(mixture))
+        squared = vectors**2
+        projected = vectors.T @ targets
+        for ridge in RIDGES:
+            precisions = 1 / (variances.clip(0) + ridge)
+            diagonal = squared @ precisions - 1 / (sizes * ridge)
+            errors = (vectors @ (precisions[:, None] * projected))[judged] / diagonal[judged, None]
             squares = np.sum(errors**2, axis=0)
-            smaller = squares < least * (1 - BETTER)
-            for place in np.flatnonzero(smaller):
+            for place in np.flatnonzero(squares < least * (1 - BETTER)):
                 least[place] = squares[place]
-                chosen[place] = (distance, width, penalty)
-    return chosen
+                chosen[place] = Choice(mixture, ridge)
+    assert kernels.weights is not None
+    return chosen, kernels.weights
 
 
 def _precision(kernel: Floats, penalty: float) -> Floats:
@@ -166,14 +310,32 @@ def _precision(kernel: Floats, penalty: float) -> Floats:
 
 
 def _errors(precision: Floats, targets: Floats, division: Ints) -> Floats:
-    """float64[n, q] targets minus their predictions from the other parts.
-
-    All parts from one inverse P: the errors of part F are the solution of P_FF e = (P y)_F.
-    """
+    """float64[n, q] targets less their predictions from the other parts of a division."""
     products = precision @ targets
     errors = np.empty_like(targets)
-    for part in np.unique(division):
-        rows = np.flatnonzero(division == part)
-        among = precision[np.ix_(rows, rows)]
-        errors[rows] = np.linalg.solve(among, products[rows])
+    order = np.argsort(division, kind="stable")
+    starts = np.flatnonzero(np.diff(division[order])) + 1
+    for rows in np.split(order, starts):
+        if len(rows) == 1:
+            errors[rows] = products[rows] / precision[rows, rows]
+        else:
+            errors[rows] = np.linalg.solve(precision[np.ix_(rows, rows)], products[rows])
     return errors
+
+
+def _ranks(values: Floats) -> Floats:
+    """float64[n] average ranks, in shares of n."""
+    return average_ranks(values) / len(values)
+
+
+def standardise(values: Floats) -> Floats:
+    """float64[n, d] in standard deviations from the mean, of any scale; a constant column is 0."""
+    # a constant column has rounding for a deviation
+    varies = np.ptp(values, axis=0) > 0
+    deviations = np.where(varies, standard_deviation(values), 1.0)
+    return np.asarray(np.where(varies, values - values.mean(axis=0), 0.0) / deviations)
+
+
+def _standard(values: Floats) -> Floats:
+    """float64[n, d] in standard deviations from the mean, outliers drawn in."""
+    return np.clip(standardise(values), -FARTHEST, FARTHEST)

@@ -10,15 +10,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.agreement import members_of
-from bmx_grid.measures.correlation import TIE, Kind
-from bmx_grid.measures.drawn_units import Unit, after_swaps, drawn_units, mean_within, resampled_means, units_of
+from bmx_grid.measures.correlation import TIE, Kind, check_kind
+from bmx_grid.measures.drawn_units import (
+    Unit,
+    after_swaps,
+    check_unit,
+    drawn_units,
+    mean_within,
+    resampled_means,
+    units_of,
+)
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     Combine,
@@ -31,6 +39,7 @@ from bmx_grid.measures.resampling import (
     sums_by,
     swaps,
 )
+from bmx_grid.measures.scale import below_one
 
 
 def williams(r_x: float, r_y: float, r_xy: float, n: int) -> float:
@@ -92,7 +101,8 @@ class Drawn(NamedTuple):
     """A statistic of two metrics, with resamples and swaps of their difference.
 
     x, y: of either metric; samples, swapped: float64[R] differences of bootstrap samples and after swaps, none where
-    undefined; units: how many are swapped or drawn; n: rows; clusters: of these.
+    undefined; units: how many are swapped or drawn; n: rows; clusters: of these. size: of the statistic, 1 for a
+    correlation: differences are equal that differ by TIE of it.
     """
 
     x: float
@@ -102,6 +112,7 @@ class Drawn(NamedTuple):
     units: int
     n: int
     clusters: int
+    size: float = 1.0
 
 
 def compare(
@@ -138,7 +149,7 @@ def compare(
     bootstrap: false for the permutation test alone; interval and p_bootstrap are then NaN.
 
     NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
-    lengths, a unit without systems or an unknown name, ConfigError for an unknown kind.
+    lengths and a unit that needs systems without them, ConfigError for an unknown name.
     """
     drawn = drawn_correlations(
         x,
@@ -171,9 +182,10 @@ def drawn_correlations(
     bootstrap: bool = True,
 ) -> Drawn:
     """What `compare` rests on: both correlations, with resamples and swaps of their difference. Arguments as there."""
-    units = get_args(Unit)
-    if unit not in units or (unit != "inputs" and system is None):
-        raise ValueError(f"the unit {unit!r} is not one of {', '.join(units)}, or needs systems")
+    check_kind(statistic)
+    check_unit(unit)
+    if unit != "inputs" and system is None:
+        raise ValueError(f"unit={unit!r} swaps systems. Add their labels: system=[...], or choose unit='inputs'.")
     scores = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
     rows = np.arange(scores[0].size)
     labels = [labels_of_rows(names, len(rows)) for names in (cluster, system, group)]
@@ -184,7 +196,7 @@ def drawn_correlations(
     used = np.isfinite(scores).all(axis=0)
     left = unit_variance(scores[0][used])
     right = unit_variance(scores[1][used])
-    judged = scores[2][used]
+    judged = below_one(scores[2][used])
     clusters = codes(labels[0][used])
     systems = codes(labels[1][used])
     members = [np.arange(len(judged))]
@@ -259,14 +271,19 @@ def compare_sums(
             swapped_x = combine(whole_x + moved)
             swapped_y = combine(whole_y - moved)
             swapped.append(swapped_x - swapped_y)
+    first = float(combine(whole_x))
+    second = float(combine(whole_y))
+    swapped_differences = np.concatenate(swapped)
+    sizes = np.abs(np.append(swapped_differences, [first, second]))
     drawn = Drawn(
-        x=float(combine(whole_x)),
-        y=float(combine(whole_y)),
+        x=first,
+        y=second,
         samples=np.concatenate(samples),
-        swapped=np.concatenate(swapped),
+        swapped=swapped_differences,
         units=count,
         n=int(used.sum()),
         clusters=count,
+        size=float(sizes[np.isfinite(sizes)].max(initial=0.0)),
     )
     return comparison_of(drawn)
 
@@ -281,40 +298,44 @@ def comparison_of(drawn: Drawn) -> Comparison:
         difference=difference,
         low=low,
         high=high,
-        p=p_of_swaps(difference, drawn.swapped),
-        p_bootstrap=_p_of_resamples(drawn.samples),
+        p=p_of_swaps(difference, drawn.swapped, drawn.size),
+        p_bootstrap=_p_of_resamples(drawn.samples, drawn.size),
         n=drawn.n,
         clusters=drawn.clusters,
     )
 
 
-def p_of_swaps(difference: float, swapped: Floats) -> float:
-    """(k + 1) / (R + 1) for k of R swaps that differ as much as observed; an undefined one counts as such."""
+def p_of_swaps(difference: float, swapped: Floats, size: float = 1.0) -> float:
+    """(k + 1) / (R + 1) for k of R swaps that differ as much as observed; an undefined one counts as such.
+
+    size: of the statistic, 1 for a correlation.
+    """
     if not len(swapped):
         return math.nan
-    smaller = np.abs(swapped) < abs(difference) - TIE
+    smaller = np.abs(swapped) < abs(difference) - TIE * size
     # those that are not smaller, as a NaN is not
     extreme = int((~smaller).sum())
     return (extreme + 1) / (len(swapped) + 1)
 
 
-def _p_of_resamples(samples: Floats) -> float:
+def _p_of_resamples(samples: Floats, size: float) -> float:
     """Twice (k + 1) / (R + 1), for k of R resampled differences that are on the smaller side of 0."""
     if not len(samples):
         return math.nan
     known = samples[~np.isnan(samples)]
-    below = int((known <= TIE).sum())
-    above = int((known >= -TIE).sum())
+    below = int((known <= TIE * size).sum())
+    above = int((known >= -TIE * size).sum())
     smaller = min(below, above)
     share = (smaller + 1) / (len(known) + 1)
     return min(1.0, 2 * share)
 
 
 def unit_variance(scores: Floats) -> Floats:
-    """Less their mean, over their standard deviation; only less their mean when they are constant."""
+    """Less their mean, over their standard deviation; 0, but for rounding, when they are constant."""
     if not len(scores):
         return scores
-    left: Floats = scores - scores.mean()
+    scaled = below_one(scores)
+    left: Floats = scaled - scaled.mean()
     if not (scores == scores[0]).all():
         left /= left.std()
     return left

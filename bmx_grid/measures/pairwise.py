@@ -15,6 +15,7 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Kind, average_ranks
 from bmx_grid.measures.grouped import Grouped
 from bmx_grid.measures.resampling import codes, interval, number_of, ratio, seeded_draws
+from bmx_grid.measures.scale import below_one
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class PairedSources:
         """float64[m] values, or their ranks, minus the mean of their source, which keeps all differences."""
         if self.kind != "pearson":
             values = average_ranks(values)
-        used = values[self.rows]
+        used = below_one(values[self.rows])
         sums = np.bincount(self.source, used)
         means = sums / np.bincount(self.source)
         return used - means[self.source]

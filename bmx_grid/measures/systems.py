@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bmx_grid.core.errors import check_name
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.correlations_of_resamples import pearson_two_pass
@@ -39,6 +40,7 @@ from bmx_grid.measures.resampling import (
     seeded_draws,
     sums_by,
 )
+from bmx_grid.measures.scale import size_exponent
 
 Statistic = Literal["pearson", "spearman", "kendall", "pairwise_accuracy", "agreement_slope"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
@@ -150,7 +152,10 @@ def weighted_statistics(
     Copies of one system tie on both sides for the correlations, and are no pair for the accuracy. Systems with NaN are
     left out; NaN with fewer than `fewest` different systems, or a constant side. The accuracy is the share of the pairs
     that metric and people order alike (Kocmi et al. 2021): a tie agrees with a tie only.
+    Raises ConfigError for an unknown statistic.
     """
+    for statistic in statistics:
+        check_name("statistic", statistic, get_args(Statistic))
     parts = []
     # as many rows at a time as leave all pairs of systems in a cache
     for some in ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2)):
@@ -218,6 +223,8 @@ def agreement_slopes(gaps: Floats, order: Floats, weights: Floats) -> Floats:
     difference, on which people are divided: it keeps the slope finite where they always agree. NaN if all gaps are 0.
     (Kocmi et al. 2024, "Navigating the Metrics Maze", ask by difference how often people agree.)
     """
+    exponent = size_exponent(gaps.ravel())
+    gaps = np.ldexp(gaps, -exponent)
     squares = (weights * gaps**2).sum(axis=0)
     size = np.sqrt(ratio(squares, weights.sum(axis=0)))
     apart = ratio(np.abs(gaps), size)
@@ -235,7 +242,9 @@ def agreement_slopes(gaps: Floats, order: Floats, weights: Floats) -> Floats:
         low = np.where(more, slope, low)
         high = np.where(more, high, slope)
     slope = (low + high) / 2
-    return np.where(size > 0, ratio(slope, size), np.nan)
+    # a slope is one over differences
+    slope_of_gaps = np.ldexp(ratio(slope, size), -exponent)
+    return np.where(size > 0, slope_of_gaps, np.nan)
 
 
 def expit(values: Floats) -> Floats:
@@ -304,7 +313,8 @@ def ranges_by_wins(scores: Floats) -> Ints:
     from scipy.stats import wilcoxon
 
     scored_systems = np.isfinite(scores).sum(axis=1)
-    shared = scores[scored_systems > 1]
+    exponent = size_exponent(scores.ravel())
+    shared = np.ldexp(scores[scored_systems > 1], -exponent)
     known = np.flatnonzero(np.isfinite(shared).any(axis=0))
     table = np.zeros((5, scores.shape[1]), dtype=np.int64)
     for winner, loser in itertools.permutations(known.tolist(), 2):

@@ -7,13 +7,14 @@ import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.metrics._idf import digest_of_texts, idf_of_texts, texts_of_set
 from bmx_grid.metrics.base import Cost, GroundTruth, Metric, OfReferences, pairs_of
 from bmx_grid.models.encoding import (
     HeldStates,
@@ -30,6 +31,9 @@ from bmx_grid.models.encoding import (
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, LoadedModel, ModelKind, Precision, fastest_precision, load_model
 from bmx_grid.words.perturbation import Item, Role
+
+if TYPE_CHECKING:
+    from bmx_grid.datasets.segments import SegmentSet
 
 Pair = tuple[str, str]
 PADDING = -1  # the token id of padding in `TokenVectors`
@@ -311,9 +315,13 @@ class SentenceEmbedding(NearestReference):
 
 @dataclass(frozen=True, kw_only=True)
 class BertScore(NearestReference):
-    """BERTScore as bert-score computes it (Zhang et al., 2020): F1 of greedy matching, without idf and rescaling.
+    """BERTScore as bert-score computes it (Zhang et al., 2020): F1 of greedy matching.
 
     Contextual token embeddings are matched by cosine.
+
+    idf: tokens weigh by their inverse document frequency among the ground truths of the set, each text of an id once.
+        `fitted` gives it these texts; outside of a sweep they are named (idf_texts).
+    baseline: of bert-score's table for the language, model and layer: F1 becomes (F1 - baseline) / (1 - baseline).
 
     references: of several references the best score counts, as in bert-score.
     layer: the hidden layer whose output is compared; later layers are not computed.
@@ -324,6 +332,24 @@ class BertScore(NearestReference):
     """
 
     layer: int = identity(least=1)
+    idf: bool = identity(False, later=True)
+    baseline: float = identity(0.0, later=True, below=1)  # below the F1 of equal texts
+    idf_texts: tuple[str, ...] = runtime(())  # the identity holds their digest
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Settings and model, and the texts that idf weights are from."""
+        values = super().fingerprint()
+        if self.idf:
+            values["idf_of"] = digest_of_texts(self.idf_texts)
+        return values
+
+    def fitted(self, segments: SegmentSet) -> Self:
+        fitted = super().fitted(segments)
+        if not self.idf or self.idf_texts:
+            return fitted
+        items = segments.items(self.reads, all_references=self.reads_all_references)
+        texts = [(item.text(self.ground_truth), *item.further_references) for item in items]
+        return dataclasses.replace(fitted, idf_texts=texts_of_set(segments, texts))
 
     def of_pairs(self, items: Sequence[Item]) -> Floats:
         if not items:
@@ -331,25 +357,35 @@ class BertScore(NearestReference):
         import torch
 
         loaded = self._loaded()
+        tokens = functools.partial(bert_score_tokens, loaded, max_length=self.max_length)
         special = special_ids(loaded)
-        # of each pair the sums of recall and precision, and the tokens that they are of: on the device until the end,
+        weight_of_token = None
+        if self.idf:
+            weights_of_tokens = idf_of_texts(loaded, self.idf_texts, self.max_length, tokens)
+            weight_of_token = torch.tensor(weights_of_tokens, dtype=torch.float32, device=loaded.device)
+        # of each pair the sums of recall and precision, and the weights that they are of: on the device until the end,
         # since each number that is fetched from a GPU is waited for
         sums = torch.empty((len(items), 4), dtype=torch.float32, device=loaded.device)
 
         def take(batch: Ints, truth: TokenVectors, hypothesis: TokenVectors) -> None:
             columns = []
-            for cosines, counts in best_matches(truth, hypothesis, special):
-                columns.append((cosines * counts).sum(dim=1))
-                columns.append(counts.sum(dim=1).float())
+            sides = best_matches(truth, hypothesis, special)
+            for (cosines, counts), (_, _, ids) in zip(sides, (truth, hypothesis), strict=True):
+                weights = counts.float()
+                if weight_of_token is not None:
+                    # padding, whose id is below 0, does not count
+                    weights = weights * weight_of_token[ids.clamp(min=0)]
+                columns.append((cosines * weights).sum(dim=1))
+                columns.append(weights.sum(dim=1))
             sums[on_device(loaded, batch)] = torch.stack(columns, dim=1)
 
-        tokens = functools.partial(bert_score_tokens, loaded, max_length=self.max_length)
         for_token_pairs(loaded, pairs_of(items, self.ground_truth), tokens, take, self.batch_tokens)
         rows = sums.cpu().numpy().astype(np.float64)
-        truth_cosines, truth_tokens, hypothesis_cosines, hypothesis_tokens = rows.T
+        truth_cosines, truth_weights, hypothesis_cosines, hypothesis_weights = rows.T
         with np.errstate(invalid="ignore", divide="ignore"):
-            recall = truth_cosines / truth_tokens
-            precision = hypothesis_cosines / hypothesis_tokens
+            recall = truth_cosines / truth_weights
+            precision = hypothesis_cosines / hypothesis_weights
             f1 = 2 * precision * recall / (precision + recall)
-        # 0 / 0 for a text without tokens that count
-        return np.asarray(np.nan_to_num(f1, nan=0.0))
+        # 0 / 0 for a text without tokens that count, or whose tokens are in every text
+        scores = np.nan_to_num(f1, nan=0.0)
+        return np.asarray((scores - self.baseline) / (1 - self.baseline))

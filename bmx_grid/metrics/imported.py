@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
 from bmx_grid.datasets.scores_of_files import FromFile, file_rows, file_system_scores
@@ -59,21 +59,24 @@ class Imported(FromFile, Metric):
         """
         by_segment = np.full(len(segments), np.nan)
         by_system: Mapping[str, float] = {}
-        for path in self.paths(segments).values():
-            file = read_score_file(path, self, segments.language_pair)
+        files = [read_score_file(path, self, segments.language_pair) for path in self.paths(segments).values()]
+        # Scores of systems first: with them, a file of segments may hold no score at all.
+        for file in sorted(files, key=lambda file: not file.of_systems):
             if file.of_systems:
                 by_system = file_system_scores(file, segments, self)
                 continue
             by_segment = file_rows(file, segments, self).value.to_numpy(dtype=np.float64)
             missing = int(np.isnan(by_segment).sum())
-            if missing == len(by_segment):
-                raise DataError(
-                    f"{path}: no segment of {segments.dataset} {segments.language_pair} has a score, all are missing; "
-                    "name the right file or column."
+            if missing == len(by_segment) and not np.isfinite(list(by_system.values())).any():
+                # Of the metrics of a shared task, one may have no scores of a language pair.
+                kind = DataMissingError if self.has("metric") else DataError
+                raise kind(
+                    f"{file.path}: no segment of {segments.dataset} {segments.language_pair} has a score, all are "
+                    "missing; name the right file or column."
                 )
             if missing:
                 warnings.warn(
-                    f"{path}: {missing:,} of {len(by_segment):,} segments have no score; they are left out and "
+                    f"{file.path}: {missing:,} of {len(by_segment):,} segments have no score; they are left out and "
                     "counted.",
                     stacklevel=2,
                 )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats
+from bmx_grid.metrics._flores import FLORES, check_model, content_of_model
 from bmx_grid.metrics._ngrams import NgramTrie, count_ngrams, ngrams_of, with_lengths
 from bmx_grid.metrics._sides import (
     Indices,
@@ -48,6 +49,7 @@ class SentenceBleu(Counted):
     reference nearest in length, the shorter of two (Papineni et al., 2002).
 
     The defaults are the paper's SentenceBLEU: 13a tokens, orders 2 to 4 smoothed by adding 1.
+    tokenize: flores101 and flores200 make it spBLEU (Goyal et al., 2022), whose sub-word model is a file of sacreBLEU.
     smooth_value: None means the default of the method (1 for add-k, 0.1 for floor); for no smoothing choose none.
     effective_order: leave out orders that are longer than the hypothesis, as sacrebleu.sentence_bleu does.
     An empty hypothesis or reference scores 0.
@@ -55,7 +57,9 @@ class SentenceBleu(Counted):
 
     SCALE: ClassVar[int] = 100
 
-    tokenize: Literal["13a", "intl", "none", "char", "zh", "ja-mecab", "ko-mecab"] = identity("13a")
+    tokenize: Literal["13a", "intl", "none", "char", "zh", "ja-mecab", "ko-mecab", "flores101", "flores200"] = identity(
+        "13a"
+    )
     smooth_method: Literal["add-k", "exp", "floor", "none"] = identity("add-k")
     smooth_value: float | None = identity(None, above=0)
     lowercase: bool = identity(False)
@@ -82,6 +86,13 @@ class SentenceBleu(Counted):
 
     def check(self) -> None:
         _library_tokenizer(self.tokenize)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """As of every component; of spBLEU with the content of its sub-word model."""
+        values = super().fingerprint()
+        if self.tokenize in FLORES:
+            values["tokenizer"] = content_of_model(self.tokenize)
+        return values
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 10]: tokens of hypothesis and reference, then matches and n-grams of the four orders."""
@@ -205,6 +216,8 @@ def _library_tokenizer(name: str) -> Callable[[str], str]:
     """sacreBLEU's tokenizer. Raises UnavailableError when the libraries it needs are missing."""
     from sacrebleu import BLEU
 
+    if name in FLORES:
+        check_model(name)
     try:
         tokenizer: Callable[[str], str] = BLEU(tokenize=name).tokenizer
     except RuntimeError as error:  # what sacreBLEU raises for them

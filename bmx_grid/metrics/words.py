@@ -152,6 +152,7 @@ class Ter(Counted):
     """
 
     SCALE: ClassVar[int] = 100
+    NORMALIZED_VERSION: ClassVar[int] = 2  # references are normalised twice
     higher_is_better: ClassVar[bool] = False
 
     normalized: bool = identity(False)
@@ -165,17 +166,27 @@ class Ter(Counted):
 
         return self.signed(TER(**self.library_settings()))
 
+    def fingerprint(self) -> dict[str, Any]:
+        """As of every component; results of other settings did not change with the second pass of references."""
+        values = super().fingerprint()
+        if self.normalized:
+            values["version"] = self.NORMALIZED_VERSION
+        return values
+
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 2]: edits, and words of the reference."""
-        split = functools.cache(_tercom_words(*self.library_settings().values()))  # an explainer repeats references
+        separate = functools.cache(_tercom(*self.library_settings().values()))  # an explainer repeats texts
         hypotheses: list[list[str]] = []
         references: list[list[str]] = []
         counts: list[int] = []
         for item in items:
             texts = self.references_of(item)
             counts.append(len(texts))
-            references += map(split, texts)
-            hypotheses += [split(item.text("hypothesis"))] * len(texts)
+            hypothesis = separate(item.text("hypothesis")).split()
+            for text in texts:
+                # Twice, as sacreBLEU does: with `normalized` the second pass may separate more ("Arthur's,").
+                references.append(separate(separate(text)).split())
+                hypotheses.append(hypothesis)
         n_edits = edits(hypotheses, references)
         for row in np.flatnonzero(n_edits < 0).tolist():
             raise DataError(
@@ -195,12 +206,13 @@ class Ter(Counted):
 
 
 @functools.cache
-def _tercom_words(*settings: bool) -> Callable[[str], list[str]]:
+def _tercom(*settings: bool) -> Callable[[str], str]:
+    """A function of a text that puts blanks between its words, as Tercom does."""
     from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
     tokenizer = TercomTokenizer(*settings)
     # as sacreBLEU hands texts to it
-    return lambda text: tokenizer(text.rstrip()).split()
+    return lambda text: tokenizer(text.rstrip())
 
 
 @dataclass(frozen=True, kw_only=True)

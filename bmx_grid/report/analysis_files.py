@@ -8,24 +8,23 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis import correlations, placebos
-from bmx_grid.analysis.base import CONTROLS, FACTORS, Given, Table
+from bmx_grid.analysis import answers, correlations, headline
+from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey, Table
 from bmx_grid.analysis.examples import Example, choose_examples
-from bmx_grid.analysis.headline import not_evidence
+from bmx_grid.analysis.finished import AnalysisOptions, Results
 from bmx_grid.analysis.load import of_results
 from bmx_grid.analysis.points import Selection, selection
-from bmx_grid.analysis.questions import Analysis, analyse_table, of_metrics, with_others
+from bmx_grid.analysis.questions import Analysis, answerable
 from bmx_grid.analysis.regression import FitRow, fit_rows
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
-from bmx_grid.measures.grid import Point
 from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, metrics_and_people, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text
-from bmx_grid.report.terminal_lines import fitted, terminal_width
+from bmx_grid.report.terminal_lines import MOST_ANSWERS, sentences, terminal_width, unit_of_gains
 from bmx_grid.sweep.output import TABLES, OutputFolder
 from bmx_grid.sweep.results import SettingResult, write_parquet
 from bmx_grid.sweep.settings import SweepPlan
@@ -38,59 +37,81 @@ OF_ANALYSIS = ("selection", "ridge")  # tables of a sweep that its analysis writ
 MOST_LINES = 16  # of a table of metrics on a terminal
 
 
-SweepAnalysis = tuple[Analysis | None, list[Path], str]  # files that show it; without one, a note in its place
+# The files that show it, and what the terminal says; without an analysis, why there is none.
+SweepAnalysis = tuple[Analysis | None, list[Path], str]
 
 
 def analyse_sweep(
     results: Sequence[SettingResult],
     plan: SweepPlan,
-    fixed: Mapping[str, Point],
+    options: AnalysisOptions,
     folder: OutputFolder,
-    questions: Sequence[str] = (),
     *,
     tables: Mapping[str, pa.Table],
-    seed: int = 0,
     every_figure: bool = False,
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write figures, report.html and the tables OF_ANALYSIS.
 
-    fixed: the points of explainers that are evaluated in place of the medians. Without a grid, and without explainers,
-    the metrics alone are shown. questions: modules of further questions. tables: those of all evaluations
-    of the sweep, by name. seed: of intervals across settings. every_figure: also that of each setting.
+    options: how it is analysed. tables: those of all evaluations of the sweep, by name. every_figure: also that of each
+    setting. Without a grid there is no table of OF_ANALYSIS, and no page where no question has a table.
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
     results = [result for result in results if result.has_grid]
-    if not results:
-        return _of_metrics(tables, folder)
-    explainers = set()
-    for result in results:
-        if set(CONTROLS).isdisjoint(result.names):
-            explainers.add(result.explainer)
-    if not explainers:
-        return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
-    try:
-        table = of_results(results, origin=str(folder.path))
-    except DataError as error:
-        return (None, [], f"no analysis: {error}")
-    # Options may give points of explainers that this sweep does not have.
-    points = {}
-    for name, point in fixed.items():
-        if name in explainers:
-            points[name] = point
-    analysis = analyse_table(table, Tables(tables), with_others(questions), fixed=points, seed=seed)
+    table = NO_SETTINGS
+    if results:
+        if all(SettingKey(*result.names).control for result in results):
+            return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
+        try:
+            table = of_results(results, origin=str(folder.path))
+        except DataError as error:
+            return (None, [], f"no analysis: {error}")
+    analysis = Results(table, Tables(tables), options).analyse()
+    analysis, refused = answerable(analysis)
     # One signature for each metric and explainer, not for each language pair.
     signatures = {}
     for result in results:
         signatures[setting_label(result.metric, result.explainer)] = result.signature
-    files = write_analysis(
-        analysis,
-        folder.path,
-        folder.begin,
-        examples=choose_examples(results, plan),
-        facts=sorted(signatures.items()),
-        every_figure=every_figure,
-    )
-    return analysis, [*files, *_write_tables(analysis, folder)], ""
+    files: list[Path] = []
+    if results or analysis.tables():
+        files = write_analysis(
+            analysis,
+            folder.path,
+            folder.begin,
+            examples=choose_examples(results, plan) if results else (),
+            facts=sorted(signatures.items()),
+            every_figure=every_figure,
+        )
+    if results:
+        files += _write_tables(analysis, folder)
+    text = said(analysis)
+    return analysis, files, "\n\n".join(filter(None, [text, sentences(refused)]))
+
+
+def said(analysis: Analysis) -> str:
+    """The answer of a sweep in lines that fit the terminal, with the brief tables that the answer has no words for."""
+    lines = headline.answer(analysis, MOST_ANSWERS)
+    # Of the questions about a grid the answer is the summary; what other packages ask it does not know.
+    questions = analysis.further_questions if len(analysis.table) else analysis.questions
+    tables = _brief_tables(analysis.tables_of(questions))
+    if analysis.ask(answers.compute).answers:
+        lines.append(unit_of_gains(analysis))
+        return "\n\n".join([sentences(lines), *tables])
+    # Of metrics alone the tables are the answer, and the lines remarks on it.
+    return "\n".join(filter(None, ["\n\n".join(tables), sentences(lines)]))
+
+
+def _brief_tables(tables: Sequence[Table]) -> list[str]:
+    """The brief tables for a terminal, at most MOST_LINES of each."""
+    shown = []
+    for table in tables:
+        if table.brief:
+            text = as_text(replace(table, notes=()), terminal_width())
+            lines = text.rstrip().splitlines()
+            if len(lines) > MOST_LINES:
+                more = counted(len(lines) - MOST_LINES, "more line")
+                lines[MOST_LINES:] = [f"… {more} in {REPORT}"]
+            shown.append("\n".join(lines))
+    return shown
 
 
 def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
@@ -115,51 +136,6 @@ def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
     return paths
 
 
-def _of_metrics(tables: Mapping[str, pa.Table], folder: OutputFolder) -> SweepAnalysis:
-    """The page of metrics alone, which have no grid; nothing without the evaluations it rests on."""
-    analysis = Given(Tables(tables))
-    shown: list[Table] = []
-    for question in of_metrics():
-        shown += question.tables(analysis.ask(question.compute))
-    if not shown:
-        return (None, [], "")
-    # Any of the tables names the data sets: not every sweep has correlations.
-    any_frame = next(iter(analysis.frames.values()))
-    frame = analysis.frames.get("correlations", any_frame)
-    datasets = ", ".join(sorted(set(frame["dataset"])))
-    n_metrics = counted(frame["metric"].nunique(), "metric")
-    unbeaten = analysis.ask(placebos.compute).unbeaten
-    remarks = [*unbeaten, *not_evidence(analysis)]
-    introduction = [f"{n_metrics} on {datasets}, without an explainer.", *remarks]
-    page = folder.path / REPORT
-    figures = folder.path / "figures"
-    metrics = analysis.ask(correlations.compute).correlations or ()
-    drawings = list(metrics_and_people(metrics))
-    files = [figure_file(drawing, figures) for drawing in drawings]
-    files.append(page)
-    # All files are claimed before one is written, as in `write_analysis`.
-    folder.begin(files)
-    drawn = [(drawing, save(drawing, figures)) for drawing in drawings]
-    title = f"Metrics on {datasets}"
-    write_metrics_report(page, title=title, introduction=introduction, tables=shown, figures=drawn)
-    lines = _brief_lines(shown)
-    lines += [fitted(remark) for remark in remarks]
-    return None, files, "\n".join(lines)
-
-
-def _brief_lines(tables: Sequence[Table]) -> list[str]:
-    """The first brief table as lines for a terminal, at most MOST_LINES of it; none without such a table."""
-    for table in tables:
-        if table.brief:
-            text = as_text(replace(table, notes=()), terminal_width())
-            lines = text.rstrip().splitlines()
-            if len(lines) > MOST_LINES:
-                more = counted(len(lines) - MOST_LINES, "more line")
-                lines[MOST_LINES:] = [f"… {more} in {REPORT}"]
-            return lines
-    return []
-
-
 def write_analysis(
     analysis: Analysis,
     folder: Path,
@@ -169,7 +145,7 @@ def write_analysis(
     facts: Sequence[tuple[str, str]] = (),
     every_figure: bool = False,
 ) -> list[Path]:
-    """Write folder/figures/ and report.html, dated today; the paths, in this order.
+    """Write folder/figures/ and report.html, dated today; the paths, in this order. Without a grid the page is shorter.
 
     claim: told of the files before one is written. every_figure: also those that the page does not show. examples,
     facts: as for `write_report`.
@@ -177,7 +153,7 @@ def write_analysis(
     """
     figures = folder / "figures"
     drawings = page_figures(analysis)
-    others = further_figures(analysis) if every_figure else []
+    others = further_figures(analysis) if every_figure and len(analysis.table) else []
     page = folder / REPORT
     # All files are claimed before one is written: a refusal leaves no half of an analysis.
     files = [figure_file(drawing, figures) for drawing in (*drawings, *others)]
@@ -188,7 +164,10 @@ def write_analysis(
     tables = [table for table in analysis.tables() if not table.data]
     today = datetime.datetime.now(tz=datetime.UTC).date()
     facts = [*facts, ("date", today.isoformat())]
-    write_report(analysis, page, figures=shown, tables=tables, examples=examples, facts=facts)
+    if len(analysis.table):
+        write_report(analysis, page, figures=shown, tables=tables, examples=examples, facts=facts)
+    else:
+        write_metrics_report(analysis, page, figures=shown, tables=tables)
     return [*(file for _, file in shown), *further, page]
 
 

@@ -14,7 +14,7 @@ from bmx_grid.analysis.base import rows_by
 from bmx_grid.analysis.correlations import MetricRow
 from bmx_grid.analysis.declared_gains import declared
 from bmx_grid.analysis.gains import SettingAtPoints, at_points
-from bmx_grid.analysis.points import chosen_points
+from bmx_grid.analysis.points import chosen_points, in_sample_in_words
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
 from bmx_grid.core.wording import (
@@ -30,6 +30,7 @@ from bmx_grid.core.wording import (
     with_interval,
 )
 from bmx_grid.evaluations.base import NOTHING, Estimate
+from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.evaluations.verdicts import HELPS
 from bmx_grid.measures.correlation import NO_CHANGE
 from bmx_grid.report.canvas import (
@@ -136,11 +137,14 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
     defined.sort(key=lambda row: (-row.gain, row.setting))
     by_explainer = rows_by(defined, lambda row: row.explainer)
     correlation = correlation_of(analysis)
+    in_sample = analysis.ask(in_sample_in_words)
     for explainer, gains in sorted(by_explainer.items()):
         caption = (
             f"Gain of {label(explainer)} at the declared point ({correlation}, boosted minus metric "
             "alone), one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
         )
+        if gains[0].point == PUBLISHED and in_sample:
+            caption += f" {in_sample}"
         stem = f"gains_with_intervals_{file_stem(explainer)}"
         title = f"Gains of {label(explainer)} at the declared point"
         rows = []

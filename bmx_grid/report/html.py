@@ -22,7 +22,7 @@ from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.base import FACTORS, Cell, GridTable, Table
 from bmx_grid.analysis.examples import RULE, Example, strengths
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.points import chosen_points, points_in_words
+from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import (
@@ -39,13 +39,14 @@ from bmx_grid.core.wording import (
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.report.canvas import Drawing, correlation_of
 from bmx_grid.report.terminal_lines import MOST_ANSWERS
+from bmx_grid.sweep.settings import ALONE
 
 HERE = Path(__file__).parent / "page"
 LEVELS = 32_767  # gains are kept as whole multiples of a setting's largest gain divided by this
 NO_GAIN_HERE = -32_768
 MOST_OPEN = 3  # tables of a page without an answer
 # What a verdict rests on first of all. The other columns stand in a table below, so that each table fits the page.
-FIRST_COLUMNS = ("verdict", "gain", "beyond score, length and text", "over reassigned", "p (Holm)", "segments")
+FIRST_COLUMNS = ("verdict", "gain", "partial r", "p gain (Holm)", "p partial (Holm)", "segments")
 OPEN_FIGURE = "boosts"  # the figure beside the answer
 
 
@@ -111,30 +112,50 @@ def write_report(
 
 
 def write_metrics_report(
-    path: Path,
-    *,
-    title: str,
-    introduction: Sequence[str],
-    tables: Sequence[Table],
-    figures: Sequence[tuple[Drawing, Path]] = (),
+    analysis: Analysis, path: Path, *, tables: Sequence[Table], figures: Sequence[tuple[Drawing, Path]] = ()
 ) -> None:
-    """Write the page of a sweep of metrics alone: a few tables open, brief ones first, and figures with their files.
+    """Write the page of a sweep without a grid: a few tables open, brief ones first, and figures with their files.
 
     Raises StoreError.
     """
+    answers_of_boosts = analysis.ask(answers.compute).answers
+    meaning = headline.answer(analysis)[len(answers_of_boosts) :]
     pictures = [_picture(drawing, file) for drawing, file in figures]
-    shown = [table for table in tables if not table.data]
+    verdicts = []
+    shown = []
+    for table in tables:
+        if table.stem == "verdicts":
+            verdicts += [_page_table(part) for part in _parts_of_verdicts(table)]
+        elif not table.data:
+            shown.append(table)
     # The sort is stable: among the brief ones, and among the others, the order stays.
     shown.sort(key=lambda table: not table.brief)
+    title, introduction = _metrics_in_words(analysis)
     _write(
         path,
         title=visible(title),
-        answers=[("", line) for line in introduction],
+        answers=[*map(_answer, answers_of_boosts), ("", introduction), *(("", line) for line in meaning)],
         open_tables=[_page_table(table) for table in shown[:MOST_OPEN]],
+        verdicts=verdicts,
         tables=[_page_table(table) for table in shown[MOST_OPEN:]],
         figure=pictures[0] if pictures else None,
         figures=pictures[1:],
     )
+
+
+def _metrics_in_words(analysis: Analysis) -> tuple[str, str]:
+    """The title of a page without a grid, and a sentence on what was evaluated."""
+    # Any of the tables names the data sets and metrics.
+    frame = analysis.frames.get("settings", next(iter(analysis.frames.values())))
+    datasets = ", ".join(sorted(set(frame["dataset"])))
+    n_metrics = counted(frame["metric"].nunique(), "metric")
+    explainers = sorted(set(frame["explainer"]) - {ALONE})
+    beside = (
+        f"explained by {named(list(map(written, explainers)))}, without a grid"
+        if explainers
+        else "without an explainer"
+    )
+    return f"Metrics on {datasets}", f"{n_metrics} on {datasets}, {beside}."
 
 
 def _write(path: Path, **parts: Any) -> None:
@@ -189,6 +210,7 @@ def _introduction(analysis: Analysis) -> list[str]:
     n_powers = counted(len(p), "value")
     weights = ", ".join(map(typeset, w))
     points = points_in_words(analysis.ask(chosen_points))
+    in_sample = analysis.ask(in_sample_in_words)
     return [
         "BMX boosts a metric with an explanation of its own scores. An explainer gives every word an attribution, its "
         f"contribution to the score s; M is {mean} of the attributions of {sides} of a segment. The boosted metric is "
@@ -197,6 +219,7 @@ def _introduction(analysis: Analysis) -> list[str]:
         f"Every number is {correlation_of(analysis)} with human scores, segment by segment. "
         "A gain is that of the boosted metric minus that of the metric alone, on segments that the boost was "
         "not chosen on; others are named: the gain at a point, the in-sample best.",
+        *filter(None, [in_sample]),
         _with_minus(points),
     ]
 
@@ -250,8 +273,9 @@ def _parts_of_verdicts(table: Table) -> Iterator[Table]:
         # A dict keeps the order of the rows, and each kind of point once.
         points = dict.fromkeys(row[chosen_on].shown for row in group)
         title = f"Chosen on {named(list(points))}"
-        if PUBLISHED in points:
-            title = "At the fixed points (grid.fixed)"
+        if any(point.startswith(PUBLISHED) for point in points):
+            in_sample = [point.removeprefix(PUBLISHED) for point in points]
+            title = f"At the fixed points (grid.fixed){''.join(in_sample)}"
         # The first keeps the name of the table, so that links to it stay.
         stem = table.stem
         if place > 0:
@@ -355,7 +379,7 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
         gains_of_settings.append(gain)
     first = gains_of_settings.index(max(gains_of_settings))
     return {
-        "p": grid_table.p.tolist(),
+        "p": list(map(_power, grid_table.p.tolist())),
         "w": grid_table.w.tolist(),
         "first": first,
         "settings": maps,
@@ -389,9 +413,15 @@ def _quantised(grid_table: GridTable, row: int) -> tuple[str, float]:
     return base64.b64encode(packed).decode("ascii"), step
 
 
-def _map_point(w: float, p: float, correlation: float) -> list[float] | None:
+def _map_point(w: float, p: float, correlation: float) -> list[float | str] | None:
     """w, p and correlation; None where there is none, and for the metric alone, which has no place on the map."""
-    point = [w, p, correlation]
-    if w == 1 or not np.isfinite(point).all():
+    if w == 1 or np.isnan([w, p, correlation]).any():
         return None
-    return point
+    return [w, _power(p), correlation]
+
+
+def _power(p: float) -> float | str:
+    """A power for JSON, which has no infinite numbers: those are texts that JavaScript reads as numbers."""
+    if math.isinf(p):
+        return "Infinity" if p > 0 else "-Infinity"
+    return p

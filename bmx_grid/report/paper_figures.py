@@ -230,7 +230,9 @@ def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
     for axes, symbol in zip(frames, "wp", strict=True):
         values = []
         for settings in groups.values():
-            values.append([getattr(setting, f"best_{symbol}") for setting in settings])
+            best_of_settings = [getattr(setting, f"best_{symbol}") for setting in settings]
+            # Infinite powers have no place on the axis.
+            values.append(list(filter(math.isfinite, best_of_settings)))
         axes.boxplot(
             values,
             positions=[-place for place in range(len(groups))],
@@ -247,7 +249,7 @@ def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
         axes.set_xlabel(f"best {symbol}")
         thin_grid(axes, "x")
         for place, values_of_explainer in enumerate(values):
-            median = float(np.median(values_of_explainer))
+            median = float(np.median(values_of_explainer)) if values_of_explainer else math.nan
             write_beside(axes, place, f"Md {typeset(median)}")
     return figure
 

@@ -284,4 +284,4 @@ def _full(value: CellValue) -> str:
     if not isinstance(value, float):
         return str(value)
     # float(): NumPy's own floats would write their type.
-    return repr(float(value)) if math.isfinite(value) else ""
+    return "" if math.isnan(value) else repr(float(value))

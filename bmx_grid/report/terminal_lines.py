@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.points import point_name
+from bmx_grid.analysis.points import in_sample_in_words, point_name
 from bmx_grid.core.wording import correlation_in_words, counted, named, number, setting_label, shortened
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
@@ -47,7 +47,9 @@ def sentences(lines: Iterable[str]) -> str:
 def unit_of_gains(analysis: Given) -> str:
     """What the numbers of an answer are."""
     correlation = correlation_in_words(analysis.correlation)
-    return f"Gains are differences of {correlation} on segments that did not choose the boost, with 95 % intervals."
+    sentence = f"Gains are differences of {correlation} on segments that did not choose the boost, with 95 % intervals."
+    in_sample = analysis.ask(in_sample_in_words)
+    return f"{sentence} {in_sample}" if in_sample else sentence
 
 
 def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
@@ -209,7 +211,7 @@ def cautions(plan: SweepPlan) -> list[str]:
         scores = segments.human_scores[rated]
         if len(scores) < FEWEST:
             # People may have scored whole systems: the system level needs no rated segment.
-            has_systems = judgements.systems.get(judgements.primary) is not None
+            has_systems = judgements.systems.get(judgements.primary_of_systems) is not None
             if not has_systems or setting.explainer is not None:
                 n_rated = counted(len(scores), "rated segment")
                 few_rated.append(f"{part} has {n_rated}")

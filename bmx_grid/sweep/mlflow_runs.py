@@ -7,15 +7,18 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bmx_grid.core.identity import digest
 from bmx_grid.core.secrets import masked_argument
 from bmx_grid.core.wording import counted, shortened
 from bmx_grid.sweep.mlflow_store import MetricEntry
-from bmx_grid.sweep.output import RUNTIME_KEYS
+from bmx_grid.sweep.output import strip_runtime_keys
 from bmx_grid.sweep.results import SettingResult
 
 READABLE = ("dataset", "metric", "explainer", "words", "limit", "seed")  # keys that a reader tells sweeps apart by
+SWEEP = ""  # in place of a setting's fingerprint: the run of the sweep itself
+MOST_RUNS = 10_000  # of a sweep
 LAYOUT = 6  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
 # Characters: MLflow's limits.
 LONGEST_TAG = 8000
@@ -29,7 +32,7 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
 
     whole = yaml.safe_load(config)
     # Who runs a sweep elsewhere, or with other workers, finds the same runs.
-    kept = {key: node for key, node in whole.items() if key not in RUNTIME_KEYS}
+    kept = strip_runtime_keys(whole)
     params: dict[str, str] = {}
     for key in READABLE:
         if key in kept:
@@ -37,6 +40,34 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
             text = ", ".join(node) if isinstance(node, Mapping) else str(node)
             params[key] = shortened(text, LONGEST_COMMAND)
     return digest([LAYOUT, name, yaml.safe_dump(kept, sort_keys=True)]), params
+
+
+def find_runs(client: Any, experiment: str, sweep: str, *, deleted: bool = False) -> dict[str, Any]:
+    """The runs of a sweep by the fingerprint of their result; its own run, which has none, by SWEEP.
+
+    sweep: its identity, which its runs have as the tag `sweep`. deleted: those that were deleted, and no others.
+    """
+    from mlflow.entities import ViewType
+
+    view = ViewType.DELETED_ONLY if deleted else ViewType.ACTIVE_ONLY
+    wanted = f"tags.sweep = '{sweep}'"
+    runs = {}
+    for run in client.search_runs([experiment], wanted, run_view_type=view, max_results=MOST_RUNS):
+        is_setting = run.data.tags.get("kind") == "setting"
+        runs[run.data.tags["fingerprint"] if is_setting else SWEEP] = run
+    return runs
+
+
+def runs_on_server(address: str, experiment: str, sweep: str) -> set[str]:
+    """The identifiers of a sweep's runs that are not deleted; none without their experiment. Raises as MLflow does."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=address)
+    known = client.get_experiment_by_name(experiment)
+    if known is None or known.lifecycle_stage != "active":
+        return set()
+    runs = find_runs(client, known.experiment_id, sweep)
+    return {run.info.run_id for run in runs.values()}
 
 
 def points(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]:

@@ -22,6 +22,8 @@ from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
+from bmx_grid.evaluations.gain_estimates import estimate_gain
+from bmx_grid.evaluations.grid_options import grid_of_sweep
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
@@ -31,7 +33,7 @@ from bmx_grid.sweep.settings import Refused, Setting
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 3  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
+VERSION = 4  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
 MOST_OF_REASON = 2_000  # signs; a message of a plugin may have any number, and is printed with every setting
 Evaluations = Mapping[str, Evaluation]
@@ -93,7 +95,9 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     words: dict[str, float] = {}
     for role in finished.worded if n_segments else ():
         words[role] = finished.word_counts(role).sum() / n_segments
-    result = SettingResult(
+    grid = grid_of_sweep(evaluations.values())
+    correlation: Kind | None = None if grid is None else grid.correlation
+    return SettingResult(
         *setting.names,
         evaluated=evaluated,
         n_segments=n_segments,
@@ -106,9 +110,9 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
         words=words,
         cached=spent is None,
         constructed=segments.constructed,
-    )
-    deviation = _repeat_deviation(finished, "pearson" if result.spec is None else result.spec.correlation)
-    return replace(result, repeat_deviation=deviation), finished
+        correlation=correlation or "",
+        repeat_deviation=_repeat_deviation(finished, correlation or "pearson"),
+    ), finished
 
 
 def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str]) -> None:
@@ -167,8 +171,7 @@ def complete(
             settings.append(outcome.finished)
     evaluated = [dict(result.evaluated) for result in results]  # of each setting, by the key of the evaluation
     failed: list[Refused] = []
-    # Evaluations that declare points come before those that read them.
-    in_turn = sorted(evaluations.values(), key=lambda evaluation: type(evaluation).points is Evaluation.points)
+    in_turn = sorted(evaluations.values(), key=_reads_of_others)
     for evaluation in in_turn if settings else ():
         cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
         try:
@@ -179,7 +182,8 @@ def complete(
             continue
         for place, value in enumerate(values):
             evaluated[place][evaluation.key] = value
-            settings[place] = settings[place].with_points(evaluation.points(value))
+            with_points = settings[place].with_points(evaluation.points(value))
+            settings[place] = with_points.with_gains(evaluation.gains(value))
     for place, setting in enumerate(settings):
         of_setting = evaluated[place]
         columns = []
@@ -190,18 +194,22 @@ def complete(
     return results, failed
 
 
+def _reads_of_others(evaluation: Evaluation) -> tuple[bool, bool]:
+    """Sorts evaluations: first those that declare points, then those that estimate gains there, then their readers."""
+    declares = type(evaluation).points is not Evaluation.points
+    estimates = type(evaluation).gains is not Evaluation.gains
+    return not declares, not estimates
+
+
 def gains_by_point(result: SettingResult) -> dict[str, float]:
     """The gain at each declared point of a setting, and at the best one of its grid; NaN where undefined."""
     if result.spec is None:  # no evaluation declares points
         return {}
     human = np.asarray(result.scores["human"])
     base = np.asarray(result.scores["base"])
-    kind = result.spec.correlation
     by_point = {}
     for point, boosted in result.boosted.items():
-        used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-        alone = correlate(kind, base[used], human[used])
-        by_point[point] = correlate(kind, boosted[used], human[used]) - alone
+        by_point[point] = estimate_gain(result.spec.correlation, base, boosted, human).value
     return {**by_point, BEST: result.gain}
 
 

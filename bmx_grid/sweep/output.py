@@ -1,11 +1,12 @@
 """The folder of a sweep: everything in it belongs to one run, and an unchanged run leaves it untouched.
 
-What an earlier run wrote and this one does not have (another configuration, settings that are gone, tables of a run
-in which now everything fails) is moved below `previous/`, so that no table lies next to another run's configuration.
+Results of another configuration are never replaced: all files of that run are moved to a folder below `previous/`,
+which is then a sweep's folder like any other. So are single files that an earlier run of the same configuration wrote
+and this one does not have (settings that are gone, tables of a run in which now everything fails).
 Files of somebody else, which are those that no stamp names, are neither moved nor replaced.
 
-config.yaml says how the files of the folder were made. A repeated run that differs in RUNTIME_KEYS only, such as
-another executor, makes none, so that it leaves config.yaml as it is.
+config.yaml says how the files of the folder were made. A repeated run that differs in runtime keys only, such as
+another executor or device, makes none, so that it leaves config.yaml as it is.
 
 Recipes of the boosts that a sweep chose are one file for each metric, explainer and boost.
 """
@@ -14,7 +15,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from typing import Any
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
-from bmx_grid.core.storage import read_json, write_text
+from bmx_grid.core.storage import inside, read_json, write_text
 from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.results import SettingResult
@@ -33,11 +35,42 @@ from bmx_grid.sweep.settings import Setting
 RUNTIME_KEYS = frozenset(
     ("executor", "tracking", "data_dir", "cache_dir", "output_dir", "dry_run", "on_error", "figures")
 )
+# The same of metrics and explainers, which are runtime fields of theirs. Other such fields name what is read.
+PARTS = ("metric", "explainer")
+RUNTIME_KEYS_OF_PARTS = frozenset(
+    (
+        *("device", "batch_tokens", "batch_size", "gpus", "cuda", "memory", "cache_dir"),
+        *("answers", "base_url", "key_variable", "concurrency", "timeout", "retries", "max_requests"),
+    )
+)
 STAMP = ".sweep.json"  # which run the folder belongs to, and the files it left
 PREVIOUS = "previous"
+RUN = re.compile(r"\w+")  # a fingerprint
+CONFIG = "config.yaml"
 # Folders below that of the sweep.
 TABLES = "tables"
 RECIPES = "recipes"
+FOLDERS = (TABLES, RECIPES, "figures", PREVIOUS)
+
+
+def strip_runtime_keys(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a configuration that its results depend on."""
+    kept = {key: node for key, node in config.items() if key not in RUNTIME_KEYS}
+    for group in PARTS:
+        parts = kept.get(group)
+        if isinstance(parts, Mapping):
+            kept[group] = {name: _without_runtime_keys(part) for name, part in parts.items()}
+    return kept
+
+
+def _without_runtime_keys(node: Any) -> Any:
+    """Parts without their runtime keys, and the parts that they are made of."""
+    if isinstance(node, Mapping):
+        kept = {key: value for key, value in node.items() if key not in RUNTIME_KEYS_OF_PARTS}
+        return {key: _without_runtime_keys(value) for key, value in kept.items()}
+    if isinstance(node, list | tuple):
+        return [_without_runtime_keys(value) for value in node]
+    return node
 
 
 def table_path(folder: Path, name: str) -> Path:
@@ -70,10 +103,15 @@ class OutputFolder:
     def claim(self, files: Iterable[Path]) -> None:
         """Record that these files may be written from now on. Also shows whether the folder can be written to.
 
-        Raises ConfigError for one that is there and that the stamp does not name, StoreError.
+        Raises ConfigError for one that is there and that the stamp does not name, StoreError, also for a link by which
+        a file would be written outside the folder.
         """
         stamp = self._stamp()
         names = set(map(self._name, files))
+        for name in (*FOLDERS, *names):
+            inside(self.path, name)
+        for name in stamp["files"]:
+            self._aside(stamp, name)
         for name in sorted(names - {*stamp["files"], *stamp["claimed"]}):
             if os.path.lexists(self.path / name):
                 raise ConfigError(
@@ -89,7 +127,39 @@ class OutputFolder:
         stamp = self._stamp()
         names = {**{self._name(file): [0, 0] for file in files}, **stamp["files"]}
         of = stamp.get("fingerprint") or stamp.get("of")
-        self._write({"fingerprint": None, "of": of, "files": names, "claimed": stamp["claimed"]})
+        begun = {"fingerprint": None, "of": of, "configuration": stamp.get("configuration")}
+        self._write({**begun, "files": names, "claimed": stamp["claimed"]})
+
+    def keep_other(self, configuration: str) -> Path | None:
+        """Move all files of a run of another configuration to a folder below previous/; that folder, None if none are.
+
+        configuration: digest of the keys that the next run's results depend on. Raises StoreError.
+        """
+        stamp = self._stamp()
+        names = sorted({*stamp["files"], *stamp["claimed"]}) if stamp["files"] else []
+        is_other = stamp.get("configuration") != configuration
+        moved = self._move(stamp, names) if is_other else []
+        place = self._place(stamp)
+        if moved:
+            OutputFolder(place)._write(stamp)
+        if is_other:
+            self._write({"configuration": configuration, "files": {}, "claimed": stamp["claimed"]})
+        return place if moved else None
+
+    def place_of(self, fingerprint: str | None) -> Path:
+        """The folder that the files of this run are in, here or below previous/; this one if it is unknown."""
+        current = self._stamp()
+        if fingerprint is None or current.get("fingerprint") == fingerprint:
+            return self.path
+        place = self._place({"fingerprint": fingerprint})
+        is_there = OutputFolder(place).fingerprint == fingerprint
+        return place if is_there else self.path
+
+    @property
+    def fingerprint(self) -> str | None:
+        """That of the run which the folder belongs to; None if no run ended here."""
+        value = self._stamp().get("fingerprint")
+        return value if isinstance(value, str) else None
 
     def move_aside(self, keep: Iterable[Path]) -> list[str]:
         """Move what earlier runs left, and is not among `keep`, to a folder below previous/; the names of these files.
@@ -98,15 +168,24 @@ class OutputFolder:
         """
         kept = set(map(self._name, keep))
         stamp = self._stamp()
-        run = str(stamp.get("fingerprint") or stamp.get("of") or "older")
-        place = self.path / PREVIOUS / run[:8]
+        return self._move(stamp, [name for name in stamp["files"] if name not in kept])
+
+    def _place(self, stamp: Mapping[str, Any]) -> Path:
+        """The folder below previous/ for the run of a stamp."""
+        run = str(stamp.get("fingerprint") or stamp.get("of") or stamp.get("configuration") or "older")
+        # A stamp may have been edited, and its run becomes a path.
+        return self.path / PREVIOUS / (run[:8] if RUN.fullmatch(run) else "older")
+
+    def _move(self, stamp: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+        """Move files of a stamp's run to its place; the names of those that are there. Raises StoreError."""
         moved = []
-        for name in stamp["files"]:
-            if name in kept or not (self.path / name).is_file():
+        for name in names:
+            if not (self.path / name).is_file():
                 continue
+            target = self._aside(stamp, name)
             try:
-                (place / name).parent.mkdir(parents=True, exist_ok=True)
-                os.replace(self.path / name, place / name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self.path / name, target)
             except OSError as error:
                 raise StoreError(
                     f"cannot move {self.path / name} of an earlier run aside: {error.strerror or error}. Fix the "
@@ -121,6 +200,11 @@ class OutputFolder:
         claimed = self._stamp()["claimed"]
         self._write({"fingerprint": fingerprint, "files": self._states(names), "claimed": claimed, **note})
 
+    def _aside(self, stamp: Mapping[str, Any], name: str) -> Path:
+        """Where a file of an earlier run is moved. Raises StoreError if a link leads out of the folder."""
+        place = self._name(self._place(stamp))
+        return inside(self.path, f"{place}/{name}")
+
     def _name(self, path: Path) -> str:
         return path.relative_to(self.path).as_posix()
 
@@ -131,16 +215,21 @@ class OutputFolder:
         """
         nothing: dict[str, Any] = {"files": {}, "claimed": []}
         try:
-            stamp = convert(read_json(self.path / STAMP), dict[str, Any], STAMP)
+            stamp: dict[str, Any] = convert(read_json(self.path / STAMP), dict[str, Any], STAMP)
             stamp["files"] = convert(stamp.get("files"), dict[str, Any], "files")
             claimed = convert(stamp.get("claimed", []), tuple[str, ...], "claimed")
             stamp["claimed"] = list(claimed)
-            top = self.path.resolve()
             # A name such as ../x would have files outside the folder moved.
-            inside = [(self.path / name).resolve().is_relative_to(top) for name in (*stamp["files"], *claimed)]
-        except (OSError, ValueError, ConfigError):
+            for name in (*stamp["files"], *claimed):
+                inside(self.path, name)
+            for key in ("fingerprint", "of"):
+                # It names a folder below previous/.
+                run = convert(stamp.get(key), str | None, key)
+                if run is not None and not RUN.fullmatch(run):
+                    return nothing
+        except (OSError, ValueError, ConfigError, StoreError):
             return nothing
-        return stamp if all(inside) else nothing
+        return stamp
 
     def _write(self, stamp: dict[str, Any]) -> None:
         write_text(self.path / STAMP, json.dumps(stamp, ensure_ascii=False, indent=1))

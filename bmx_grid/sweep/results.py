@@ -55,6 +55,7 @@ class SettingResult:
         attributions, because the explainer refuses them or the metric gives no score for one of their texts.
     repeat_deviation: the standard deviation of a judge's correlation over its repeated scores.
     constructed: whether the segments were made up.
+    correlation: of the numbers of the sweep, "pearson", "spearman" or "kendall"; "" where nothing rests on one.
     words: by role, the mean number of words per text of those that the metric reads or an explanation is of.
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
@@ -80,6 +81,7 @@ class SettingResult:
     n_unexplained: int = 0
     repeat_deviation: float = math.nan
     constructed: bool = False
+    correlation: str = ""
     words: Mapping[str, float] = field(default_factory=dict)
     scores: ColumnValues = field(default_factory=dict)
 
@@ -122,11 +124,6 @@ class SettingResult:
     def boosted(self) -> Mapping[str, Floats]:
         """float64[N] scores at each declared point of the grid."""
         return {} if self._of_grid is None else self._of_grid.boosted
-
-    @property
-    def correlation(self) -> str:
-        """The correlation of the grid: "pearson", "spearman" or "kendall"."""
-        return "" if self._of_grid is None else self._of_grid.spec.correlation
 
     @property
     def gain(self) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bmx_grid._version import __version__
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import RUNTIME, runtime
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.wording import shortened
@@ -26,10 +26,13 @@ from bmx_grid.sweep.mlflow_answers import bounded_answers
 from bmx_grid.sweep.mlflow_runs import (
     LONGEST_NAME,
     LONGEST_TAG,
+    SWEEP,
+    find_runs,
     legal_name,
     parameters,
     point_tags,
     points,
+    runs_on_server,
     source_tags,
     sweep_identity,
 )
@@ -37,6 +40,8 @@ from bmx_grid.sweep.mlflow_store import (
     SQLITE,
     TRIES,
     MetricEntry,
+    active_runs,
+    check_artifact,
     experiment_id,
     insert_points,
     prepared,
@@ -61,6 +66,11 @@ LOST = (
     "http://HOST:PORT), or run without one (tracking=none)."
 )
 
+ELSEWHERE = (
+    "Its tables and figures are in output_dir. To keep them in MLflow, name another experiment "
+    "(tracking.experiment=NAME) or another store (tracking.uri=sqlite:///FILE)."
+)
+
 
 @dataclass
 class Tracker:
@@ -77,6 +87,14 @@ class Tracker:
     def store(self, output_dir: Path) -> str:
         """Which store a sweep is tracked in, by address and experiment, to compare with another run's; "" for none."""
         return ""
+
+    def identify_runs(self, output_dir: Path) -> dict[str, Any]:
+        """What `has_runs` finds the runs of this sweep by if it is repeated; nothing if nothing is tracked."""
+        return {}
+
+    def has_runs(self, output_dir: Path, runs: Any) -> bool:
+        """Whether the store still has the runs that `identify_runs` gave; also if nothing is tracked."""
+        return True
 
     def start(self, name: str, config: str, output_dir: Path) -> None:
         """Open the sweep called `name`; `config` is its whole configuration as YAML, without passwords."""
@@ -135,7 +153,9 @@ class MlflowTracker(Tracker):
         self._address = self._sweep = self._note = ""
         self._client: Any = None  # None when there is nothing to track to
         self._of_sweep: Any = None
-        self._settings: dict[str, Any] = {}  # runs by fingerprint of their result
+        # Runs of settings by the fingerprint of their result, and those that were deleted.
+        self._settings: dict[str, Any] = {}
+        self._deleted: dict[str, Any] = {}
 
     def store(self, output_dir: Path) -> str:
         address = self._resolve(output_dir)
@@ -143,6 +163,35 @@ class MlflowTracker(Tracker):
         if address.startswith(SQLITE) and not Path(address.removeprefix(SQLITE)).is_file():
             return f"missing: {store}"
         return store
+
+    def identify_runs(self, output_dir: Path) -> dict[str, Any]:
+        """The store and the identifiers of the runs; nothing if the store was given up."""
+        if self.failure is not None:
+            return {}
+        runs = [self._of_sweep, *self._settings.values()]
+        ids = sorted(run.info.run_id for run in runs)
+        return {"store": self.store(output_dir), "sweep": self._sweep, "runs": ids}
+
+    def has_runs(self, output_dir: Path, runs: Any) -> bool:
+        """Whether none of the runs was deleted. If a server does not answer, one warning, and they count as there."""
+        is_of_store = isinstance(runs, Mapping) and runs.get("store") == self.store(output_dir)
+        if not is_of_store or not isinstance(runs.get("runs"), list):
+            return False
+        wanted = set(map(str, runs["runs"]))
+        self._address = self._resolve(output_dir)
+        if self._address.startswith(SQLITE):
+            return wanted <= active_runs(self._address)
+        try:
+            with bounded_answers(TRIES * self.timeout):
+                quiet(self.timeout)
+                return wanted <= runs_on_server(self._address, self.experiment, str(runs.get("sweep")))
+        except Exception as error:  # whatever a server answers, the sweep is up to date without it
+            warnings.warn(
+                f"MLflow cannot use {shown_address(self._address)}: {reason_of(error, self.timeout)}. Runs that were "
+                "deleted there are not tracked again; run the same command when it answers.",
+                stacklevel=2,
+            )
+            return True
 
     def start(self, name: str, config: str, output_dir: Path) -> None:
         """Find or make the run of the sweep."""
@@ -153,7 +202,10 @@ class MlflowTracker(Tracker):
         self._try(lambda: self._open(name, config))
 
     def _open(self, name: str, config: str) -> None:
-        """One search gives the runs of the sweep and of its settings that an earlier run of the same sweep made."""
+        """Two searches give the runs of the sweep and of its settings that an earlier run of the same sweep made.
+
+        One that was deleted is restored if it is needed, so that nothing is there twice whoever restores it later.
+        """
         quiet(self.timeout)
         from mlflow import MlflowClient
         from mlflow.entities import Param, RunTag
@@ -162,13 +214,10 @@ class MlflowTracker(Tracker):
         client = MlflowClient(tracking_uri=self._address)
         self._sweep, params = sweep_identity(name, config)
         experiment = experiment_id(client, self.experiment, artifacts)
-        self._of_sweep = None
-        self._settings = {}
-        for run in client.search_runs([experiment], f"tags.sweep = '{self._sweep}'", max_results=10_000):
-            if run.data.tags.get("kind") == "setting":
-                self._settings[run.data.tags["fingerprint"]] = run
-            else:
-                self._of_sweep = run
+        self._settings = find_runs(client, experiment, self._sweep)
+        self._deleted = find_runs(client, experiment, self._sweep, deleted=True)
+        self._client = client
+        self._of_sweep = self._settings.pop(SWEEP, None) or self._restored(SWEEP)
         if self._of_sweep is None:
             parts = [params[key] for key in ("dataset", "metric", "explainer") if key in params]
             title = " · ".join([name, *parts])
@@ -182,7 +231,13 @@ class MlflowTracker(Tracker):
         client.log_batch(run_id, params=all_params, tags=all_tags)
         key, value = mlflow_view.view(self._sweep, name, self._of_sweep.info.start_time)
         client.set_experiment_tag(experiment, key, value)
-        self._client = client
+
+    def _restored(self, fingerprint: str) -> Any:
+        """The deleted run of this fingerprint, deleted no longer; None if there was none."""
+        run = self._deleted.pop(fingerprint, None)
+        if run is not None:
+            self._client.restore_run(run.info.run_id)
+        return run
 
     def log(self, result: SettingResult) -> None:
         """Make or complete the setting's run; nothing when it is complete."""
@@ -192,7 +247,7 @@ class MlflowTracker(Tracker):
     def _log(self, result: SettingResult) -> None:
         from mlflow.entities import Param
 
-        run = self._settings.get(result.fingerprint)
+        run = self._settings.get(result.fingerprint) or self._restored(result.fingerprint)
         if run is None:
             tags = {
                 "sweep": self._sweep,
@@ -206,7 +261,7 @@ class MlflowTracker(Tracker):
                 **source_tags(sys.argv),
             }
             run = self._client.create_run(self._of_sweep.info.experiment_id, run_name=result.label, tags=tags)
-            self._settings[result.fingerprint] = run
+        self._settings[result.fingerprint] = run
         if run.info.status == "FINISHED":
             return
         params = [Param(*item) for item in parameters(result).items()]
@@ -261,13 +316,25 @@ class MlflowTracker(Tracker):
             self._client.log_batch(run.info.run_id, tags=new[start : start + TAGS_AT_ONCE])
 
     def _keep(self, files: Sequence[Path]) -> None:
-        """Files as artifacts of the sweep's run; small tables also as CSV, because no page shows Parquet."""
+        """Files as artifacts of the sweep's run; small tables also as CSV, because no page shows Parquet.
+
+        Where the store would have them elsewhere than in its own folder, none is kept, with a warning.
+        """
         import pandas as pd
 
-        run_id = self._of_sweep.info.run_id
-        for path in files:
-            if not path.is_file():
-                continue
+        info = self._of_sweep.info
+        run_id = info.run_id
+        there = [path for path in files if path.is_file()]
+        try:
+            for path in there:
+                folder = path.parent.name if path.parent.name in FOLDERS else "."
+                for name in (path.name, f"{path.stem}.csv"):
+                    check_artifact(self._address, info.artifact_uri, f"{folder}/{name}")
+        except StoreError as error:
+            store = shown_address(self._address)
+            warnings.warn(f"MLflow keeps no files of this sweep in {store}: {error}. {ELSEWHERE}", stacklevel=3)
+            return
+        for path in there:
             folder = path.parent.name
             self._client.log_artifact(run_id, str(path), folder if folder in FOLDERS else None)
             if folder == TABLES and path.stat().st_size <= SMALL_TABLE:

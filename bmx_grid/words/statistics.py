@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,20 +19,25 @@ TEXT_STATISTICS = (
     "share_unseen",
     "log_characters",
     "type_token_ratio",
-    "punctuation",  # this and the following: shares of the characters
+    "punctuation",  # this and the following two: shares of the characters
     "digits",
     "capitals",
+    "count_unseen",  # this and the following: logarithms of one more than a number
+    "count_unseen_forms",
+    "count_digits",
 )
 
 
 def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
-    """float64[N, 9] TEXT_STATISTICS of N texts, given by their words.
+    """float64[N, 12] TEXT_STATISTICS of N texts, given by their words.
 
     How frequent a word is, is counted in these texts without those of the own cluster, int64[N] codes: neither case nor
-    punctuation at its ends counts. An empty text has zeros.
+    punctuation at its ends counts, except for forms, which are words as they are written. An empty text has zeros.
     """
     statistics = np.zeros((len(rows), len(TEXT_STATISTICS)))
-    for row, (words, elsewhere) in enumerate(zip(rows, _other_counts(rows, clusters), strict=True)):
+    counts = _other_counts(rows, clusters, _bare)
+    counts_of_forms = _other_counts(rows, clusters, _as_written)
+    for row, (words, elsewhere, forms) in enumerate(zip(rows, counts, counts_of_forms, strict=True)):
         if not words:
             continue
         # Frequencies spread over powers of ten; a word that occurs nowhere else has 0.
@@ -54,12 +59,23 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
             punctuation / length,
             digits / length,
             capitals / length,
+            np.log1p(np.sum(elsewhere == 0)),
+            np.log1p(np.sum(forms == 0)),
+            np.log1p(digits),
         ]
     return statistics
 
 
-def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints) -> list[Ints]:
-    """For each text int64[words] how often each of its words occurs in texts of other clusters."""
+def _bare(word: str) -> str:
+    return EDGES.sub("", word.casefold()) or word
+
+
+def _as_written(word: str) -> str:
+    return word
+
+
+def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints, form: Callable[[str], str]) -> list[Ints]:
+    """For each text int64[words] how often each of its words, in this form, occurs in texts of other clusters."""
     if not rows:
         return []
     # Of words as they are compared, and of words as they are written: most occur often, and are folded once.
@@ -69,7 +85,7 @@ def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints) -> list[Ints]:
     for row in rows:
         for word in row:
             if word not in number_of:
-                bare = EDGES.sub("", word.casefold()) or word
+                bare = form(word)
                 number_of[word] = number_of_bare.setdefault(bare, len(number_of_bare))
             numbers.append(number_of[word])
     number = np.array(numbers, dtype=np.int64)

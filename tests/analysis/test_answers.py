@@ -23,6 +23,7 @@ EVERYWHERE = {"dataset": "all"}
 AVERAGE = {"combined_gain": 0.2, "combined_beyond": 0.1}
 LACKS = {"point": "none", "verdict": TOO_LITTLE, "because": "not judged: none.", "gain": math.nan}
 WIDE = (0.01, -0.03, 0.05)  # of half 0.04: twice what tells a gain of 0.02
+UNCORRELATED = ": no correlation with the human scores of d 0:"
 UNDEFINED = {"gain": math.nan, "verdict": TOO_LITTLE, "because": "nothing is defined"}
 
 
@@ -277,3 +278,50 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
         assert bool(result.ask(headline.compute).headline) == bool(counts)
         assert {"overview", "gains_by_factor"} & {shown.stem for shown in result.tables()} == counts
         assert plain(result)["fixed"]["lime"]["better"] == 4, "analysis.json has them"
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentences_of_levels"),
+    [
+        pytest.param([{"named": "document, domain, rater, system"}], "", id="all"),
+        pytest.param([{"named": "document, system"}], "These data name no raters or domains", id="systems, documents"),
+        pytest.param(
+            [pair("a", named="rater, system"), pair("b", named="document, rater, system")],
+            "These data name no domains: effects of these are not taken off, and may look like a gain. "
+            "Some of these data name no documents",
+            id="documents of one pair",
+        ),
+        pytest.param([pair("a", **LACKS, named="")], "", id="nothing was judged"),
+    ],
+)
+def test_levels_that_the_judged_data_do_not_name_are_said(rows, sentences_of_levels):
+    end = ": effects of these are not taken off, and may look like a gain." if sentences_of_levels else ""
+    assert asked(*rows).unnamed == sentences_of_levels + end
+
+
+@pytest.mark.parametrize(
+    ("settings", "lines"),
+    [
+        pytest.param([{"metric": "m"}], [], id="a correlation"),
+        pytest.param(
+            [{"metric": "m", "baseline": math.nan}, {"metric": "n"}],
+            [f"m{UNCORRELATED} all scores of the metric are equal, or all human scores."],
+            id="a constant metric",
+        ),
+        pytest.param(
+            [{"metric": "m", "baseline": math.nan, "n_used": 2}],
+            [f"m{UNCORRELATED} 2 segments with both scores, and a correlation needs 3."],
+            id="two segments",
+        ),
+        pytest.param([{"metric": "m", "baseline": math.nan, "correlation": ""}], [], id="no grid, but a verdict"),
+        pytest.param(
+            [{"metric": "o", "baseline": math.nan, "correlation": ""}],
+            [f"o{UNCORRELATED} all scores of the metric are equal, or all human scores."],
+            id="no grid, and no verdict",
+        ),
+    ],
+)
+def test_each_metric_without_a_correlation_has_a_line(settings, lines):
+    rows = [{"explainer": "lime", **row} for row in settings]
+    answer = sentences({}, settings=settings_of(*rows))
+    assert [line for line in answer if "no correlation" in line] == lines

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import pearsonr
 from some_frames import frames
+from some_frames import settings as some_settings
 from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
@@ -109,13 +110,14 @@ def test_a_gain_survives_at_a_corrected_p_of_5_percent(gain, holm, survives):
         pytest.param({"level": "system"}, id="of systems"),
         pytest.param({"grouping": "item"}, id="of groups"),
         pytest.param({"point": "best"}, id="at another point"),
-        pytest.param({"difference": 0.2}, id="of another statistic than the grid's"),
-        pytest.param({"difference": -0.2}, id="of another statistic, with a loss"),
+        pytest.param({"statistic": "kendall"}, id="of another statistic than the grid's, which gains as much"),
+        pytest.param({"statistic": "spearman", "difference": 0.2}, id="of another statistic, which gains more"),
         pytest.param({"against": "other"}, id="against another metric"),
     ],
 )
 def test_other_tests_are_not_those_of_the_gain(change):
-    some = frames({NAMES: 0.1}, half=0.02)
+    of_setting = some_settings({"metric": "m", "explainer": "lime"}).assign(language_pair="a")
+    some = {**frames({NAMES: 0.1}, half=0.02), "settings": of_setting}
     another = some["tests"].assign(low=-9.0, high=9.0, **change)
     for both in ([another, some["tests"]], [some["tests"], another]):
         row = declared_points(Given({**some, "tests": pd.concat(both)}))[0]
@@ -126,6 +128,27 @@ def test_other_tests_are_not_those_of_the_gain(change):
     assert plain(analysed)["single_gains"] == {"tested": 0, "survive": 0}
     twice = pd.concat([some["points"], some["points"].assign(gain=9.0)])  # by the primary judgement and another one
     assert max(row.gain for row in declared_points(Given({**some, "points": twice}))) == 0.1
+
+
+def test_a_gain_and_its_test_are_joined_by_key_however_far_their_digits_are_apart():
+    """A table of tests without a table of settings has one statistic: that of the grid."""
+    some = frames({NAMES: 0.1}, half=0.02)
+    rounded = some["tests"].assign(difference=some["tests"]["difference"] + 1e-5)
+    (row, _) = declared_points(Given({**some, "tests": rounded}))
+    assert (row.gain, row.low) == pytest.approx((0.1, 0.08))
+    other = rounded.assign(statistic="kendall")
+    (row, _) = declared_points(Given({**some, "tests": pd.concat([rounded, other])}))
+    assert np.isnan(row.low), "of two statistics it is not known which is the grid's"
+
+
+def test_the_gain_of_a_setting_is_that_of_its_declared_point_to_the_last_digit():
+    some = frames({NAMES: 0.1})
+    exact = np.nextafter(0.1, 1)
+    some["points"]["gain"] = some["points"]["gain"].replace(0.1, exact)
+    (row,) = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames=some).ask(at_points)
+    assert row.fixed_gain.value == exact
+    (row,) = analyse_table(table({NAMES: peaked(0.5)}), fixed={"lime": Point(0.6, 0.5)}, frames=some).ask(at_points)
+    assert row.fixed_gain.value == pytest.approx(0.09), "at another point it is that of the grid"
 
 
 def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():

@@ -93,8 +93,9 @@ REFUSED = {
     "an empty name": (replaced("explainer", first("x", "x", "", then="x")), "row 3: the explainer "),
     "words": (replaced("correlation", first(then="high")), "holds string, not numbers; correct"),
     "1.5": (replaced("correlation", first(0.1, 1.5, then=0.0)), "row 2 has a correlation outside [-1, 1]: 1.5"),
-    "infinite p": (replaced("p", first(0.0, float("inf"), then=0.0)), "row 2 has no finite p"),
-    "no w": (replaced("w", first(0.0, 1.0, None, then=0.0)), "row 3 has no finite w"),
+    "no p": (replaced("p", first(0.0, float("nan"), then=0.0)), "row 2 has no p"),
+    "no w": (replaced("w", first(0.0, 1.0, None, then=0.0)), "row 3 has no w"),
+    "infinite w": (replaced("w", first(0.0, float("inf"), then=0.0)), "row 2 has w outside [0, 1]"),
     "percent": (replaced("w", PERCENT), "row 2 has w outside [0, 1]"),
     "only NaN": (
         replaced("correlation", first(then=float("nan"))),

@@ -8,8 +8,9 @@ import pytest
 import scipy.stats
 
 from bmx_grid.analysis.side_by_side import side_by_side
+from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import BmxError
-from bmx_grid.core.wording import METRIC_ALONE
+from bmx_grid.core.wording import METRIC_ALONE, correlation_in_words
 
 N = 60
 
@@ -83,6 +84,48 @@ def test_without_enough_clusters_or_a_correlation_there_is_no_interval(changes, 
     assert point["n_clusters"] == clusters
     assert np.isfinite(point["difference"]) == defined
     assert np.isnan(point["low"]) and np.isnan(point["high"])
+
+
+def settings(*correlations: str) -> pd.DataFrame:
+    """The table of settings of a sweep, as far as it is read."""
+    names = {"dataset": "d", "language_pair": "de-en", "metric": [f"m{row}" for row in range(len(correlations))]}
+    known = {"aggregation": "PowerMean", "baseline": 0.5, "n_used": N, "repeat_deviation": np.nan, "constructed": False}
+    return pd.DataFrame({**names, "explainer": "lime", "correlation": correlations, **known})
+
+
+@pytest.mark.parametrize(
+    ("correlations", "chosen", "kind"),
+    [
+        pytest.param((("kendall",), ("kendall",)), None, "kendall", id="both"),
+        pytest.param((("spearman",), ("", "")), None, "spearman", id="one of them, the other has metrics alone"),
+        pytest.param((("",), ("",)), None, "pearson", id="neither"),
+        pytest.param((("kendall",), ("pearson",)), "spearman", "spearman", id="chosen"),
+    ],
+)
+def test_sweeps_are_compared_in_their_own_correlation(correlations, chosen, kind, tmp_path, capsys):
+    tables = [scores(1), scores(2)]
+    places = [folder(tmp_path / name, table) for name, table in zip("ab", tables, strict=True)]
+    for place, of_sweep in zip(places, correlations, strict=True):
+        settings(*of_sweep).to_parquet(place / "settings.parquet")
+    compared = side_by_side(places, correlation=chosen, resamples=40)
+    assert set(compared["correlation"]) == {kind}
+    of_scipy = {"pearson": scipy.stats.pearsonr, "spearman": scipy.stats.spearmanr, "kendall": scipy.stats.kendalltau}
+    alone = compared[compared["point"] == METRIC_ALONE].iloc[0]
+    expected = [of_scipy[kind](table["base"], table["human"])[0] for table in tables]
+    assert alone[["r_a", "r_b"]].tolist() == pytest.approx(expected, abs=1e-12)
+    assert main([*map(str, places), *([f"correlation={chosen}"] if chosen else [])]) == 0
+    assert f"differences of {correlation_in_words(kind)}" in capsys.readouterr().out
+
+
+def test_sweeps_of_different_correlations_are_refused(tmp_path, capsys):
+    places = [folder(tmp_path / name, scores(seed)) for seed, name in enumerate("ab")]
+    for place, kind in zip(places, ("kendall", "pearson"), strict=True):
+        settings(kind).to_parquet(place / "settings.parquet")
+    assert main([str(place) for place in places]) == 2
+    said = "a has gains in Kendall's τ, b in Pearson's r. Compare both in one: add correlation=kendall, or correlation="
+    assert said in capsys.readouterr().err
+    assert main([str(places[0]), "correlation=kendall"]) == 2
+    assert "correlation: a finished sweep has its own" in capsys.readouterr().err
 
 
 def test_only_shared_segments_and_points_count(tmp_path):

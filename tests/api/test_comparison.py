@@ -195,3 +195,47 @@ def test_segments_without_a_score_are_counted(frame):
         result = bmx.compare(some, GOOD, human="MQM", resamples=50)
     assert len(result.correlations) and result.tests.empty, "one metric has no other to test"
     assert "good one" in result.summary()
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "item"}, {"by": "system"}, {"level": "system"}])
+def test_the_better_metric_of_a_pair_is_first_in_tests_and_verdicts(frame, options):
+    """In alphabetical order "a good one" comes before the better one, "poor" behind it."""
+    human = frame["MQM"] + 0.2 * np.random.default_rng(2).normal(size=len(frame))
+    table = frame.rename(columns={"good one": "z best"}).assign(**{"a good one": human - 2 * frame["poor, (v2) ü"]})
+    compared = bmx.compare(table, ["z best", "a good one", "poor, (v2) ü"], human="MQM", resamples=60, **options)
+    correlations = compared.correlations[compared.correlations["statistic"] == "pearson"]
+    r = correlations.set_index(["language_pair", "metric"])["value"]
+    tests = compared.tests
+    assert len(tests) == 6
+    for row in tests.itertuples():
+        expected = r[row.language_pair, row.compared] - r[row.language_pair, row.against]
+        assert row.difference == pytest.approx(expected, abs=1e-12)
+        assert row.difference > 0
+        assert row.low <= row.difference <= row.high
+    if len(compared.verdicts):
+        names = ["language_pair", "compared", "against"]
+        assert sorted(map(tuple, compared.verdicts[names].to_numpy())) == sorted(map(tuple, tests[names].to_numpy()))
+        gains = compared.verdicts.merge(tests, on=names)
+        assert gains["gain"].tolist() == pytest.approx(gains["difference"].tolist(), abs=1e-12)
+
+
+def test_a_metric_without_a_correlation_is_never_the_better_one(frame):
+    table = frame.assign(a=1.0, b=2.0)
+    verdicts = bmx.compare(table, ["a", "b", "good one"], human="MQM", resamples=60).verdicts
+    pairs = verdicts[verdicts["language_pair"] == "de-en"]
+    assert set(zip(pairs["compared"], pairs["against"], strict=True)) == {("good one", "a"), ("good one", "b")}
+    assert verdicts["gain"].isna().all()
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e140])
+@pytest.mark.parametrize("options", [{}, {"statistic": "kendall"}, {"by": "item"}, {"level": "system"}])
+def test_the_scale_of_a_column_changes_no_table(frame, factor, options):
+    def tables(of_metric, of_human):
+        scaled = frame.assign(**{"good one": of_metric * frame["good one"], "MQM": of_human * frame["MQM"]})
+        compared = bmx.compare(
+            scaled.assign(words=7 + frame.index % 30), METRICS, human="MQM", lengths="words", resamples=60, **options
+        )
+        return compared.correlations, compared.tests, compared.verdicts
+
+    for wanted, found in zip(tables(1, 1), tables(factor, 1 / factor**0.5), strict=True):
+        pd.testing.assert_frame_equal(found, wanted, rtol=1e-6, atol=1e-9)

@@ -1,5 +1,6 @@
 """Sweeps from Python: DataFrames in and out, and mistakes in one sentence."""
 
+import copy
 import csv
 import dataclasses
 import json
@@ -15,8 +16,11 @@ import yaml
 
 import bmx_grid as bmx
 from bmx_grid.api.compose import composed
+from bmx_grid.api.sweep_plan import OF_THE_SWEEP
 from bmx_grid.commands.run import compose_and_run
+from bmx_grid.core.configure import option_class, options
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, DataMissingError
+from bmx_grid.report.analysis_files import OF_ANALYSIS
 
 SMALL = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 6, "tracking": "none", "executor": "sequential"}
 SMALL |= {"analysis": False}
@@ -54,6 +58,32 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     assert places == sorted(places)
 
 
+def test_every_table_is_an_attribute(sweep, tmp_path):
+    words = {"words"}  # a method, of the words of a segment
+    for name in set(sweep.names) - words:
+        pd.testing.assert_frame_equal(getattr(sweep, name), sweep.table(name))
+        assert name in dir(sweep)
+    of_evaluations = {table for option in options("evaluation") for table in option_class("evaluation", option).ROWS}
+    of_guests = {table for table in of_evaluations if "guests" in str(owner(table))}
+    known = {*of_evaluations, *OF_THE_SWEEP, *OF_ANALYSIS} - of_guests - words
+    assert {name for name in known if isinstance(getattr(bmx.Run, name, None), property)} == known
+    (tmp_path / "tables").mkdir()
+    sweep.settings.to_parquet(tmp_path / "tables" / "task_scores.parquet")
+    assert len(bmx.Run(tmp_path).task_scores) == len(sweep.settings)
+    assert copy.copy(sweep).folder == sweep.folder
+    with pytest.raises(DataMissingError, match="unknown table 'ridge'"):
+        assert sweep.ridge
+    with pytest.raises(AttributeError, match="unknown table 'verdict'. Did you mean 'verdicts'"):
+        assert sweep.verdict
+    assert not hasattr(sweep, "_ipython_display_")
+
+
+def owner(table):
+    """The evaluation that writes a table."""
+    classes = [option_class("evaluation", option) for option in options("evaluation")]
+    return next(cls for cls in classes if table in cls.ROWS)
+
+
 def test_tables_are_those_that_the_command_writes(sweep, tmp_path, blank_figures):
     keys = [f"{name}={json.dumps(value)}" for name, value in {**SMALL, **STEP}.items()]
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
@@ -63,6 +93,36 @@ def test_tables_are_those_that_the_command_writes(sweep, tmp_path, blank_figures
     for name, expected in written.items():
         tables = [frame.drop(columns=MEASURED, errors="ignore") for frame in (sweep.table(name), expected)]
         pd.testing.assert_frame_equal(*tables, check_dtype=False, check_categorical=False)
+
+
+def test_another_configuration_leaves_the_results_of_the_first_beside_its_own(tmp_path, blank_figures, capsys):
+    folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache"}
+    arguments = [f"{key}={value}" for key, value in folders.items()]
+    keys = [f"{name}={json.dumps(value)}" for name, value in {**SMALL, **STEP}.items()]
+    assert compose_and_run(["+sweep=quickstart", *arguments, *keys]) == 0
+    first = bmx.Run(tmp_path / "out")
+    before = first.scores
+    later = {**SMALL, **folders, "settings": STEP, "quiet": True}
+    same = bmx.run("quickstart", **{**later, "executor": "loky"})
+    assert same.place == first.place == tmp_path / "out" and not (tmp_path / "out" / "previous").exists()
+    capsys.readouterr()
+    second = bmx.run("quickstart", **{**later, "limit": 4})
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert re.match("warning: all files of an earlier run moved to .*previous.* write output_dir=FOLDER", warning)
+    assert (len(first.scores), len(second.scores)) == (4 * 6, 4 * 4)
+    pd.testing.assert_frame_equal(first.scores, before)
+    (place,) = (tmp_path / "out" / "previous").iterdir()
+    assert first.place == place and second.place == tmp_path / "out"
+    pd.testing.assert_frame_equal(bmx.Run(place).settings, first.settings)
+    assert yaml.safe_load((place / "config.yaml").read_text())["limit"] == 6
+    compared = bmx.analyse([first, second], resamples=40)
+    assert len(compared)
+    capsys.readouterr()
+    assert compose_and_run(["+sweep=quickstart", *arguments, *keys]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("all files of an earlier run moved to") == 1 and "\n0 texts scored" in printed
+    pd.testing.assert_frame_equal(bmx.Run(tmp_path / "out").scores, before)
+    assert len(second.scores) == 4 * 4
 
 
 def test_boosts_of_a_scorers_explanations_have_the_numbers_of_the_sweep(sweep):
@@ -197,6 +257,33 @@ def test_a_setting_is_drawn(sweep):
 def test_what_is_not_there_is_said(sweep, ask, error, message):
     with pytest.raises(error, match=message):
         ask(sweep)
+
+
+OF_A_STRANGER = {
+    "a cache elsewhere": ({"cache_dir": "s3://theirs/x"}, "cache_dir: 's3://theirs/x' is named by a file"),
+    "a server": (
+        {"metric": {"m": {"_target_": "bmx_grid.guests.judge.judge.Judge", "base_url": "http://elsewhere.invalid/v1"}}},
+        "metric.m.base_url: 'http://elsewhere.invalid/v1' is named by a file",
+    ),
+    "no keys": (None, "expected keys below it"),
+}
+
+
+@pytest.mark.parametrize(("keys", "message"), OF_A_STRANGER.values(), ids=OF_A_STRANGER)
+def test_the_configuration_of_a_strangers_folder_sends_nothing_anywhere(sweep, tmp_path, keys, message):
+    config = yaml.safe_load((sweep.folder / "config.yaml").read_text())
+    text = "[]" if keys is None else yaml.safe_dump(config | keys)
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(DataError, match=f"config.yaml: {message}"):
+        bmx.Run(tmp_path).words("de-en")
+
+
+def test_words_of_a_folder_need_neither_its_cluster_nor_its_tracking_store(sweep, tmp_path):
+    config = yaml.safe_load((sweep.folder / "config.yaml").read_text())
+    config["executor"] = {"_target_": "bmx_grid.sweep.executors.dask.Dask", "address": "tcp://127.0.0.1:1"}
+    config["tracking"] = {"_target_": "bmx_grid.sweep.tracking.MlflowTracker", "uri": "http://127.0.0.1:1"}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    assert len(bmx.Run(tmp_path).words("de-en").frame)
 
 
 def test_words_need_their_cache(sweep, tmp_path):

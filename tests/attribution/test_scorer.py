@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+import sacrebleu
 
 import bmx_grid
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
@@ -136,6 +137,42 @@ def test_many_segments_are_scored_in_parts_and_in_order(explainer, monkeypatch):
     parts: list[int] = []
     assert scorer.explain(references, references[::-1], progress=parts.append).scores.tobytes() == scores.tobytes()
     assert len(parts) == (3 if explainer is None else 12) and sum(parts) == scorer.count_texts(references, references)
+
+
+@pytest.mark.parametrize("metric", ["ter", "wer", "per", "chrf", "sentence_bleu"])
+def test_torchmetrics_takes_the_epoch_of_the_perfect_system_as_the_best(metric):
+    wrappers = pytest.importorskip("torchmetrics.wrappers", reason="torchmetrics is not installed")
+    tracker = wrappers.MetricTracker(bmx_grid.load(metric, None).torch_metric(), maximize=None)
+    for hypotheses in (["no dog barks here"] * 2, ["the cat sat on the mat"] * 2, ["the mat sat down"] * 2):
+        tracker.increment()
+        tracker.update(hypotheses, ["the cat sat on the mat"] * 2)
+    _, epoch = tracker.best_metric(return_step=True)
+    assert epoch == 1
+
+
+CORPUS = {
+    "sentence_bleu": sacrebleu.BLEU(smooth_method="add-k", effective_order=True),
+    "chrf": sacrebleu.CHRF(),
+    "chrf_plus_plus": sacrebleu.CHRF(word_order=2),
+    "ter": sacrebleu.TER(),
+}
+
+
+@pytest.mark.parametrize("metric", CORPUS)
+def test_a_corpus_score_is_sacrebleus(metric):
+    score = bmx_grid.load(metric, None).corpus_score(REFERENCES, HYPOTHESES)
+    assert 100 * score == pytest.approx(CORPUS[metric].corpus_score(HYPOTHESES, [REFERENCES]).score, abs=1e-12)
+
+
+def test_a_corpus_score_without_statistics_is_the_mean_and_undefined_without_segments():
+    scorers = bmx_grid.load("ter", None), bmx_grid.load("chrf", "erasure", p=-0.3), bmx_grid.load("rouge_l", None)
+    for scorer in scorers:
+        assert np.isnan(scorer.corpus_score([], []))
+        assert scorer.corpus_score(["", ""], ["", ""]) == scorer.score([""], [""])[0], "segments without words count"
+    mean = scorers[1].score(REFERENCES, HYPOTHESES).mean()
+    assert scorers[1].corpus_score(REFERENCES, HYPOTHESES) == pytest.approx(mean, abs=1e-15)
+    # by hand: "is" and "a" for "sat" and "the" of 6 words, "the" and "barked" for "a" and "barks" of 3
+    assert scorers[0].corpus_score(REFERENCES[:2], HYPOTHESES[:2]) == pytest.approx(4 / 9, abs=1e-15)
 
 
 @pytest.mark.parametrize(("metric", "point"), [("chrf", {}), ("chrf", {"p": -1.0}), ("minilm_sbert", {})])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import pickle
 
 import numpy as np
@@ -12,6 +13,7 @@ from some_recipe import identity, recipe
 
 from bmx_grid.boosts import recipe as module
 from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import (
     Fixed,
     HeldOut,
@@ -65,6 +67,16 @@ def test_a_recipe_comes_back_as_it_was_and_scores_bit_for_bit(tmp_path, option):
     assert read.fitted().scores(base[:1], features[:1]).tobytes() == fitted.scores(base, features)[:1].tobytes()
 
 
+@pytest.mark.parametrize("p", [-math.inf, math.inf])
+def test_a_recipe_may_have_the_minimum_or_the_maximum(tmp_path, p):
+    boost = PowerMeanGrid(p=(-math.inf, 0.0, math.inf), w=(0.5,))
+    chosen = dataclasses.replace(recipe("power_mean_grid", boost), constants={"w": 0.5, "p": p})
+    write_recipe(tmp_path / "infinite.json", chosen)
+    read = read_recipe(tmp_path / "infinite.json")
+    assert (read.fitted(), read.boost, read.signature) == (chosen.fitted(), boost, chosen.signed().signature)
+    assert read.fitted().p == p
+
+
 def test_the_signature_names_the_parts_and_follows_every_number(good):
     signed = recipe().signed()
     assert signed.signature == good["signature"]
@@ -85,6 +97,16 @@ def edited(good, *path_and_value):
         inner = inner[key]
     inner[path[-1]] = value
     return copy
+
+
+def test_a_recipe_names_no_other_recipe_and_not_itself(written, good, tmp_path):
+    """A file that named itself ended in a RecursionError."""
+    itself = tmp_path / "itself.json"
+    for path, target in ((tmp_path / "second.json", written(good)), (itself, itself)):
+        boost = {"_target_": "bmx_grid.boosts.recipe.Fixed", "recipe": str(target)}
+        path.write_text(json.dumps(edited(good, "boost", boost)))
+        with pytest.raises(DataError, match=r"recipe\.boost: it is (another|this) recipe"):
+            read_recipe(path)
 
 
 @pytest.mark.parametrize(

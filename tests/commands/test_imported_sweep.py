@@ -10,7 +10,9 @@ import pytest
 from pyarrow import parquet
 from score_trees import TREE, plant
 
+from bmx_grid.commands.data_show import show_set
 from bmx_grid.commands.run import compose_and_run
+from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 
 TABLE = "id\tsystem\tsource\treference\thypothesis\tscore\n" + "".join(
     f"{row}\t{system}\ts{row}\tword {row} here\tword {row} {system}\t{row * 0.1 + (system == 'B')}\n"
@@ -88,12 +90,12 @@ def test_a_tree_of_mt_metrics_eval_with_its_metrics(run, tmp_path):
     plant(tmp_path / "trees" / "toy", TREE)
     folder = f"dataset.mt_metrics_eval.folder={tmp_path}/trees"
     printed, rows = run(*TOY, folder, "metric=[chrf,imported]", "explainer=[]")
-    assert ("en-de", "COMET-refA", "none") in rows and ("en-de", "chrf", "none") in rows
-    assert rows["en-de", "COMET-refA", "none"]["n_used"] == "4", "two of six are not rated"
+    assert ("en-de", "COMET", "none") in rows and ("en-de", "chrf", "none") in rows
+    assert rows["en-de", "COMET", "none"]["n_used"] == "4", "two of six are not rated"
     assert (
         "chrf: the metric reads the reference, which mt_metrics_eval does not have for every segment (cs-uk)" in printed
     )
-    assert re.search(r"^left out: .*COMET-refA.*: no scores \(cs-uk", printed, flags=re.MULTILINE)
+    assert re.search(r"^left out: .*COMET.*: no scores \(cs-uk", printed, flags=re.MULTILINE)
 
 
 def correlations(level):
@@ -116,9 +118,58 @@ def test_published_scores_of_systems_are_what_the_system_level_rests_on(run, tmp
     plant(tmp_path / "trees/toy", files | {f"system-outputs/en-de/sys{n}.txt": f"o{n}\np{n}\n" for n in range(4)})
     chosen = (f"dataset.mt_metrics_eval.folder={tmp_path}/trees", "metric=[imported]", "explainer=[]")
     run(*TOY, *chosen, "evaluation=[levels]", "evaluation.levels.resamples=0")
-    correlation = correlations("system")["en-de", "BLEU-refA", "pearson"]
+    correlation = correlations("system")["en-de", "BLEU", "pearson"]
     assert correlation["value"] == pytest.approx(np.corrcoef([40, 30, 25, 24], [0, -1, -2, -3])[0, 1])
     assert correlation["n_systems"] == 4
+
+
+def test_systems_of_wmt20_are_judged_by_scores_standardised_by_rater(run, tmp_path, capsys):
+    """meta_info: wmt-raw is the standard of segments, wmt-z of systems; here they order the systems the other way."""
+    rng = np.random.default_rng(0)
+    names = tuple("abcd")
+    raw, metric, other = (rng.normal(size=(len(names), 6)) + np.arange(4)[:, None] for _ in range(3))
+    scores_of = {"human-scores/en-de.wmt-raw": raw, "human-scores/en-de.wmt-z": -raw}
+    scores_of |= {"metric-scores/en-de/COMET-ref": metric, "metric-scores/en-de/BLEU-ref": other}
+    files = {
+        f"{kind}.txt": "".join(f"{kind} {row}\n" for row in range(6))
+        for kind in ("references/en-de.ref", "sources/en-de")
+    }
+    for name in names:
+        files[f"system-outputs/en-de/{name}.txt"] = f"{name}\n" * 6
+    for stem, values in scores_of.items():
+        of_segments = [(name, value) for name, row in zip(names, values, strict=True) for value in row]
+        of_systems = zip(names, values.mean(axis=1), strict=True)
+        files[f"{stem}.seg.score"] = "".join(f"{name} {value}\n" for name, value in of_segments)
+        files[f"{stem}.sys.score"] = "".join(f"{name} {value}\n" for name, value in of_systems)
+    plant(tmp_path / "trees/wmt20", files)
+    data = (
+        "dataset=[mt_metrics_eval]",
+        "dataset.mt_metrics_eval.test_set=wmt20",
+        f"metric.imported.file={tmp_path}/trees/wmt20",
+    )
+    chosen = (f"dataset.mt_metrics_eval.folder={tmp_path}/trees", "metric=[imported]", "explainer=[]")
+    few = ("evaluation.tasks.resamples=40", "evaluation.levels.resamples=40", "evaluation.significance.resamples=40")
+    statistics = "evaluation.tasks.statistics=[system_pearson,pairwise_accuracy,pearson]"
+    printed, _ = run(*data, *chosen, *few, statistics, "evaluation=[levels,significance,tasks]")
+    of_segments = np.corrcoef(metric.ravel(), raw.ravel())[0, 1]
+    of_systems = np.corrcoef(metric.mean(axis=1), -raw.mean(axis=1))[0, 1]
+    tasks = parquet.read_table("out/tables/task_scores.parquet").to_pylist()
+    values = {row["statistic"]: row["value"] for row in tasks if row["metric"] == "COMET"}
+    ranks = parquet.read_table("out/tables/ranking.parquet").to_pylist()
+    ranked = {row["level"]: row["value"] for row in ranks if row["metric"] == "COMET"}
+    assert (values["pearson"], values["system_pearson"]) == pytest.approx((of_segments, of_systems))
+    assert (ranked["segment"], ranked["system"]) == pytest.approx((of_segments, of_systems))
+    assert values["pairwise_accuracy"] == 0 and of_systems < 0 < of_segments
+    shown = [line for line in printed.splitlines() if re.match(r"en-de +COMET ", line)]
+    # Without intervals: segment r, PDP, system r, and ranks.
+    numbers = re.findall(r"-?\d\.\d{3}", re.sub(r"\[.*?\]", "", " ".join(shown)))
+    assert (numbers[0], numbers[2]) == (f"{of_segments:.3f}", f"{of_systems:.3f}"), shown
+    reader = MtMetricsEval(name="mt_metrics_eval", folder=f"{tmp_path}/trees", test_set="wmt20")
+    show_set(reader, tmp_path, limit=0)
+    assert re.findall(r"^  (\S+ \(.*\)):", capsys.readouterr().out, flags=re.MULTILINE) == [
+        "wmt-raw (primary)",
+        "wmt-z (primary of systems)",
+    ]
 
 
 def test_the_official_submissions_of_wmt22(run, data_dir):

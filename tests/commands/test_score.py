@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from neural import MINILM_FOLDER
 from pairs import score as score_pairs
 from real_data import read
 from scipy.stats import pearsonr
@@ -76,6 +77,32 @@ def test_a_file_gets_the_numbers_of_the_sweep(metric, explainer, side, tmp_path,
     assert [row["base"] for row in printed["scores"]] == pytest.approx(100 * swept.scores["base"], abs=1e-9)
     point = swept.grid.query("p == @p and w == @w")["correlation"].item()
     assert pearsonr(ours, sample.human_scores).statistic == pytest.approx(point, abs=1e-12)
+
+
+@pytest.mark.parametrize("more_references", [False, True])
+def test_idf_weights_are_of_the_scored_references_as_in_bert_score(score, tmp_path, more_references):
+    bert_score = pytest.importorskip("bert_score")
+    references = [["the cat sat on the mat", "a cat sat"], ["the dog barks"], ["he went home", "he is at home"]]
+    hypotheses = ["a cat sat on mat", "the dog barked", "he went house"]
+    if not more_references:
+        references = [texts[:1] for texts in references]
+    files = []
+    for number in range(max(map(len, references))):
+        file = tmp_path / f"references{number}.txt"
+        file.write_text("".join(f"{texts[number] if number < len(texts) else ''}\n" for texts in references))
+        files.append(str(file))
+    (tmp_path / "h.txt").write_text("".join(f"{text}\n" for text in hypotheses))
+    chosen = ("--metric", "minilm_bertscore", "--explainer", "none", "--set", "metric.idf=true")
+    done = score("--json", "-r", *files, chosen=chosen, reference=None)
+    assert done.status == 0, done.err
+    sentences = [text for texts in references for text in texts]
+    options = {"model_type": MINILM_FOLDER, "num_layers": 6, "nthreads": 0, "device": "cpu"}
+    library = bert_score.BERTScorer(**options, idf=True, idf_sents=sentences)
+    expected = []
+    for hypothesis, texts in zip(hypotheses, references, strict=True):
+        # each pair alone: in a batch the library lets padding be matched
+        expected.append(max(float(library.score([hypothesis], [text])[2]) for text in texts))
+    assert [row["score"] for row in json.loads(done.out)["scores"]] == pytest.approx(expected, abs=1e-5)
 
 
 def test_json_holds_what_was_promised(score):
@@ -185,11 +212,31 @@ def by_recipe(tmp_path, score):
     """The same with the recipe mine.json in place of a metric."""
     write_recipe(tmp_path / "mine.json", recipe("learned"))
 
-    def go(*arguments: str, texts: bool = True, named: bool = True) -> SimpleNamespace:
+    def go(*arguments: str, texts: bool = True, named: bool = True, **files: str | None) -> SimpleNamespace:
         option = ("--recipe", str(tmp_path / "mine.json")) if named else ()
-        return score(*option, *arguments, chosen=(), **({} if texts else {"reference": None, "hypothesis": None}))
+        if not texts:
+            files = {"reference": None, "hypothesis": None}
+        return score(*option, *arguments, chosen=(), **files)
 
     return go
+
+
+@pytest.mark.parametrize("read_from", ["files", "gzip", "standard input"])
+def test_crlf_ends_lines_as_lf_does(by_recipe, tmp_path, monkeypatch, read_from):
+    """The third segment is blank: it has no word and no attribution, and keeps the score of the metric."""
+    arguments = ("--json", "--words")
+    expected = by_recipe(*arguments)
+    for name in "rh":
+        path = tmp_path / f"{name}.txt"
+        crlf = path.read_bytes().replace(b"\n", b"\r\n")
+        path.write_bytes(gzip.compress(crlf) if read_from == "gzip" else crlf)
+    files = {}
+    if read_from == "standard input":
+        content = (tmp_path / "h.txt").read_bytes()
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        files["hypothesis"] = "-"
+    done = by_recipe(*arguments, **files)
+    assert (done.out, done.err) == (expected.out, expected.err)
 
 
 def test_every_format_has_the_scores_and_names_the_recipe(by_recipe, tmp_path):

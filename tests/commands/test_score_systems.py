@@ -1,7 +1,10 @@
 """Several systems at once: the corpus scores of sacreBLEU, intervals, paired tests, and their three formats."""
 
+import io
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -83,11 +86,46 @@ def test_only_the_systems_are_shown_where_asked(files, capsys):
     assert "scores" not in json.loads(run(files, capsys, "--only-system", "--json", systems=("good",)))
 
 
+@pytest.mark.parametrize("shown", [(), ("--only-system",)], ids=["segments", "systems"])
+def test_several_metrics_are_those_of_each_alone(files, capsys, monkeypatch, shown):
+    raw = (files / "good.txt").read_bytes()
+
+    def printed(*arguments):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(raw)))
+        assert main([*arguments, *shown, "-q", "--set", "seed=3", "-r", str(files / "ref.txt"), "-t", "-"]) == 0
+        return capsys.readouterr().out
+
+    both = ("--metric", "chrf", "ter", "--set", "metric.chrf.word_order=2")
+    plus_plus = ("--metric", "chrf", "--set", "metric.word_order=2")
+    ter = ("--metric", "ter")
+    alone = {"chrf": json.loads(printed(*plus_plus, "--json")), "ter": json.loads(printed(*ter, "--json"))}
+    assert json.loads(printed(*both, "--json")) == {"metrics": alone}
+    assert printed(*both) == f"{printed(*plus_plus)}\n{printed(*ter)}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "metric.lowercase=true"], "--set metric.lowercase: there are several metrics; say of which: metric"),
+        (["--set", "metric.wer.lowercase=true"], "say of which: metric.chrf.wer.lowercase"),
+        (["--recipe", "minilm_bertscore-erasure-learned"], "--recipe is for one metric, and --metric names chrf, ter"),
+        (["--format", "wmt26"], "--format wmt26 is for one metric, and --metric names chrf, ter; name one."),
+        (["--metric", "chrf", "tre"], "did you mean 'ter'"),
+    ],
+)
+def test_what_does_not_go_with_several_metrics_is_refused(files, capsys, arguments, message):
+    texts = ["-r", str(files / "ref.txt")] if "wmt26" not in arguments else []
+    status = main(["--metric", "chrf", "ter", *arguments, *texts, "-t", str(files / "good.txt")])
+    err = capsys.readouterr().err
+    assert status == 2 and message.lower() in err.lower()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CR LF"])
 @pytest.mark.parametrize("metric", ORACLES)
-def test_several_references_are_those_of_sacrebleu(files, capsys, metric):
+def test_several_references_are_those_of_sacrebleu(files, capsys, metric, end):
     """A line may be empty from the second file on: fewer references of that segment."""
     other = [" ".join(reversed(text.split())) if row % 3 else "" for row, text in enumerate(REFERENCES)]
-    (files / "other.txt").write_text("".join(f"{line}\n" for line in other))
+    (files / "other.txt").write_bytes("".join(f"{line}{end}" for line in other).encode())
     more = ("-r", str(files / "other.txt"), "--only-system", "--json")
     printed = json.loads(run(files, capsys, *more, metric=metric, systems=("good",)))
     expected = ORACLES[metric].corpus_score(SYSTEMS["good"], [REFERENCES, [line or None for line in other]]).score

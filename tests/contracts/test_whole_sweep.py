@@ -118,12 +118,14 @@ def setting_of(segments, metric_name, explainer, number):
 
 @functools.cache
 def evaluations():
-    """The evaluations as they are configured, quickened by CHANGES; those that give points to others first."""
+    """The evaluations as they are configured, quickened by CHANGES; those that others read first."""
     parts = [GRID]
     for name, changes in CHANGES.items():
         config = composed(f"evaluation=[{name}]")["evaluation"][name]
         parts.append(dataclasses.replace(build(config, Evaluation, f"evaluation.{name}"), **changes))
-    return sorted(parts, key=lambda part: type(part).points is Evaluation.points)
+    return sorted(
+        parts, key=lambda part: (type(part).points is Evaluation.points, type(part).gains is Evaluation.gains)
+    )
 
 
 @functools.cache
@@ -138,7 +140,8 @@ def whole_sweep():
     for evaluation in evaluations():
         for row, result in enumerate(evaluation.evaluate(settings)):
             results_of_settings[row][evaluation.key] = result
-            settings[row] = settings[row].with_points(evaluation.points(result))
+            with_points = settings[row].with_points(evaluation.points(result))
+            settings[row] = with_points.with_gains(evaluation.gains(result))
     results = [
         SettingResult(
             *setting.names,
@@ -150,6 +153,7 @@ def whole_sweep():
             "",
             Spent(),
             False,
+            correlation=GRID.correlation,
             words={"source": 3.0, "hypothesis": 5.5},
         )
         for setting, by_evaluation in zip(settings, results_of_settings, strict=True)

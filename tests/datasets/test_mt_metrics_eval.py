@@ -1,13 +1,15 @@
 """The file layout of mt-metrics-eval, on small trees."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from score_trees import TREE, blocks, plant
 
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.datasets.segments import Judgements
 from bmx_grid.metrics.imported import Imported
 
 
@@ -95,6 +97,13 @@ def test_missing_translations_and_marks_of_other_systems_are_no_texts(read, tree
     assert segments.texts("source") == ["s1", "s2", "s3", "s1", "s3"], "CR LF and a byte-order mark are no text"
 
 
+def test_a_tree_with_crlf_is_the_one_with_lf(read, tree):
+    expected = {pair: read(pair).fingerprint() for pair in ("en-de", "cs-uk")}
+    for name, content in TREE.items():
+        (tree / "toy" / name).write_bytes(content.replace("\n", "\r\n").encode())
+    assert {pair: read(pair).fingerprint() for pair in expected} == expected
+
+
 ONE_TWO = {f"references/en-de.ref{name}.txt": None for name in "AB"}
 ONE_TWO |= {f"references/en-de.{name}.txt": "r1\nr2\nr3\n" for name in ("one", "two")}
 TOO_FEW = blocks(sysA=(-1, None), sysB=(0, -0.1, None))
@@ -155,12 +164,187 @@ def test_a_named_or_single_reference_is_no_news(read, tree, recwarn):
 def test_each_metric_of_a_tree_gives_the_scores_of_its_files(read, tree):
     segments = read()
     members = Imported(file=str(tree / "toy")).members("imported", [segments])
-    assert sorted(members) == ["BLEU-refA", "COMET-refA", "COMET-refB", "QE-src"]
-    comet = members["COMET-refA"].given(segments)
+    assert sorted(members) == ["BLEU", "COMET", "QE-src"]
+    comet = members["COMET"].given(segments)
     np.testing.assert_array_equal(comet.segments, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     assert comet.systems == {"sysA": 0.2, "sysB": 0.5}
-    bleu = members["BLEU-refA"].given(segments)
+    bleu = members["BLEU"].given(segments)
     assert np.isnan(bleu.segments).all(), "published for systems only"
     assert bleu.systems == {"sysA": 20.0, "sysB": 30.0}
     with_people = read(human_systems=True)
     assert members["QE-src"].given(with_people).segments[:3].tolist() == [0.7, 0.8, 0.9], "refB is judged by this one"
+
+
+# file of the metric -> the names that it is known by where refA, refB are references, and where refA alone is
+METRIC_FILES = {
+    "COMET-refA": ("COMET", "COMET"),
+    "COMET-all": (None, "COMET"),  # of several references none is the standard one alone
+    "COMET-refA.refB": (None, "COMET-refA.refB"),
+    "COMET-refB": (None, "COMET-refB"),  # without a reference refB, this is a name
+    "MetricX-23-QE-src": ("MetricX-23-QE-src", "MetricX-23-QE-src"),
+    "HuaweiTSC_0.3_With-refA": ("HuaweiTSC_0.3_With", "HuaweiTSC_0.3_With"),
+    "my-metric": ("my-metric", "my-metric"),
+    "slide": ("slide", "slide"),
+    "refA": ("refA", "refA"),
+}
+
+
+@pytest.mark.parametrize(("file", "names"), METRIC_FILES.items(), ids=METRIC_FILES)
+def test_a_metric_is_known_without_its_reference_and_read_by_the_standard_one(read, tree, file, names):
+    folder = tree / "toy/metric-scores/en-de"
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / f"{file}.seg.score").write_text(blocks(sysA=(1,) * 3, sysB=(2,) * 3))
+    both = read()
+    (tree / "toy/references/en-de.refB.txt").unlink()
+    alone = read(leave_out=["refB"])
+    for segments, name in zip((both, alone), names, strict=True):
+        ((label, member),) = Imported(file=str(tree / "toy")).members("imported", [segments]).items()
+        if name is None:
+            with pytest.raises(DataMissingError, match=r"by another reference than refA"):
+                member.given(segments)
+            continue
+        assert label == name
+        assert member.given(segments).segments.tolist() == [1, 1, 1, 2, 2, 2]
+
+
+def test_another_reference_has_the_scores_of_other_files(read, tree):
+    segments = read(reference="refB")
+    assert segments.references == ("refB", "refA")
+    members = Imported(file=str(tree / "toy")).members("imported", [segments])
+    assert members["COMET"].given(segments).segments.tolist() == [1.0] * 6
+    with pytest.raises(DataMissingError, match=r"BLEU-refA.sys.score is by another reference than refB"):
+        members["BLEU"].given(segments)
+
+
+QE = "metric-scores/en-de/QE-src.seg.score"
+# rows of a metric's file -> the kind of error, what it says
+LACKING = {
+    "a-system": (blocks(sysA=(1,) * 3), DataMissingError, "has no scores of the system sysB"),
+    "a-segment": (blocks(sysA=(1,) * 3, sysB=(2,) * 2), DataError, "2 scores for the system 'sysB'"),
+    "a-system-mistyped": (blocks(sysA=(1,) * 3, sysC=(2,) * 3), DataError, "has segment '1:sysC'"),
+    "all-scores": (blocks(sysA=(None,) * 3, sysB=(None,) * 3), DataMissingError, "all are missing"),
+}
+
+
+@pytest.mark.parametrize(("rows", "kind", "words"), LACKING.values(), ids=LACKING)
+def test_a_metric_of_a_tree_may_lack_a_system_or_a_pair_but_not_be_damaged(read, tree, rows, kind, words):
+    (tree / "toy" / QE).write_text(rows)
+    segments = read()
+    member = Imported(file=str(tree / "toy")).members("imported", [segments])["QE-src"]
+    with pytest.raises(DataError, match=words) as raised:
+        member.given(segments)
+    assert type(raised.value) is kind
+
+
+def test_a_metric_need_not_score_a_system_that_nobody_judged(read, tree):
+    (tree / "toy" / SEG).write_text("sysB 0\nsysB 1\nsysB None\n")
+    (tree / "toy" / SYS).write_text("sysB 0.5\n")
+    (tree / "toy" / QE).write_text(blocks(sysB=(1, 2, 3)))
+    segments = read()
+    with pytest.warns(UserWarning, match="3 of 6 segments have no score"):
+        scores = Imported(file=str(tree / "toy")).members("imported", [segments])["QE-src"].given(segments)
+    np.testing.assert_array_equal(scores.segments, [np.nan] * 3 + [1, 2, 3])
+    # of one file that is named, every row is expected
+    with pytest.raises(DataError, match="no score for segment '1:sysA'"):
+        Imported(file=str(tree / "toy" / QE), language_pairs=("en-de",)).given(segments)
+
+
+def test_a_metric_of_systems_may_say_so_in_its_file_of_segments(read, tree):
+    (tree / "toy/metric-scores/en-de/BLEU-refA.seg.score").write_text(blocks(sysA=(None,) * 3, sysB=(None,) * 3))
+    segments = read()
+    with pytest.warns(UserWarning, match="6 of 6 segments have no score"):
+        bleu = Imported(file=str(tree / "toy")).members("imported", [segments])["BLEU"].given(segments)
+    assert np.isnan(bleu.segments).all() and bleu.systems == {"sysA": 20.0, "sysB": 30.0}
+
+
+# mt_metrics_eval/meta_info.py: the standard human score of segments, and of systems
+OF_PEOPLE = {
+    "wmt19": ("wmt19", ("wmt-raw", "wmt-z"), "wmt-raw", "wmt-z"),
+    "wmt20-beside-mqm": ("wmt20", ("wmt-raw", "wmt-z", "mqm", "psqm"), "wmt-raw", "wmt-z"),
+    "wmt21": ("wmt21.flores", ("wmt-raw", "wmt-z"), "wmt-raw", "wmt-z"),
+    "wmt21-mqm": ("wmt21.news", ("wmt-raw", "wmt-z", "mqm"), "mqm", "mqm"),
+    "wmt22": ("wmt22", ("wmt-appraise", "wmt-appraise-z", "mqm"), "mqm", "mqm"),
+    "wmt22-into-english": ("wmt22", ("wmt", "wmt-z"), "wmt", "wmt"),
+    "wmt23": ("wmt23", ("da-sqm",), "da-sqm", "da-sqm"),
+    "raw-alone": ("wmt20", ("wmt-raw",), "wmt-raw", "wmt-raw"),
+}
+
+
+@pytest.mark.parametrize(("test_set", "names", "segment", "system"), OF_PEOPLE.values(), ids=OF_PEOPLE)
+def test_the_standard_human_score_is_that_of_each_level(tree, reader, test_set, names, segment, system):
+    files = {name: text for name, text in TREE.items() if "cs-uk" not in name and not name.startswith("human-scores")}
+    for number, name in enumerate(names):
+        files[f"human-scores/en-de.{name}.seg.score"] = blocks(sysA=(number,) * 3, sysB=(number + 1,) * 3)
+        files[f"human-scores/en-de.{name}.sys.score"] = f"sysA {number}\nsysB {number + 2}\n"
+    plant(tree / test_set, files)
+    set_reader = reader("mt_metrics_eval", folder=str(tree), test_set=test_set, reference="refA")
+    judgements = set_reader.read(tree, "en-de").judgements
+    assert (judgements.primary, judgements.primary_of_systems) == (segment, system)
+    assert judgements.take([0, 3]).primary_of_systems == system, "also of a part"
+    chosen = dataclasses.replace(set_reader, human=names[0]).read(tree, "en-de").judgements
+    assert (chosen.primary, chosen.primary_of_systems) == (names[0], names[0]), "one that is named judges both"
+    same = Judgements(judgements.scores, systems=judgements.systems)
+    assert (same.fingerprint() == judgements.fingerprint()) == (segment == system)
+
+
+def as_jsonl(files, newline=""):
+    """The texts of a tree as .jsonl, with a second line in each if there is one to add."""
+    fields = {"sources": "source", "references": "target", "system-outputs": "hypothesis"}
+    found = {}
+    for name, text in files.items():
+        field = fields.get(name.partition("/")[0])
+        if field and name.endswith(".txt"):
+            name = name.removesuffix(".txt") + ".jsonl"
+            rows = [{"doc_id": "d", field: line + newline} for line in text.splitlines()]
+            text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        found[name] = text
+    return found
+
+
+def test_texts_of_jsonl_are_those_of_txt_and_may_hold_line_feeds(tree, reader):
+    plant(tree / "more" / "toy", as_jsonl(TREE))
+    plant(tree / "lines" / "toy", as_jsonl(TREE, newline="\nmore"))
+    readers = {}
+    for name in ("", "more", "lines"):
+        readers[name] = reader("mt_metrics_eval", folder=str(tree / name), test_set="toy", leave_out=["sysB"])
+    assert readers["more"].pairs(tree) == readers[""].pairs(tree) == ("cs-uk", "en-de")
+    for pair in ("cs-uk", "en-de"):
+        settings = {} if pair == "en-de" else {"leave_out": ()}
+        plain, same, longer = (dataclasses.replace(each, **settings).read(tree, pair) for each in readers.values())
+        assert same.fingerprint() == plain.fingerprint()
+        for role in ("source", "hypothesis"):
+            assert longer.texts(role) == [f"{text}\nmore" for text in plain.texts(role)]
+    assert longer.segments[0].further_references == ("b1\nmore",)
+
+
+# changed files of a tree of .jsonl, and what the message says
+BAD_JSONL = {
+    "no-field": ({"sources/en-de.jsonl": '{"text": "s1"}\n' * 3}, ["sources/en-de.jsonl", "'source'"]),
+    "no-text": (
+        {"system-outputs/en-de/sysA.jsonl": '{"hypothesis": "A"}\n{"hypothesis": 2}\n{"hypothesis": "C"}\n'},
+        ["sysA.jsonl, line 2", "'hypothesis' is '2'", "write a text"],
+    ),
+    "another-number": (
+        {"references/en-de.refA.jsonl": '{"target": "a1"}\n'},
+        ["en-de.refA.jsonl has 1 line", "has 3 lines"],
+    ),
+    "twice": ({"system-outputs/en-de/sysA.txt": "A 1\nA 2\nA 3\n"}, ["sysA.txt", "sysA.jsonl", "remove one"]),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), BAD_JSONL.values(), ids=BAD_JSONL)
+def test_bad_texts_of_jsonl_are_refused(tree, reader, change, words):
+    plant(tree / "more" / "toy", as_jsonl(TREE) | change)
+    set_reader = reader("mt_metrics_eval", folder=str(tree / "more"), test_set="toy", reference="refA")
+    with pytest.raises(DataError) as raised:
+        set_reader.read(tree, "en-de")
+    assert all(word in str(raised.value) for word in words), raised.value
+
+
+def test_a_translation_that_is_null_was_not_supplied(tree, reader):
+    output = '{"hypothesis": "A 1"}\n{"hypothesis": null}\n{"hypothesis": "A 3"}\n'
+    plant(tree / "more" / "toy", as_jsonl(TREE) | {"system-outputs/en-de/sysA.jsonl": output})
+    set_reader = reader("mt_metrics_eval", folder=str(tree / "more"), test_set="toy", reference="refA")
+    names = [segment.name for segment in set_reader.read(tree, "en-de").segments[:3]]
+    assert names == ["1:sysA", "3:sysA", "1:sysB"]

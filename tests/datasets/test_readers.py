@@ -220,6 +220,18 @@ def test_published_pairs_that_are_not_here_and_cannot_be_fetched_are_named(reade
     assert lacking[name][0] in known.pairs(tmp_path)
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_published_files_with_crlf_are_those_with_lf(read, name):
+    expected = read(name).fingerprint()
+    _, files = FILES[name]
+    texts = {}
+    for path, content in files.items():
+        texts |= content if isinstance(content, dict) else {path: content}
+    # a Mac's resource forks are no texts
+    crlf = {path: text.replace("\n", "\r\n") for path, text in texts.items() if "/._" not in path}
+    assert read(name, crlf).fingerprint() == expected
+
+
 def wmt17(rows):
     return {"DA-seglevel.csv": f"LP DATA SYSTEM SID HUMAN\n{rows}\n"}
 

@@ -101,6 +101,12 @@ def test_every_layout_gives_the_scores_of_its_segments(write, name, content, seg
     np.testing.assert_array_equal(matched(write(name, content), segments), expected)
 
 
+@pytest.mark.parametrize(("name", "content", "segments", "expected"), LAYOUTS.values(), ids=LAYOUTS)
+def test_every_layout_may_end_its_lines_in_crlf(write, name, content, segments, expected):
+    crlf = content.replace("\r\n", "\n").replace("\n", "\r\n")
+    np.testing.assert_array_equal(matched(write(name, crlf), segments), expected)
+
+
 def test_tables_of_other_kinds_and_columns(write, tmp_path):
     table = pa.table({"id": [1.0, 2.0, 0.0], "score": [1.5, None, math.nan]})
     parquet.write_table(table, tmp_path / "x.parquet")

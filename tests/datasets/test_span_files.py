@@ -73,6 +73,15 @@ def test_each_format_is_recognised_without_options(name, tmp_path, capsys):
     assert "1 minor error; 0 omissions" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_format_may_end_its_lines_in_crlf(name, tmp_path):
+    path = written(tmp_path, name, FORMATS[name])
+    expected = read_spans(path).rows
+    text = path.read_bytes().replace(b"\r\n", b"\n")
+    path.write_bytes(text.replace(b"\n", b"\r\n"))
+    assert read_spans(path).rows.equals(expected)
+
+
 def test_a_table_of_rated_segments_with_spans_is_shown_as_both(tmp_path, capsys):
     row = {"id": 1, "hypothesis": TEXT, "reference": TEXT, "score": 3, "spans": []}
     path = written(tmp_path, "mine.jsonl", json.dumps(row))

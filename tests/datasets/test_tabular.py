@@ -1,11 +1,14 @@
 """The user's own table: every format gives the same segments, every mistake is named with file, row and value."""
 
 import gzip
+import io
 import json
 import math
+import os
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -53,7 +56,9 @@ def read(write, reader):
         pytest.param("my.TSV.gz", gzip.compress(tsv().encode()), id="tsv-gz"),
         pytest.param("my.tsv", gzip.compress(tsv().encode()), id="gzip-is-recognised-by-its-content"),
         pytest.param("my.csv", tsv(separator=",", written=quoted), id="csv"),
+        pytest.param("my.csv", tsv(end="\r\n", separator=",", written=quoted), id="csv-crlf"),
         pytest.param("my.jsonl", "".join(f"{json.dumps(record)}\n" for record in TYPED), id="jsonl"),
+        pytest.param("my.jsonl", "".join(f"{json.dumps(record)}\r\n" for record in TYPED), id="jsonl-crlf"),
         pytest.param("my.parquet", None, id="parquet"),
     ],
 )
@@ -284,6 +289,34 @@ def test_a_changed_file_is_read_again(write, reader, tmp_path):
     assert table.pairs(tmp_path) == ("de-en", "cs-en")
     write("my.tsv", HEAD + "fr-en\ta\tb\t1\n")
     assert table.pairs(tmp_path) == ("fr-en",)
+
+
+@pytest.mark.parametrize("name", ["my.tsv", "my.csv", "my.jsonl", "my.parquet"])
+def test_a_table_rewritten_in_place_is_read_again_whatever_size_and_time_say(reader, tmp_path, name):
+    """It gave the old human scores: 5 for 7."""
+    path = tmp_path / name
+    table = reader("tabular", path=str(path))
+    read = []
+    state = None
+    for score in (5, 7, 5):
+        rows = pd.DataFrame({"source": ["a", "b"], "hypothesis": ["c", "d"], "score": [score, 1]})
+        if name == "my.parquet":
+            # Not compressed: each score takes as many bytes.
+            content = io.BytesIO()
+            rows.to_parquet(content, compression=None)
+            text = content.getvalue()
+        elif name == "my.jsonl":
+            text = rows.to_json(orient="records", lines=True).encode()
+        else:
+            text = rows.to_csv(index=False, sep="\t" if name == "my.tsv" else ",").encode()
+        with path.open("r+b" if path.exists() else "wb") as file:
+            file.write(text)
+        if state is not None:
+            os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+            assert (path.stat().st_size, path.stat().st_ino) == (state.st_size, state.st_ino)
+        state = path.stat()
+        read.append(table.read(tmp_path, "none").human_scores[0])
+    assert read == [5, 7, 5]
 
 
 def test_a_table_is_checked_once_for_all_language_pairs(write, reader, tmp_path, monkeypatch):

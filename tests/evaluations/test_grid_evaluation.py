@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import pearsonr
 from some_settings import finished
 
 from bmx_grid.attribution.store import AttributionSet
@@ -16,9 +17,13 @@ GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasu
 
 
 def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
-    result = GRID.of_setting(finished())
+    setting = finished()
+    result = GRID.of_setting(setting)
     assert (result.published.w, result.published.p) == (0.4, -1.0)
-    assert result.published.correlation == result.grid.correlation[result.spec.p.index(-1.0), 1]
+    of_grid = result.grid.correlation[result.spec.p.index(-1.0), 1]
+    assert result.published.correlation == pytest.approx(of_grid, abs=1e-12), "the surface is exact to 1e-12"
+    of_scores = pearsonr(result.boosted["published"], setting.segments.human_scores)[0]
+    assert result.published.correlation == pytest.approx(of_scores, abs=1e-12)
 
 
 def test_what_was_known_as_a_setting_ended_is_not_computed_again():

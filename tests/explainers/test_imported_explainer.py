@@ -68,6 +68,7 @@ def rows(result, role="hypothesis"):
             id="labels, in any order",
         ),
         pytest.param("w.tsv", "id\tscores\n0\t1 2 3\n1\t4 5 6\n", False, [[1, 2, 3], [4, 6]], id="TSV"),
+        pytest.param("w.tsv", "id\tscores\r\n0\t1 2 3\r\n1\t4 5 6\r\n", False, [[1, 2, 3], [4, 6]], id="TSV CR LF"),
         pytest.param(
             "w.jsonl",
             lines(
@@ -82,6 +83,13 @@ def rows(result, role="hypothesis"):
             "target.submission", ".1 .2 .3 .4 .5 \r\n1 2 3\r\n", True, [[-0.1, -0.2, -0.325], [-1, -2]], id="submission"
         ),
         pytest.param("predictions.txt", predictions(*LABELLED), True, [[0, -1, -0.25], [0, -1]], id="predictions"),
+        pytest.param(
+            "predictions.txt",
+            predictions(*LABELLED).replace("\n", "\r\n"),
+            True,
+            [[0, -1, -0.25], [0, -1]],
+            id="predictions CR LF",
+        ),
     ],
 )  # fmt: skip
 def test_a_layout_becomes_attributions_of_the_scored_words(read, name, content, tagged, expected):

@@ -30,7 +30,8 @@ def test_systems_and_metrics_have_a_table_each():
     ]
     rows_of = {name: as_table(rows) for name, rows in rows_of.items()}
     by_stem = {table.stem: table for table in tables(compute(Given(rows_of)))}
-    assert list(by_stem) == ["task_ranking", "task_scores", "outliers", "people_d_de-en"]
+    assert list(by_stem) == ["task_ranking", "task_gaps", "task_scores", "outliers", "people_d_de-en"]
+    assert [[cell.shown for cell in row] for row in by_stem["task_gaps"].rows] == [["y", "de-en: pearson"]]
     of_tasks = by_stem["task_scores"]
     assert of_tasks.header == ("metric", "mean", "de-en spa", "de-en pearson")
     assert [[cell.shown for cell in row] for row in of_tasks.rows] == [
@@ -43,4 +44,4 @@ def test_systems_and_metrics_have_a_table_each():
         ["b", "2-2", "outlier"],
     ]
     assert [cell.shown for cell in by_stem["outliers"].rows[0]][3:] == ["b", "3", "0.900", "0.100"]
-    assert "left out, as undefined or not of every metric: 1" in by_stem["task_ranking"].notes[0]
+    assert "left out, as undefined for every metric: 1" in by_stem["task_ranking"].notes[0]

@@ -17,6 +17,7 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.random_scores import RandomMetric
 
 TASKS = TasksEvaluation(weights={}, resamples=60)
+PAIRS = ("de-en", "fr-en")
 
 
 def named(setting, metric):
@@ -47,14 +48,41 @@ def test_the_mean_over_tasks_is_that_of_each_task(weight):
     assert (rows[0].n_tasks, rows[0].n_left_out, rows[0].tasks) == (2, 0, "toy de-en spa, toy de-en acc_eq")
 
 
-def test_a_task_without_a_value_is_left_out_and_counted():
+def test_a_task_without_any_value_is_none():
     human = np.full(120, np.nan)
     results = TASKS.evaluate([named(translated(Chrf(), human=human), "a"), named(translated(Chrf(), human=human), "b")])
     assert not any("task_ranking" in result for result in results)
     assert {row.rank_high for row in results[0]["human_ranking"]} == {0}
-    nothing = AttributionSet(np.full(120, np.nan), {})
-    results = TASKS.evaluate([settings()[0], named(dataclasses.replace(settings()[1], scores=nothing), "nothing")])
-    assert not any("task_ranking" in result for result in results)
+
+
+def of_pair(metric, name, language_pair="de-en", *, scored=True):
+    """A metric of a language pair; without scores of segments, where it is not scored."""
+    setting = named(translated(metric), name)
+    if not scored:
+        setting = dataclasses.replace(setting, scores=AttributionSet(np.full(120, np.nan), {}))
+    return dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, language_pair=language_pair))
+
+
+def test_a_metric_that_lacks_a_task_is_left_out_and_no_task_is():
+    """As AverageCorrs of mt-metrics-eval: the others keep the mean and the rank that they have without it."""
+    random = RandomMetric(ground_truth="reference")
+    others = [of_pair(metric, name, pair) for metric, name in ((Chrf(), "a"), (random, "b")) for pair in PAIRS]
+    lacking = [of_pair(Chrf(), "one pair"), of_pair(Chrf(), "no segments", scored=False)]
+    lacking.append(of_pair(Chrf(), "no segments", "fr-en", scored=False))
+
+    def ranking(settings_of_pairs):
+        ranks = {}
+        results = TASKS.evaluate(settings_of_pairs)
+        for setting, result in zip(settings_of_pairs, results, strict=True):
+            for row in result.get("task_ranking", []):
+                ranks[setting.metric_name] = (row.value, row.rank, row.n_tasks, row.n_left_out)
+        return ranks
+
+    expected = ranking(others)
+    assert expected.keys() == {"a", "b"} and {n_tasks for *_, n_tasks, _ in expected.values()} == {4}
+    assert ranking([*lacking, *others]) == expected
+    alone = ranking([*lacking, *others[:2]])
+    assert alone == {"a": (expected["a"][0], 1, 4, 0)}, "a single metric that has all tasks is the first"
 
 
 def test_wins_and_ranges_are_those_of_wilcoxons_tests():

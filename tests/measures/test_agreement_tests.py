@@ -8,6 +8,7 @@ import pytest
 
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
+from bmx_grid.measures.grouped import grouped_acc_eq
 from bmx_grid.measures.paired_tests import unit_variance
 from bmx_grid.measures.resampling import draws, swaps
 
@@ -31,7 +32,8 @@ def acc_eq_by_loops(metric, human, item, times):
     groups = []  # of each item that several systems have: how often it counts, and both gaps of every pair
     for group in range(ITEMS):
         rows = np.flatnonzero(item == group)
-        gaps = [(metric[i] - metric[j], human[i] - human[j]) for i, j in itertools.combinations(rows, 2)]
+        # standardised, equal distances of whole numbers differ in the last bit
+        gaps = [(round(metric[i] - metric[j], 9), human[i] - human[j]) for i, j in itertools.combinations(rows, 2)]
         if gaps:
             groups.append((times[group], gaps))
     thresholds = {0.0, *(abs(gap) for _, gaps in groups for gap, _ in gaps)}
@@ -157,3 +159,62 @@ def test_human_scores_of_systems_take_the_place_of_means():
     by_segments = compare_agreement("pairwise_accuracy", of_segments, resamples=40)
     by_systems = compare_agreement("pairwise_accuracy", published, resamples=40)
     assert (by_segments.difference, by_segments.p) == (by_systems.difference, by_systems.p)
+
+
+def acc_eq_of_thresholds(metric, human):
+    """acc_eq of float64[items, S] scores without NaN: the best of all thresholds, on differences as they are."""
+    first, second = np.triu_indices(metric.shape[1], 1)
+    gaps = metric[:, first] - metric[:, second]
+    judged = np.sign(human[:, first] - human[:, second])
+    distances = np.abs(gaps)
+    tied = np.sort(distances[judged == 0])
+    ordered_alike = np.sort(distances[(judged != 0) & (np.sign(gaps) == judged)])
+    thresholds = np.append(0.0, np.unique(distances))
+    # up to a threshold the pairs that people tied are right, beyond it those that are ordered alike
+    right = np.searchsorted(tied, thresholds, "right") - np.searchsorted(ordered_alike, thresholds, "right")
+    return (right.max() + len(ordered_alike)) / gaps.size
+
+
+@pytest.mark.parametrize("factor", [1.0, 3.0, 2.0**-660, 2.0**330])
+def test_equal_distances_of_whole_numbers_tie_together(factor):
+    """As in `grouped_acc_eq`: 3 - 2 and 2 - 1 are one threshold, whatever the deviation of the scores is."""
+    rng = np.random.default_rng(0)
+    item, system = np.divmod(np.arange(1200), 12)
+    for _ in range(5):
+        quality = rng.normal(size=1200)
+        human = -np.round(np.exp(quality))
+        metric = -np.round(2 * np.exp(quality + rng.normal(size=1200)))
+        right = acc_eq_of_thresholds(metric.reshape(100, 12), human.reshape(100, 12))
+        scaled = factor * metric
+        result = compare_agreement("acc_eq", Scores(scaled, human, human, item, system, item), resamples=0)
+        assert (result.x, result.y) == pytest.approx((right, 1), abs=1e-12)
+        assert grouped_acc_eq(scaled[:, None], human, item, item)[0][0].value == pytest.approx(right, abs=1e-12)
+
+
+def test_acc_eq_of_every_official_metric_is_that_of_all_thresholds(data_dir):
+    """WMT23 en-de as mt-metrics-eval keeps it, whose own search tries every threshold."""
+    folder = data_dir / "mt-metrics-eval-v2" / "wmt23"
+    if not (folder / "metric-scores").is_dir():
+        pytest.skip("the test set wmt23 of mt-metrics-eval is not there")
+    people = scores_by_system(folder / "human-scores" / "en-de.mqm.seg.score")
+    files = sorted((folder / "metric-scores" / "en-de").glob("*.seg.score"))
+    assert files
+    for file in files:
+        by_system = scores_by_system(file)
+        systems = sorted((people.keys() & by_system.keys()) - {"refA", "synthetic_ref"})
+        metric = np.array([by_system[name] for name in systems]).T
+        human = np.array([people[name] for name in systems]).T
+        known = np.isfinite(metric + human).all(axis=1)
+        metric, human = metric[known], human[known]
+        item, system = np.divmod(np.arange(metric.size), len(systems))
+        of_both = Scores(metric.ravel(), human.ravel(), human.ravel(), item, system, item)
+        result = compare_agreement("acc_eq", of_both, resamples=0)
+        assert result.x == pytest.approx(acc_eq_of_thresholds(metric, human), abs=1e-12), file.name
+
+
+def scores_by_system(file):
+    by_system = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        system, score = line.split("\t")[:2]
+        by_system.setdefault(system, []).append(math.nan if score == "None" else float(score))
+    return by_system

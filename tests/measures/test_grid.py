@@ -189,6 +189,18 @@ def test_the_nearest_grid_point(p, w, used):
     assert nearest_point(np.empty(0), w_grid, p, w) is None
 
 
+@pytest.mark.parametrize(
+    ("p", "used"),
+    [(-np.inf, -np.inf), (np.inf, np.inf), (-1e9, 0.0), (0.6, 1.0), (7.0, 1.0), (NAN, None)],
+)
+def test_the_nearest_point_of_a_grid_with_the_minimum_and_the_maximum(p, used):
+    powers = (-np.inf, 0.0, 1.0, np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        place = nearest_point(powers, (0.5, 1.0), p, 0.5)
+    assert (None if place is None else powers[place[0]]) == used
+
+
 @pytest.mark.parametrize("correlation", ["pearson", "spearman", "kendall"])
 def test_degenerate_settings_warn_of_nothing(correlation):
     with warnings.catch_warnings():

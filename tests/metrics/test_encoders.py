@@ -10,6 +10,9 @@ import pytest
 from neural import EMPTY, MINILM, MINILM_FOLDER, PAIRS, embedded
 from pairs import score
 
+from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
+from bmx_grid.metrics._idf import idf_weights
 from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
 from bmx_grid.metrics.xmoverscore import XMoverScore
 from bmx_grid.models.encoding import HeldStates
@@ -44,6 +47,52 @@ def test_equals_bert_score(tiny_model, tmp_path, name, layer):
     oracle = with_a_blank_first(folder, tmp_path / "copy") if name == "roberta" else folder
     scores = score(BertScore(model=model, layer=layer, device="cpu"), [*PAIRS, *EMPTY])
     assert scores.tolist() == pytest.approx([*library_scores(oracle, layer, PAIRS), *[0.0] * len(EMPTY)], abs=1e-5)
+
+
+@pytest.mark.parametrize(("idf", "baseline"), [(True, 0.0), (False, 0.83), (True, -0.5)])
+@pytest.mark.parametrize(("name", "layer"), [("bert", 1), ("roberta", 3), (MINILM, 6)])
+def test_idf_and_baseline_equal_bert_score(tiny_model, tmp_path, name, layer, idf, baseline):
+    from bert_score import BERTScorer
+
+    model, folder = (MINILM, MINILM_FOLDER) if name == MINILM else (tiny_model(name), tiny_model(name))
+    oracle = with_a_blank_first(folder, tmp_path / "copy") if name == "roberta" else folder
+    references = [truth for truth, _ in PAIRS]
+    table = tmp_path / "baseline.tsv"
+    table.write_text("LAYER,P,R,F\n" + "".join(f"{row},.1,.2,{baseline}\n" for row in range(9)))
+    settings = {"model_type": oracle, "num_layers": layer, "device": "cpu", "nthreads": 0}
+    texts = {"idf": True, "idf_sents": references} if idf else {}
+    scorer = BERTScorer(**settings, **texts, lang="en", rescale_with_baseline=baseline != 0, baseline_path=str(table))
+    expected = [float(scorer.score([hypothesis], [truth])[2]) for truth, hypothesis in PAIRS]
+    # with transformers 5 the library cannot read the empty text, whose raw score is 0 (bert_score.utils)
+    expected += [-baseline / (1 - baseline)] * len(EMPTY)
+    metric = BertScore(
+        model=model, layer=layer, device="cpu", idf=idf, baseline=baseline, idf_texts=tuple(references) if idf else ()
+    )
+    # up to 1 / (1 - baseline) times the rounding of float32
+    assert score(metric, [*PAIRS, *EMPTY]).tolist() == pytest.approx(expected, abs=1e-5 / (1 - baseline))
+
+
+def test_idf_weighs_by_the_ground_truths_of_the_set_once_for_each_id():
+    texts = {"1": "the cat", "2": "the cat cat", "3": "the dog"}
+    rows = [Segment(key, f"{system} cat", None, text, system) for key, text in texts.items() for system in "AB"]
+    segments = SegmentSet("toy", "de-en", tuple(rows), Judgements({"da": np.arange(6.0)}))
+    settings = {"model": MINILM, "layer": 6, "ground_truth": "reference"}
+    metric = BertScore(**settings, idf=True)
+    fitted = metric.fitted(segments)
+    assert fitted.idf_texts == tuple(texts.values())
+    identity = {key: fitted.fingerprint()[key] for key in ("idf", "idf_of")}
+    assert identity["idf"] is True and identity["idf_of"] in fitted.signature
+    assert fitted.fingerprint() != metric.fitted(segments.head(2)).fingerprint()
+    assert BertScore(**settings).fitted(segments) == BertScore(**settings)
+    assert not {"idf", "idf_of", "baseline"} & set(BertScore(**settings).fingerprint())
+    with pytest.raises(ConfigError, match=r'name the texts: settings=\{"metric.idf": True, "metric.idf_texts": refer'):
+        score(metric, PAIRS)
+
+
+def test_idf_weights_are_those_by_hand():
+    """Of 3 texts token 0 is in all, 1 in two (twice in one of them), 2 in one, 3 in none."""
+    weights = idf_weights(4, [(0, 1), (0, 1, 1), (0, 2)])
+    assert weights.tolist() == pytest.approx([0, np.log(4 / 3), np.log(2), np.log(4)])
 
 
 def test_each_text_is_embedded_once(tiny_model, monkeypatch):

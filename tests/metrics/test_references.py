@@ -59,6 +59,7 @@ EXP = {"smooth_method": "exp", "tokenize": "intl", "effective_order": False}
         pytest.param(Chrf(), sacrebleu.CHRF(), id="chrf"),
         pytest.param(Chrf(word_order=2, lowercase=True), sacrebleu.CHRF(word_order=2, lowercase=True), id="chrf++"),
         pytest.param(Ter(), sacrebleu.TER(), id="ter"),
+        pytest.param(Ter(normalized=True), sacrebleu.TER(normalized=True), id="ter-normalized"),
     ],
 )
 def test_equal_to_sacrebleu_for_sentences_and_corpora(metric, library, count):

@@ -3,13 +3,16 @@
 import dataclasses
 import itertools
 import logging
+import re
 
 import numpy as np
 import pytest
 import sacrebleu
+import sentencepiece
 from pairs import items, pairs_of, request_of, score
 from real_data import read
 
+import bmx_grid
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.metrics import sentence_bleu
 from bmx_grid.metrics.chrf import Chrf
@@ -37,6 +40,7 @@ WRITTEN = [
     pytest.param(SentenceBleu(tokenize="intl"), id="BLEU intl"),
     pytest.param(SentenceBleu(tokenize="zh"), id="BLEU zh"),
     pytest.param(Ter(), id="TER"),
+    pytest.param(Ter(normalized=True), id="TER normalized"),
     pytest.param(Ter(normalized=True, no_punct=True), id="TER normalized-without-punctuation"),
     pytest.param(Ter(normalized=True, asian_support=True), id="TER asian"),
 ]
@@ -67,6 +71,11 @@ PAIRS = [
     ("", ""),
     ("   ", " "),
     ("漢字 の 文。 5 . 3", "漢字 文。 5.3"),
+    # Tercom's normalisation separates more when it is applied again, as sacreBLEU does to references.
+    ("It is cheaper than Arthur's, of course.", "It is cheap compared with Arthur's, of course."),
+    ("It is cheaper than Arthur's, of course.", "It is cheaper than Arthur's, of course."),
+    ("Only .,5 of it", "Only .,5 of that"),
+    ("&amp;lt; is less", "&lt; is less"),
 ]
 STAND_INS = ("UNKWORDZ", "", None, "the", "5", ".", "two words", "-\n")
 
@@ -199,6 +208,28 @@ def test_real_segments_score_as_sacrebleu_scores_them_and_correlate_as_expected(
 
 
 OTHERS = {"tokenize": "intl", "smooth_method": "exp", "lowercase": True, "effective_order": False}
+
+
+@pytest.mark.parametrize("method", ["add-k", "exp", "floor", "none"])
+def test_a_smoothing_method_alone_has_its_own_value(method):
+    """Of a text without matches in higher orders, where smoothing decides the score; sacreBLEU's floor is 0.1."""
+    scorer = bmx_grid.load("sentence_bleu", explainer=None, settings={"metric.smooth_method": method})
+    pairs = [("the cat sat on the mat", "a dog sat on that rug"), ("the cat sat", "the dog")]
+    references, hypotheses = map(list, zip(*pairs, strict=True))
+    default = sacrebleu.BLEU(smooth_method=method, effective_order=True)
+    expected = [default.sentence_score(hypothesis, [reference]).score / 100 for reference, hypothesis in pairs]
+    assert scorer.score(references, hypotheses).tolist() == expected
+
+
+def test_only_normalised_ter_has_another_identity():
+    """Its references are normalised twice since version 2; other results did not change."""
+    versions = {}
+    for normalized, asian in itertools.product([False, True], repeat=2):
+        metric = Ter(normalized=normalized, asian_support=asian)
+        versions[normalized, asian] = metric.fingerprint()["version"]
+    assert versions == {(False, False): 1, (False, True): 1, (True, False): 2, (True, True): 2}
+
+
 SIGNATURES = [
     (SentenceBleu(), "BLEU|nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[1.00]"),
     (SentenceBleu(**OTHERS), "BLEU|nrefs:1|case:lc|eff:no|tok:intl|smooth:exp"),
@@ -239,3 +270,50 @@ def test_a_tokenizer_without_its_libraries_says_how_to_get_them(monkeypatch, lan
     for ask in (metric.check, lambda: metric.signature, lambda: score(metric, [("a", "a")])):
         with pytest.raises(UnavailableError, match=rf"pip install 'sacrebleu\[{language}\]'"):
             ask()
+
+
+@pytest.fixture
+def sub_words(tmp_path, monkeypatch):
+    """A folder of sacreBLEU's with a small sub-word model, trained on the pairs, under the name of flores200's."""
+    tokenizer_spm = pytest.importorskip("sacrebleu.tokenizers.tokenizer_spm")
+    for module in (sacrebleu.utils, tokenizer_spm):
+        monkeypatch.setattr(module, "SACREBLEU_DIR", str(tmp_path))
+    file = tmp_path / "models" / tokenizer_spm.SPM_MODELS["flores200"]["url"].rpartition("/")[2]
+    file.parent.mkdir()
+    texts = [f"{text.strip()} {row}" for row, text in enumerate(itertools.chain.from_iterable(PAIRS * 20))]
+    arguments = {"sentence_iterator": iter(texts), "model_writer": file.open("wb"), "vocab_size": 150, "minloglevel": 2}
+    with arguments["model_writer"]:
+        sentencepiece.SentencePieceTrainer.train(**arguments, hard_vocab_limit=False)
+    for cached in (sentence_bleu._library_tokenizer, sentence_bleu._tokenizer):
+        cached.cache_clear()
+    yield file
+    for cached in (sentence_bleu._library_tokenizer, sentence_bleu._tokenizer):
+        cached.cache_clear()
+
+
+def test_spbleu_is_sacrebleus_with_the_same_sub_words(sub_words):
+    metric = SentenceBleu(tokenize="flores200")
+    pairs = some_pairs(11, 40)
+    assert score(metric, pairs).tolist() == oracle(metric, pairs)
+    assert score(metric, pairs).tolist() != score(SentenceBleu(), pairs).tolist()
+    assert "|tok:flores200|" in metric.signature
+    several = dataclasses.replace(metric, references="all")
+    item = items([pairs[0]])[0]._replace(further_references=(pairs[1][0],))
+    expected = library(metric).sentence_score(item.hypothesis, [pairs[0][0], pairs[1][0]]).score / 100
+    assert several.score([item]).tolist() == [expected]
+    before = metric.fingerprint()
+    sub_words.write_bytes(sub_words.read_bytes() + b"\n")
+    assert metric.fingerprint() != before, "another model is another metric"
+
+
+def test_spbleu_without_its_model_says_where_to_put_it(sub_words):
+    """And a damaged one; sacreBLEU alone would download it, or end in an error of its own."""
+    metric = SentenceBleu(tokenize="flores200")
+    sub_words.write_bytes(b"no model")
+    with pytest.raises(UnavailableError, match="cannot be read as a model of sentencepiece; download it again"):
+        metric.check()
+    sub_words.unlink()
+    for ask in (metric.check, lambda: metric.signature, lambda: score(metric, [("a", "a")])):
+        with pytest.raises(UnavailableError, match=f"{re.escape(str(sub_words))} is not there. Download it: curl "):
+            ask()
+    assert metric.fingerprint()["tokenizer"] is None

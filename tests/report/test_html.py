@@ -18,8 +18,9 @@ from some_tables import P, W, flat, peaked, random_surfaces, table
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, SettingKey, Table
 from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
+from bmx_grid.analysis.finished import AnalysisOptions
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.questions import analyse_table
+from bmx_grid.analysis.questions import Analysis, analyse_table
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
@@ -172,10 +173,12 @@ def test_counts_are_shown_where_nothing_was_judged(tmp_path):
 def test_a_page_of_metrics_opens_few_tables(tmp_path):
     rows = (((Cell("de-en"), Cell(-0.5)),),)
     tables = [Table(f"t{name}", f"T {name}", ("pair", "r"), rows, (), brief=True) for name in "abcd"]
-    write_metrics_report(tmp_path / "report.html", title="Metrics", introduction=["Two metrics: x."], tables=tables)
+    frame = pd.DataFrame({"dataset": ["toy"] * 2, "metric": ["chrf", "bleu"], "explainer": "none"})
+    write_metrics_report(Analysis({"correlations": frame}), tmp_path / "report.html", tables=tables)
     page = read(tmp_path)
     assert (page.open_tables, len(page.having("table"))) == (3, 4)
     assert {"Metrics", "−0.5"} <= set(page.visible)
+    assert "2 metrics on toy, without an explainer." in page.told("p")
 
 
 @pytest.mark.parametrize(
@@ -231,6 +234,16 @@ def test_the_heat_map_holds_every_gain_to_half_a_step():
         np.testing.assert_allclose(decoded(grids, place), gains, rtol=0, atol=setting["step"] / 2 + 1e-12)
         assert setting["step"] <= np.nanmax(np.abs(gains)) / LEVELS + 1e-18
         assert setting["best"] == [best[place].best_w, best[place].best_p, best[place].best]
+
+
+def test_infinite_powers_are_in_the_page_as_texts_that_scripts_read_as_numbers(tmp_path):
+    powers = np.array([-np.inf, *P[1:-1], np.inf])
+    surface = flat()
+    surface[0, 0] += 0.1
+    page = written(tmp_path, analyse_table(table({("d", "a", "m", "lime"): surface}, p=powers)))
+    assert (page.grids["p"][0], page.grids["p"][-1]) == ("-Infinity", "Infinity")
+    (setting,) = page.grids["settings"]
+    assert setting["best"][:2] == [0.0, "-Infinity"]
 
 
 def test_points_of_the_heat_map_where_there_is_none():
@@ -292,7 +305,8 @@ def test_words_carry_their_sign_without_colour_their_strength_and_what_people_ma
 def analysed(results, folder, **fixed):
     points = {name: Point(w=w, p=p) for name, (w, p) in fixed.items()}
     tables = {"settings": settings_table(results), **evaluation_tables(GRID, results)} if results else {}
-    return analyse_sweep(results, SweepPlan((), (), (), (), {}), points, OutputFolder(folder), tables=tables)
+    options = AnalysisOptions(points)
+    return analyse_sweep(results, SweepPlan((), (), (), (), {}), options, OutputFolder(folder), tables=tables)
 
 
 @pytest.mark.parametrize(
@@ -328,8 +342,8 @@ def test_a_finished_sweep_is_shown_with_its_words_and_signatures(tmp_path, blank
     options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}
     results = [outcome.result for outcome in run_plan(plan, {"grid": grid}, **options)]
     tables = {"settings": settings_table(results), **evaluation_tables(grid, results)}
-    _, _, note = analyse_sweep(results, plan, fixed, OutputFolder(tmp_path), tables=tables)
-    assert note == ""
+    _, _, said = analyse_sweep(results, plan, AnalysisOptions(fixed), OutputFolder(tmp_path), tables=tables)
+    assert said.startswith("Erasure at w 0, p 1, given")
     page = read(tmp_path)
     assert len(page.having("article")) == 2
     assert all(result.signature in page.told() for result in results)

@@ -1,6 +1,8 @@
 """What is tracked of a sweep: every correlation once, whatever is repeated or interrupted."""
 
+import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import shutil
@@ -20,11 +22,12 @@ from started import free_port, wait_for, wait_until_alone
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, address, client, n_points, runs_of, started, track
 
 from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE
 from bmx_grid.sweep.mlflow_runs import parameters, points, source_tags, sweep_identity
-from bmx_grid.sweep.mlflow_store import insert_points
+from bmx_grid.sweep.mlflow_store import check_artifact, insert_points
 from bmx_grid.sweep.mlflow_view import pages, server_command
 from bmx_grid.sweep.results import Spent, write_parquet
 from bmx_grid.sweep.settings import Refused
@@ -157,6 +160,89 @@ def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeyp
     assert n_points(folder) == 2 * (CURVES + SCALARS) + HEADLINE
 
 
+def delete_runs(folder, kinds=("sweep", "setting")):
+    """Delete runs of these kinds in MLflow; their identifiers."""
+    runs = [run for run in itertools.chain(*runs_of(folder)) if run.data.tags["kind"] in kinds]
+    for run in runs:
+        client(folder).delete_run(run.info.run_id)
+    return [run.info.run_id for run in runs]
+
+
+def begin_store_anew(folder):
+    """Another database at the same address, in which somebody else's sweep was tracked."""
+    (folder.parent / "mlflow.db").unlink()
+    track(folder, [make_result(metric="ter")], config=CONFIG.replace("seed: 0", "seed: 9"))
+
+
+def delete_and_restore(folder):
+    for run_id in delete_runs(folder):
+        client(folder).restore_run(run_id)
+
+
+def delete_experiment(folder):
+    mlflow = client(folder)
+    mlflow.delete_experiment(mlflow.get_experiment_by_name("tests").experiment_id)
+
+
+@pytest.mark.parametrize("is_server", [False, True], ids=["database", "server"])
+@pytest.mark.parametrize(
+    ("change", "is_whole"),
+    [
+        pytest.param(lambda folder: None, True, id="nothing"),
+        pytest.param(delete_runs, False, id="all runs are deleted"),
+        pytest.param(lambda folder: delete_runs(folder, ["setting"]), False, id="those of settings are deleted"),
+        pytest.param(lambda folder: delete_runs(folder, ["sweep"]), False, id="that of the sweep is deleted"),
+        pytest.param(delete_and_restore, True, id="all are deleted and restored"),
+        pytest.param(delete_experiment, False, id="the experiment is deleted"),
+        pytest.param(begin_store_anew, False, id="the database was begun anew"),
+    ],
+)
+def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(
+    folder, monkeypatch, change, is_whole, is_server
+):
+    runs = track(folder, [make_result(metric=name) for name in ("chrf", "bleu")]).identify_runs(folder)
+    runs = json.loads(json.dumps(runs))  # as from a stamp
+    assert len(runs["runs"]) == 3
+    change(folder)
+    if is_server:
+        monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", "no address begins with this")
+    assert MlflowTracker(address(folder), "tests").has_runs(folder, runs) is is_whole
+    assert not MlflowTracker(address(folder), "others").has_runs(folder, runs)
+
+
+@pytest.mark.parametrize("runs", [None, {}, "sqlite:///mlflow.db tests", {"runs": 3}, [1]])
+def test_a_stamp_without_runs_is_of_a_sweep_that_was_not_tracked(folder, runs):
+    assert not MlflowTracker(experiment="tests").has_runs(folder, runs)
+    assert Tracker().has_runs(folder, runs)
+
+
+@pytest.mark.parametrize("kinds", [["sweep", "setting"], ["setting"], ["sweep"]])
+def test_deleted_runs_are_restored_by_the_same_sweep_and_none_is_there_twice(folder, kinds):
+    results = [make_result(metric=name) for name in ("chrf", "bleu")]
+    track(folder, results)
+    before = n_points(folder)
+    deleted = delete_runs(folder, kinds)
+    assert track(folder, results).failure is None
+    (sweep,), settings = runs_of(folder)
+    assert {run.data.params["metric"] for run in settings} == {"chrf", "bleu"} and len(settings) == 2
+    assert {run.info.status for run in (sweep, *settings)} == {"FINISHED"}
+    assert set(deleted) <= {run.info.run_id for run in (sweep, *settings)}
+    assert n_points(folder) == before, "no point is sent twice"
+
+
+def test_a_sweep_whose_runs_were_deleted_is_not_up_to_date(swept, template, tmp_path, capsys):
+    shutil.copy(template, tmp_path / "mlflow.db")
+    parts = ("metric=[chrf]", "explainer=[erasure]", "dataset.sample.language_pairs=[de-en]", "limit=4")
+    command = ("+sweep=quickstart", *parts, "evaluation=[grid]", "tracking=mlflow", "tracking.experiment=tests")
+    for deleted, is_up_to_date in ((False, False), (False, True), (True, False), (False, True)):
+        if deleted:
+            delete_runs(tmp_path / "out")
+        assert swept(*command) == 0
+        assert ("is up to date" in capsys.readouterr().out) is is_up_to_date
+        sweeps, settings = runs_of(tmp_path / "out")
+        assert (len(sweeps), len(settings)) == (1, 1)
+
+
 def test_points_are_all_there_or_none_and_never_twice(folder):
     """A transaction that fails at its last point leaves nothing; the same points again, with others, are added once."""
     track(folder, [])
@@ -226,6 +312,78 @@ def test_numbers_and_files_of_the_analysis_are_the_sweeps_and_updated_not_double
     assert sorted(listed) == ["report.html", "tables", "tables/ridge.csv", "tables/ridge.parquet"]
     csv_file = mlflow_artifact(folder, parent, "tables/ridge.csv")
     assert csv_file.read_text() == "name,coefficient\nchrf,0.5\n", "pages show it"
+
+
+def headline(folder):
+    """A sweep with two files is tracked."""
+    (folder / "tables").mkdir(exist_ok=True)
+    (folder / ".bashrc").write_text("theirs")
+    write_parquet(pa.table({"name": ["chrf"]}), folder / "tables" / "ridge.parquet")
+    tracker = started(folder)
+    tracker.headline({"mean_gain": 0.3}, "", [folder / "tables" / "ridge.parquet", folder / ".bashrc"], ())
+    tracker.finish([])
+    return tracker
+
+
+STORES = {
+    "a run's folder": "UPDATE runs SET artifact_uri = '{home}'",
+    "a run's folder as an address": "UPDATE runs SET artifact_uri = 'file://{home}'",
+    "a way out of its folder": "UPDATE runs SET artifact_uri = artifact_uri || '/../../../../../home'",
+    "a link": None,
+    "a link for all": None,
+    "a link for a file": None,
+    "a store elsewhere": "UPDATE runs SET artifact_uri = 's3://theirs/x'",
+    "a server": "UPDATE runs SET artifact_uri = 'http://127.0.0.1:1/x'",
+}
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_database_of_somebody_else_chooses_no_folder(kind, folder, tmp_path, monkeypatch):
+    """It said where artifacts go, and a file of the user's was overwritten."""
+    headline(folder)
+    home = tmp_path / "home"  # below the database's folder, but not its own
+    (home / "tables").mkdir(parents=True)
+    (home / ".bashrc").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    (parent,), _ = runs_of(folder)
+    artifacts = Path(urlsplit(parent.info.artifact_uri).path)
+    if kind == "a link":
+        shutil.rmtree(artifacts)
+        artifacts.symlink_to(home)
+    elif kind == "a link for all":
+        shutil.move(tmp_path / "mlruns", tmp_path / "theirs")
+        (tmp_path / "mlruns").symlink_to(home)
+    elif kind == "a link for a file":
+        (artifacts / ".bashrc").unlink()
+        (artifacts / ".bashrc").symlink_to(home / ".bashrc")
+    else:
+        database = sqlite3.connect(address(folder).removeprefix("sqlite:///"))
+        with contextlib.closing(database), database:
+            database.execute(STORES[kind].format(home=home))
+    with pytest.warns(
+        UserWarning, match=r"its artifacts would go to .*, not below .*/mlruns.*tracking\.experiment=NAME"
+    ):
+        tracker = headline(folder)
+    assert tracker.failure is None, "numbers are tracked all the same"
+    assert [path.name for path in home.rglob("*") if path.is_file()] == [".bashrc"]
+    assert (home / ".bashrc").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("store", "artifacts", "goes"),
+    [
+        pytest.param("http://HOST:5000", "mlflow-artifacts:/1/a/artifacts", True, id="through the server"),
+        pytest.param("http://HOST:5000", "s3://bucket/1", True, id="to the server's own store"),
+        pytest.param("http://HOST:5000", "/home/me", False, id="a server names a folder here"),
+        pytest.param("http://HOST:5000", "file:///home/me", False, id="as an address"),
+        pytest.param("http://HOST:5000", "./mlruns/1/a/artifacts", True, id="MLflow's own folder"),
+        pytest.param("postgresql://HOST/x", "./mlruns/../../x", False, id="and out of it"),
+    ],
+)
+def test_a_server_chooses_no_folder_here_but_mlflows_own(store, artifacts, goes, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with contextlib.nullcontext() if goes else pytest.raises(StoreError, match="its artifacts would go to"):
+        check_artifact(store, artifacts, "report.html")
 
 
 def mlflow_artifact(folder, run, path):

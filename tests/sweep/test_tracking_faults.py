@@ -131,6 +131,16 @@ def test_an_answer_without_end_is_read_in_part_and_for_a_time(tmp_path, monkeypa
     assert message in warning
 
 
+def test_a_server_that_cannot_be_asked_for_its_runs_leaves_a_sweep_up_to_date_with_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with server(page("401 Unauthorized", "who are you")) as port:
+        tracker = MlflowTracker(uri=f"http://me:secret@127.0.0.1:{port}")
+        runs = {"store": tracker.store(tmp_path / "out"), "sweep": "a" * 64, "runs": ["b" * 32]}
+        with pytest.warns(UserWarning, match="MLflow cannot use .*401.* run the same command when it") as caught:
+            assert tracker.has_runs(tmp_path / "out", runs)
+    assert not [entry for entry in caught if "secret" in str(entry.message)]
+
+
 def test_a_database_that_another_sweep_makes_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(mlflow_store, "LOCK_SECONDS", 0.1)
     with FileLock(tmp_path / ".mlflow.db.lock"):

@@ -41,6 +41,10 @@ def test_a_words_frequency_is_counted_in_texts_of_other_clusters():
         pytest.param("punctuation", [1 / 12, 0, 1 / 21, 0, 0], id="punctuation"),
         pytest.param("digits", [0, 0, 2 / 21, 0, 0], id="digits"),
         pytest.param("capitals", [1 / 12, 0, 4 / 21, 0, 0], id="capitals"),
+        pytest.param("count_unseen", np.log1p([0, 0, 4, 0, 0]), id="words that occur nowhere else"),
+        # "The", "cat" and "sat." are written otherwise elsewhere; "dog" and "sat" are not in "A DOG" and "sat."
+        pytest.param("count_unseen_forms", np.log1p([2, 2, 5, 0, 0]), id="as they are written"),
+        pytest.param("count_digits", np.log1p([0, 0, 2, 0, 0]), id="count of digits"),
     ],
 )
 def test_how_a_text_is_written(name, expected):

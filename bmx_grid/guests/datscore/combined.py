@@ -21,6 +21,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.guests.datscore.kept_values import kept
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import FEWEST, correlate
+from bmx_grid.measures.scale import standard_deviation
 from bmx_grid.metrics.base import Cost, GivenScores, Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
@@ -141,6 +142,7 @@ class Combined(Mixed):
     given_scores: tuple[tuple[str, tuple[float, ...]], ...] = runtime(())  # of files, by name
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.metrics:
             raise ConfigError(f"{KEY}.metrics is empty: name at least one metric, as {KEY}.metrics=[chrf].")
         members = tuple(_member(entry, row, self.seed) for row, entry in enumerate(self.metrics))
@@ -243,7 +245,7 @@ class Combined(Mixed):
             raise ConfigError(f"{KEY}: no segment has a score of every metric; leave out metrics, or write scale=raw.")
         # The range tells whether a column varies: rounding can leave a constant one a standard deviation above 0.
         varies = np.ptp(used, axis=0) > 0
-        sds = np.where(varies, used.std(axis=0), 1.0)
+        sds = np.where(varies, standard_deviation(used), 1.0)
         z_scores = (raw - used.mean(axis=0)) / sds
         return np.asarray(np.where(varies, z_scores, 0.0))
 

@@ -84,7 +84,7 @@ def _best_first(segments: SegmentSet) -> list[str]:
     Of equal ones that which the set has first.
     """
     judgements = segments.judgements
-    published = judgements.systems.get(judgements.primary)
+    published = judgements.systems.get(judgements.primary_of_systems)
     human = dict(published) if published else _mean_human_scores(segments)
     lacking = [name for name in segments.systems if name not in human]
     if lacking:

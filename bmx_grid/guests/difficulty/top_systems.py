@@ -87,7 +87,7 @@ class TopSystemsEvaluation(Evaluation):
         Systems without a name, a score or a human score are none.
         """
         resampling = {"resamples": self.resamples, "seed": self.seed}
-        human = setting.segments.judgements.primary
+        human = setting.segments.judgements.primary_of_systems
         best_first = _best_first(setting)
         levels = {}
         for size in range(FEWEST_SYSTEMS, len(best_first) + 1):
@@ -166,7 +166,7 @@ def _best_first(setting: Finished) -> list[str]:
     """The systems that have a human score and a score, from the best to the worst by people."""
     if not setting.segments.systems:
         return []
-    level = SystemLevel(setting, BASE, setting.segments.judgements.primary)
+    level = SystemLevel(setting, BASE, setting.segments.judgements.primary_of_systems)
     human_if_scored = np.where(np.isfinite(level.scores), level.human, np.nan)
     human = dict(zip(level.names, human_if_scored.tolist(), strict=True))
     known = [name for name in setting.segments.systems if name and math.isfinite(human[name])]

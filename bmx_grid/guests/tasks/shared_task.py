@@ -16,6 +16,7 @@ OF_TASKS = (
     "The weighted mean over tasks, of correlations r as (1 + r) / 2. Metrics share a rank until a permutation test of "
     "means tells them apart (.05)."
 )
+OF_LACKING = "Only metrics that have every task are ranked, as mt-metrics-eval's AverageCorrs does."
 OF_PEOPLE = (
     "Wins and losses: one-sided Wilcoxon signed-rank tests of common items, at .05; range: from 1 and the losses to "
     "all systems less the wins. Lines separate clusters. Outlier: more than 2.5 median absolute deviations (times "
@@ -48,9 +49,11 @@ def compute(given: Given) -> SharedTask:
 
 
 def tables(result: SharedTask) -> Iterator[Table]:
-    """One ranking over tasks, each task, outliers, and systems by people for each language pair."""
+    """One ranking over tasks and who is left out of it, each task, outliers, and systems by people for each language
+    pair."""
     if result.task_ranking:
         yield _of_tasks(result.task_ranking)
+    yield from _lacking(result.task_scores or [])
     if result.task_scores:
         yield _each_task(result.task_scores, result.task_ranking or [])
     yield from _of_outliers(result.outliers or [])
@@ -63,8 +66,37 @@ def _of_tasks(ranking: Sequence[TaskRank]) -> Table:
     ranking = sorted(ranking, key=lambda row: highest_first(row.value))
     columns = ("metric", Column("value", "mean", ".3f"), Column("rank", form=".0f"))
     best = ranking[0]
-    notes = [f"Tasks: {best.tasks}; left out, as undefined or not of every metric: {best.n_left_out}.", OF_TASKS]
+    notes = [f"Tasks: {best.tasks}; left out, as undefined for every metric: {best.n_left_out}.", OF_TASKS]
     return Table.of("task_ranking", "One ranking over all tasks", ranking, columns, notes, by=["rank"], brief=True)
+
+
+def _lacking(scores: Sequence[TaskScore]) -> Iterator[Table]:
+    """The metrics that lack a task, and what they lack; no table where all metrics have all tasks."""
+    several_sets = len({row.dataset for row in scores}) > 1
+    statistics_of: dict[str, set[str]] = {}
+    known: dict[str, set[tuple[str, str]]] = {}
+    for row in scores:
+        of_metric = known.setdefault(row.metric, set())
+        # A task that is undefined for every metric, or weighs nothing, is no task.
+        if math.isfinite(row.value) and row.weight > 0:
+            pair = f"{row.dataset} {row.language_pair}" if several_sets else row.language_pair
+            of_metric.add((pair, row.statistic))
+            statistics_of.setdefault(pair, set()).add(row.statistic)
+    rows = []
+    for metric in sorted(known):
+        # The language pairs by what the metric lacks there.
+        pairs_of: dict[str, list[str]] = {}
+        for pair, statistics in sorted(statistics_of.items()):
+            missing = sorted(name for name in statistics if (pair, name) not in known[metric])
+            if missing:
+                names = "all tasks" if len(missing) == len(statistics) else ", ".join(missing)
+                pairs_of.setdefault(names, []).append(pair)
+        if pairs_of:
+            lacks = "; ".join(f"{', '.join(pairs)}: {names}" for names, pairs in pairs_of.items())
+            rows.append({"metric": metric, "lacks": lacks})
+    if rows:
+        title = "Metrics left out of the ranking, and the tasks that they lack"
+        yield Table.of("task_gaps", title, rows, ["metric", "lacks"], [OF_LACKING], names=2, brief=True)
 
 
 @dataclass(frozen=True)

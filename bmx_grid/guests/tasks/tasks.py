@@ -106,7 +106,7 @@ class TasksEvaluation(Evaluation):
     language pair. Raises ConfigError.
     """
 
-    VERSION: ClassVar[int] = 2  # pairwise_accuracy is of the scores of systems
+    VERSION: ClassVar[int] = 3  # a metric that lacks a task is left out; equal distances tie in acc_eq
     SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.tasks.shared_task",)
@@ -205,19 +205,29 @@ class TasksEvaluation(Evaluation):
     def _ranking(
         self, tasks: Sequence[Task], values: Mapping[str, Mapping[str, float]], metrics: Sequence[str], each: Each
     ) -> Iterator[tuple[str, TaskRank]]:
-        """The row of each metric; none without a task that all metrics have."""
+        """The row of each metric that has all tasks, as mt-metrics-eval's AverageCorrs ranks; none of a single metric.
+
+        A task that is undefined for every metric is none.
+        """
         shared = []
-        weights = []
-        table = []
         for task in tasks:
-            task_values = [values[task.name].get(metric, math.nan) for metric in metrics]
-            if task.weight > 0 and np.isfinite(task_values).all():
+            is_defined = np.isfinite(list(values[task.name].values())).any()
+            if task.weight > 0 and is_defined:
                 shared.append(task)
-                weights.append(task.weight)
-                table.append(task_values)
         if not shared or len(metrics) < 2:
             return
-        means = np.average(table, axis=0, weights=weights).tolist()
+        ranked = []
+        table = []
+        for metric in metrics:
+            values_of_metric = [values[task.name].get(metric, math.nan) for task in shared]
+            if np.isfinite(values_of_metric).all():
+                ranked.append(metric)
+                table.append(values_of_metric)
+        if not ranked:
+            return
+        metrics = ranked
+        weights = [task.weight for task in shared]
+        means = np.average(table, axis=1, weights=weights).tolist()
         pairs = list(itertools.combinations(range(len(metrics)), 2))
         work = []
         for place, other_place in pairs:
@@ -226,7 +236,8 @@ class TasksEvaluation(Evaluation):
             # A worker process is sent the scores of two metrics, not of all.
             work.append((metric, other, [task.of_two(metric, other) for task in shared]))
         p_of = dict(zip(pairs, each(self._p_of, work), strict=True))
-        ranks = significance_ranks(means, p_of)
+        # A single metric is the first without any test.
+        ranks = significance_ranks(means, p_of) if p_of else [1]
         names = ", ".join(task.name for task in shared)
         n_left_out = len(tasks) - len(shared)
         for metric, mean, rank in zip(metrics, means, ranks, strict=True):
@@ -299,7 +310,7 @@ def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
 
 def _without_outliers(setting: Finished) -> WithoutOutliers:
     """Pearson's r of a metric's and people's system scores, and the same without the outliers among them."""
-    level = SystemLevel(setting, BASE, setting.segments.judgements.primary)
+    level = SystemLevel(setting, BASE, setting.segments.judgements.primary_of_systems)
     known = np.isfinite(level.scores) & np.isfinite(level.human)
     is_outlier = known & outliers(level.human)
     rest = known & ~is_outlier

@@ -1,7 +1,8 @@
 "use strict";
 (() => {
   const get = (id) => document.getElementById(id);
-  const { p, w, settings, first } = JSON.parse(get("grids").textContent);
+  const { p: powers = [], w, settings, first } = JSON.parse(get("grids").textContent);
+  const p = powers.map(Number); // infinite ones are texts
 
   // ---- folded parts are made when they are opened
   document.addEventListener("toggle", ({ target }) => {
@@ -69,13 +70,14 @@
     const LEAST = 0.01; // full colour stands for at least this gain, so that noise does not fill the map
     const [select, plane, readout] = ["setting", "plane", "readout"].map(get);
     const pen = plane.querySelector("canvas").getContext("2d");
-    const short = (x) => String(+x.toPrecision(10)).replace("-", "−");
+    const short = (x) => String(+x.toPrecision(10)).replace("-", "−").replace("Infinity", "∞");
     const fixed = (x, n) => x.toFixed(n).replace("-", "−");
     const signed = (x, n) => (x < 0 ? "" : "+") + fixed(x, n);
-    const nearest = (values, wanted) => values.reduce((best, value, at) => (Math.abs(value - wanted) < Math.abs(values[best] - wanted) ? at : best), 0);
+    const apart = (a, b) => (a === b ? 0 : Math.abs(a - b)); // also of infinite powers
+    const nearest = (values, wanted) => values.reduce((best, value, at) => (apart(value, wanted) < apart(values[best], wanted) ? at : best), 0);
     const boosted = w.map((weight, column) => column).filter((column) => w[column] !== 1);
     const put = (mark, [row, column]) => Object.assign(mark.style, { left: `${((row + 0.5) / p.length) * 100}%`, bottom: `${((column + 0.5) / w.length) * 100}%` });
-    const cellOf = ([weight, power]) => [nearest(p, power), nearest(w, weight)];
+    const cellOf = ([weight, power]) => [nearest(p, Number(power)), nearest(w, weight)];
     let current = first;
     let cursor = null; // [index of p, index of w]
 
@@ -112,7 +114,7 @@
 
     function tell([row, column] = cursor || []) {
       const { baseline, best, alone, fixed: declared, values } = settings[current];
-      const point = (name, at) => (at ? `; ${name} ${fixed(at[2], 4)} at w = ${short(at[0])}, p = ${short(at[1])} (${signed(at[2] - baseline, 4)})` : "");
+      const point = (name, at) => (at ? `; ${name} ${fixed(at[2], 4)} at w = ${short(at[0])}, p = ${short(Number(at[1]))} (${signed(at[2] - baseline, 4)})` : "");
       const gain = values && row !== undefined ? values[column][row] : NaN;
       const r = Number.isNaN(gain) ? "undefined" : `${fixed(baseline + gain, 4)} (${signed(gain, 4)})`;
       const here = row === undefined ? "" : `w = ${short(w[column])}, p = ${short(p[row])}: ${r}. `;
@@ -148,7 +150,8 @@
     const label = (text, where) => Object.assign(document.createElement("span"), { textContent: text, style: where });
     w.forEach((weight, column) => column % Math.ceil(w.length / 12) === 0 && get("w-axis").append(label(short(weight), `bottom: ${((column + 0.5) / w.length) * 100}%`)));
     for (let tick = 0; tick <= 6; tick++) {
-      const row = nearest(p, Math.round(p[0] + (tick / 6) * (p[p.length - 1] - p[0])));
+      const wanted = Math.round(p[0] + (tick / 6) * (p[p.length - 1] - p[0]));
+      const row = Number.isFinite(wanted) ? nearest(p, wanted) : Math.round((tick / 6) * (p.length - 1));
       get("p-axis").append(label(short(p[row]), `left: ${((row + 0.5) / p.length) * 100}%; transform: translateX(${(-100 * tick) / 6}%)`));
     }
     select.append(...settings.map((setting, index) => new Option(setting.label, String(index))));

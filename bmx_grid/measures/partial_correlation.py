@@ -1,0 +1,141 @@
+"""How a score correlates with human scores, given score, lengths, texts and named groups.
+
+A gain over the metric alone proves nothing about attributions: a curve of the metric's own score, the number of words,
+or both jointly, may give the same. The partial correlation takes all of that off both sides: it is the correlation of
+what is left of the boosted scores with what is left of the human scores, each predicted from the nuisance with the
+segment's own cluster left out (Chernozhukov and others 2018, "Double/debiased machine learning", The Econometrics
+Journal 21).
+
+No learner is perfect. An effect that it catches in part, on both sides, leaves a correlation that is none. But what it
+misses shrinks with the number of segments that it learns from, and what only the boost knows stays: the covariance of
+the residuals is extrapolated from fits on all other segments and on random halves of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.measures.correlation import Kind, average_ranks
+from bmx_grid.measures.kernel_ridge import Nuisance, residuals, standardise
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
+
+HALVINGS = 12  # of the clusters, at random
+# Errors fall with n segments as n ** -RATE, the rate of the best learner of a Lipschitz function of three inputs (Stone
+# 1982, Annals of Statistics 10): by so much the difference of fits on all and on half of them is extrapolated.
+RATE = 0.4
+FURTHER = 1 / (2**RATE - 1)
+NEAR = 25  # segments nearest in score and lengths, for the local variance of what is left
+LEAST_VARIANCE = 0.1  # share of the median local variance that is added, so that no segment counts for all
+NOTHING_LEFT = 1e-5  # standard deviations: the boost is the metric itself, or linear in score and lengths
+
+
+@dataclass(frozen=True, eq=False)
+class PartialCorrelation:
+    """A partial correlation, and how much each segment moves it.
+
+    value: NaN if undefined, 0 if the score is determined by the nuisance. influence: float64[n] with sum 0; the
+    variance of `value` is the sum over clusters of (sum of influence / n) ** 2. explained: share of the variance of
+    human scores that the nuisance predicts.
+    """
+
+    value: float
+    influence: Floats
+    explained: float
+
+
+def partial_correlations(
+    kind: Kind, nuisance: Nuisance, human: Floats, scores: Floats, clusters: Ints, seed: int
+) -> list[PartialCorrelation]:
+    """The partial correlation of each of float64[n, b] scores with float64[n] human scores, given the nuisance.
+
+    Of average ranks for a rank correlation. clusters: int64[n] of segments that depend on each other: none is
+    predicted from its own cluster. seed: of the random halves. All numbers are finite. NaN with fewer than three
+    clusters, and for constant human scores.
+    """
+    undefined = PartialCorrelation(math.nan, np.full(len(human), math.nan), math.nan)
+    # A stratum of one segment has nothing to be compared with.
+    used = np.ones(len(human), dtype=np.bool_)
+    if nuisance.strata is not None:
+        used = np.bincount(nuisance.strata)[nuisance.strata] > 1
+    rows = np.flatnonzero(used)
+    clusters = codes(clusters[rows])
+    if number_of(clusters) < FEWEST_CLUSTERS or np.ptp(human[rows]) == 0:
+        return [undefined] * scores.shape[1]
+    nuisance = nuisance.take(rows)
+    targets = _targets(kind, np.column_stack([human, scores])[rows])
+    divisions = _divisions(clusters, seed)
+    errors = np.empty((len(divisions), *targets.shape))
+    local = np.empty(targets.shape)
+    for block, errors_of_block in residuals(nuisance, targets, clusters, divisions):
+        errors[:, block] = errors_of_block
+        local[block] = _local_variance(nuisance.core[block], errors_of_block[0])
+    whole = nuisance.within(targets)[:, 0]
+    explained = 1 - float(np.sum(errors[0, :, 0] ** 2) / np.sum(whole**2))
+    found = []
+    design = np.column_stack([np.ones(len(rows)), standardise(nuisance.core)])
+    weights, *_ = np.linalg.lstsq(design, targets, rcond=None)
+    beyond_linear = (targets - design @ weights).std(axis=0)
+    for place in range(1, targets.shape[1]):
+        if beyond_linear[place] < NOTHING_LEFT:
+            found.append(PartialCorrelation(0.0, np.zeros(len(human)), explained))
+            continue
+        value, influence_of_used = _extrapolated(errors[:, :, 0], errors[:, :, place], local[:, place])
+        influence = np.zeros(len(human))
+        influence[rows] = influence_of_used * (len(human) / len(rows))
+        found.append(PartialCorrelation(value, influence, explained))
+    return found
+
+
+def _targets(kind: Kind, columns: Floats) -> Floats:
+    """float64[n, q] in standard deviations from the mean, of average ranks for a rank correlation."""
+    if kind != "pearson":
+        columns = np.column_stack([average_ranks(column) for column in columns.T])
+    return standardise(columns)
+
+
+def _divisions(clusters: Ints, seed: int) -> list[Ints]:
+    """The clusters themselves, then HALVINGS random halves of them, int64[n] each."""
+    generator = np.random.default_rng([seed, len(clusters)])
+    divisions = [clusters]
+    for _ in range(HALVINGS):
+        half_of_cluster = generator.permutation(number_of(clusters)) % 2
+        divisions.append(half_of_cluster[clusters])
+    return divisions
+
+
+def _extrapolated(human: Floats, boost: Floats, local: Floats) -> tuple[float, Floats]:
+    """The correlation of residuals and its influence float64[n].
+
+    human, boost: float64[d, n] residuals, of fits on all other clusters first, then of those on halves. local:
+    float64[n] the local variance of the boost's residuals, by which segments are weighted: where the boost says little
+    that is new, chance would decide.
+    """
+    weights = 1 / (local + LEAST_VARIANCE * np.median(local))
+    weights /= weights.mean()
+    standard_human = human - (human @ weights)[:, None] / len(weights)
+    standard_boost = boost - (boost @ weights)[:, None] / len(weights)
+    # All in standard deviations of the full fit: in a correlation of its own, the misfit of a half would cancel.
+    standard_human /= math.sqrt(np.mean(weights * standard_human[0] ** 2))
+    standard_boost /= math.sqrt(np.mean(weights * standard_boost[0] ** 2))
+    products = weights * standard_human * standard_boost
+    full = float(products[0].mean())
+    half = products[1:].mean(axis=0)
+    squares = standard_human[0] ** 2 + standard_boost[0] ** 2
+    influence = products[0] - full / 2 * weights * squares
+    value = full + FURTHER * (full - float(half.mean()))
+    # An extrapolation may leave the range of a correlation.
+    value = min(max(value, -1.0), 1.0)
+    return value, influence + FURTHER * (influence - half + half.mean() * weights)
+
+
+def _local_variance(core: Floats, errors: Floats) -> Floats:
+    """float64[n, q] mean squared errors of the segments nearest in the ranks of score and lengths."""
+    from scipy.spatial import KDTree
+
+    ranks = np.column_stack([average_ranks(column) / len(column) for column in core.T])
+    _, nearest = KDTree(ranks).query(ranks, k=min(NEAR + 1, len(ranks)))
+    return np.asarray((errors[nearest[:, 1:]] ** 2).mean(axis=1))
