@@ -28,10 +28,15 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.secrets import masked_address, masked_argument
 from bmx_grid.core.wording import option_named, shortened
+from bmx_grid.datasets.column_roles import in_shell
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+# A value with = that has no signs of Hydra's own: the name of a file or folder.
+PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
+# Values that a shell passes on as they are.
+PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
 MISSING = "???"
 # What OmegaConf says of a reference to a key that is not there.
@@ -146,6 +151,10 @@ def parse(line: str) -> Override:
     # As in decimal=,: Hydra looks for values before and after a comma.
     if line.endswith("=,"):
         line = f"{line[:-1]}','"
+    # As in path=lang=de/my.tsv: Hydra takes a second = only between quotation marks.
+    key_of_path, _, path = line.partition("=")
+    if PATH_WITH_EQUALS.fullmatch(path):
+        line = f'{key_of_path}="{path}"'
     parser = OverridesParser.create()
     try:
         override: Override = parser.parse_override(line)
@@ -155,6 +164,9 @@ def parse(line: str) -> Override:
             override = parser.parse_override(f"{key}='{text}'")
     except (HydraException, ValueError, RecursionError) as error:
         way_out = "quote a value with special characters: KEY='\"VALUE\"'"
+        key, _, value = line.partition("=")
+        if value.startswith("["):
+            way_out = f'quote a list and its values: \'{key}=["A B","C"]\''
         if "=" not in line:
             way_out = "write KEY=VALUE, a sweep as +sweep=NAME"
         raise ConfigError(f"{shown_argument(line)} cannot be read as KEY=VALUE; {way_out}.") from error
@@ -166,9 +178,11 @@ def parse_one(line: str) -> Override:
     override = parse(line)
     if override.is_sweep_override():
         key, _, text = masked_argument(line).partition("=")
-        raise ConfigError(
-            f"{shown_argument(line)}: several values; write {key}=[{text}] for a list, or add --multirun."
-        )
+        listed = f"{key}=[{text}]"
+        # A blank parts arguments.
+        if not PLAIN_LIST.fullmatch(text):
+            listed = in_shell(listed)
+        raise ConfigError(f"{shown_argument(line)}: several values; write {listed} for a list, or add --multirun.")
     return override
 
 

@@ -43,7 +43,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
     "tracking": _names("experiment timeout curves"),
     PARTS: _names("""
         name language_pairs language_pair constructed first skip human_systems folder test_set reference human leave_out
-        aspect path columns decimal unescape systems tags submissions file files extra gold recipe
+        aspect path columns decimal encoding skip_rows unescape systems tags submissions file files extra gold recipe
 
         model revision layer dtype max_length device batch_tokens shuffled pooling ground_truth references char_order
         word_order beta lowercase tokenize smooth_method smooth_value effective_order normalized no_punct asian_support
